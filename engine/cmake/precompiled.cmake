@@ -1,6 +1,7 @@
 # thalweg_precompile(TARGET [tests])
 #
-# Gives TARGET the precompiled standard headers; one file for all libraries of the tree, one for all tests.
+# Gives TARGET the precompiled standard headers; one file for all libraries of the tree, one for all tests. With it come
+# the options of tests: their own sources are compiled with -O1 in every tree, in half of the time; what they test is not.
 # Only system headers: nothing of ours is precompiled, so a change of ours never rebuilds everything.
 # Objects made with it come from the compiler cache in another checkout too: gcc says itself what its file holds
 # (-fpch-preprocess); clang's file holds absolute paths, so the cache goes by a sum of the headers' text beside it
@@ -27,6 +28,7 @@ function(thalweg_precompile target)
     target_link_libraries(${owner} PRIVATE fmt::fmt spdlog::spdlog Threads::Threads thalweg_sanitizers thalweg_warnings)
     if("tests" IN_LIST ARGN)
       target_link_libraries(${owner} PRIVATE GTest::gtest)
+      target_compile_options(${owner} PRIVATE -O1)
     endif()
     target_precompile_headers(${owner} PRIVATE ${headers})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -37,6 +39,9 @@ function(thalweg_precompile target)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+  if("tests" IN_LIST ARGN)
+    target_compile_options(${target} PRIVATE -O1)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()

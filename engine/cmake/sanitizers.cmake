@@ -6,7 +6,7 @@ elseif(THALWEG_SANITIZER STREQUAL "thread")
 elseif(NOT THALWEG_SANITIZER STREQUAL "none")
   message(FATAL_ERROR "THALWEG_SANITIZER is '${THALWEG_SANITIZER}', not none, address or thread")
 endif()
-# What tests under a sanitizer run with: the first finding ends the test.
+# Environment of tests under a sanitizer: the first finding ends the test.
 set(THALWEG_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"

@@ -224,7 +224,9 @@ write_all_held(Call *call)
 	return written;
 }
 
-/* What is not there may be held. */
+/*
+ * Finds the row. One that is not in the table may be a held insert: those are written, and the table is searched again.
+ */
 static bool
 find_or_write(Call *call, TargetTable *target, LcrValue *key, LcrKind kind)
 {
@@ -321,7 +323,7 @@ apply_row(Call *call, LcrRow *row)
 	call->last = table_of(call, row);
 	check_privileges(call->last, row->kind);
 	read_row(call, row, call->last);
-	/* What the executor keeps for later rows, it keeps in the current context. */
+	/* The executor allocates its state for later rows in the current context: it must be the query's. */
 	MemoryContextSwitchTo(call->estate->es_query_cxt);
 	execute_row(call, row->kind, call->last);
 	ExecClearTuple(call->last->found);

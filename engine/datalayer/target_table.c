@@ -51,7 +51,7 @@ check_relation(Relation relation)
 		refuse(relation, "it is not an ordinary table");
 	if (IsCatalogRelation(relation))
 		refuse(relation, "it is a system catalog");
-	/* Whoever may write nothing here shall not hold a lock either. Several rights at once: any of them. */
+	/* A user who may not write to the table must not hold a lock on it either. Any one of these rights suffices. */
 	check_privilege(relation, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
 	if (check_enable_rls(RelationGetRelid(relation), InvalidOid, true) == RLS_ENABLED)
 		refuse(relation, "row-level security applies to the user");
@@ -326,7 +326,7 @@ make_updated(TargetTable *target, LcrValue *values)
 		ColumnInput *column = &target->columns[i];
 		int			at = column->attribute - 1;
 
-		/* What did not come stays as it is, out of line too. */
+		/* An unchanged column keeps its value, also one that is stored out of line. */
 		if (at >= 0 && values[i].mark != LCR_UNCHANGED)
 			slot->tts_values[at] = read_value(target, column, &values[i], &slot->tts_isnull[at]);
 	}
@@ -372,9 +372,9 @@ lock_row(TargetTable *target)
 }
 
 /*
- * What heap's own fetch does, but for one thing: it tidies a page up whenever that is nearly full, which in a stream of
- * updates is at nearly every look. Here a page is tidied up when the row's next version would not fit beside it, so that it
- * still does. `all_dead`: nobody needs the index entry any more.
+ * Fetches as heap's own index fetch does, with one difference: heap prunes a page whenever that is nearly full, which
+ * in a stream of updates is at nearly every fetch. Here a page is pruned when the row's next version would not fit
+ * beside it, so that it still does. `all_dead`: no transaction needs the index entry any more.
  */
 static bool
 fetch_from_heap(TargetTable *target, ItemPointer place, bool *all_dead)
@@ -429,7 +429,7 @@ fetch_next(TargetTable *target)
 	return false;
 }
 
-/* What the scan keeps from one search to the next it allocates in the current context: the query's. */
+/* The scan allocates what it keeps between searches in the current context: it must be the query's. */
 static bool
 search(TargetTable *target)
 {

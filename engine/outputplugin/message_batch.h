@@ -18,7 +18,10 @@ extern void batch_begin(LogicalDecodingContext *context, uint8 version);
  */
 extern void batch_end_unit(LogicalDecodingContext *context);
 
-/* Whoever lets it gather flushes before the server may send a position beyond what is held, and before it waits. */
+/*
+ * While it gathers, messages stay held at the end of a unit of decoding. The caller must flush before the server may
+ * send a position beyond them, and before it waits.
+ */
 extern void batch_gather(bool gathers);
 
 /* Hands what is held to the server. Not while a message is being made. */

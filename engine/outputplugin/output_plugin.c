@@ -2,9 +2,9 @@
  * thalweg_output: pgoutput, whose messages go out in batches. PostgreSQL hands each message to the kernel by itself, one
  * system call and one wake-up of the receiver a row; here it is one a transaction, or one for each 64 KiB of it.
  *
- * What is sent, and to whom, stays pgoutput's business: publications, row filters, column lists, options, the protocol.
- * One message is ours: at the end of a streamed transaction, which of its subtransactions committed. PostgreSQL does not
- * tell of every one that was rolled back (docs/decisions/subtransactions.md).
+ * pgoutput still decides what is sent, and to whom: publications, row filters, column lists, options, the protocol. One
+ * message is ours: at the end of a streamed transaction, the list of its subtransactions that committed. PostgreSQL
+ * does not report every one that was rolled back (docs/decisions/subtransactions.md).
  */
 #include "postgres.h"
 
@@ -115,7 +115,9 @@ send_committed_subtransactions(LogicalDecodingContext *context, ReorderBufferTXN
 	OutputPluginWrite(context, false);
 }
 
-/* What ends a unit of decoding. Everything else is followed by one of these before the server goes on to other WAL. */
+/*
+ * Callbacks that end a unit of decoding. After any other callback, one of these runs before the server reads other WAL.
+ */
 
 static void
 commit(LogicalDecodingContext *context, ReorderBufferTXN *transaction, XLogRecPtr lsn)

@@ -149,7 +149,7 @@ update_progress(LogicalDecodingContext *context, XLogRecPtr lsn, TransactionId x
 }
 #endif
 
-/* Whatever ends the stream frees its context: the end, or an error, after which the session goes on. */
+/* Runs when the stream's context is freed: at the stream's end, or after an error, which the session survives. */
 static void
 end(void *unused)
 {

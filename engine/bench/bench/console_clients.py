@@ -17,7 +17,7 @@ RETRY_SECONDS = 0.2
 
 @dataclass
 class Seen:
-    """What one tab saw. Times are of this host's wall clock, in seconds."""
+    """Record of one tab. Times are of this host's wall clock, in seconds."""
 
     samples: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
     lags: list[float] = field(default_factory=list)

@@ -44,7 +44,7 @@ await page.evaluate(() => {
     for (const row of new Set(records.map(({ target }) => rowOf(target)))) {
       const name = row?.querySelector("a")?.textContent;
       if (!name) continue;
-      // What one sample changes in a row comes in one picture: less than a tenth of a second apart.
+      // The changes that one sample makes in a row are painted together: those less than 100 ms apart count as one.
       const before = seen.changes.get(name);
       if (before !== undefined && now - before < 100) continue;
       if (before !== undefined) seen.gaps.push(now - before);

@@ -1,4 +1,4 @@
-"""What a benchmark says: its method, its figures as lines and as JSON, and the ratio as its last line."""
+"""Report of a benchmark: its method, its figures as lines and as JSON, and the ratio as its last line."""
 
 import argparse
 import json
@@ -59,7 +59,7 @@ class Report:
             self.document["busy"].append(f"{when}: {found}")
 
     def finding(self, line: str) -> None:
-        """What the figures say when they are put together; the page repeats it."""
+        """Adds a conclusion from several figures; the page repeats it."""
         self.document["findings"].append(line)
         self.say(line)
 

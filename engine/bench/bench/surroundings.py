@@ -1,4 +1,4 @@
-"""What else the machine did while a figure was measured: others' CPU, what the hypervisor took, the disk's flush."""
+"""The machine's other load while a figure was measured: others' CPU, the hypervisor's share, the disk's flush."""
 
 import os
 import statistics

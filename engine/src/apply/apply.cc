@@ -55,10 +55,6 @@ struct Apply::State {
         spill(options.spill_directory, options.parameters.spill_limit_bytes, *options.clock),
         tables(options.parameters.metadata_cache_bytes),
         transactions(shared) {
-    if (options.frames == nullptr) {
-      queue_frames.emplace(*options.queue, options.consumer);
-      options.frames = &*queue_frames;
-    }
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
@@ -66,7 +62,6 @@ struct Apply::State {
   }
 
   ApplyOptions options;
-  std::optional<queue::QueueFrames> queue_frames;
   SharedState shared;
   BlockPool pool;
   spill::SpillSpace spill;
@@ -225,7 +220,19 @@ telemetry::TransactionSamples Apply::transactions() const {
   return all;
 }
 
+void Apply::hold_for_errors(std::chrono::milliseconds most) {
+  SharedState& shared = state_->shared;
+  shared.is_held.store(false, std::memory_order_relaxed);
+  const auto until = std::chrono::steady_clock::now() + most;
+  shared.hold_until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
+  shared.reload_parked.store(true, std::memory_order_release);
+  shared.coordinator_bell.ring();
+}
+
+bool Apply::is_held() const { return state_->shared.is_held.load(std::memory_order_acquire) || !status().running; }
+
 void Apply::note_errors_changed() {
+  state_->shared.hold_until.store(0, std::memory_order_relaxed);
   state_->shared.reload_parked.store(true, std::memory_order_release);
   state_->shared.coordinator_bell.ring();
 }

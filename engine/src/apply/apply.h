@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +20,6 @@
 #include "base/networks.h"
 #include "pg/session_board.h"
 #include "queue/frame_source.h"
-#include "queue/lcr_queue.h"
 #include "telemetry/agent.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
@@ -48,10 +48,7 @@ struct CatchUpSpan {
 struct ApplyOptions {
   std::string stream_id;
   base::Conninfo destination_conninfo;
-  // Set one of them, which outlives the apply: the source of LCRs, or a queue whose consumer the apply is.
-  queue::FrameSource* frames = nullptr;
-  queue::LcrQueue* queue = nullptr;
-  size_t consumer = 0;
+  queue::FrameSource* frames = nullptr;  // the source of LCRs; outlives the apply
   ApplyParameters parameters;
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
   std::vector<CatchUpSpan> catch_up;      // of the stream's tables; empty: all that come, by their names
@@ -92,7 +89,7 @@ class Apply {
 
   ApplyStatus status() const;
   // LSN value that capture reports upstream as flushed: transactions with commit LSN below it are durable here.
-  // Writer: the coordinator (release, after the destination's durable commit). Reader: capture (acquire).
+  // Writer: the recorder (release, after the destination's durable commit). Reader: capture (acquire).
   const std::atomic<uint64_t>& confirmed_lsn() const;
 
   // Reader, coordinator and appliers, in that order.
@@ -109,6 +106,10 @@ class Apply {
 
   // Call it after an attempt to execute or remove transactions of the error queue (error_queue.h).
   void note_errors_changed();
+  // Hands out nothing for a moment, while somebody works at the error queue: from is_held() on nothing is parked until
+  // note_errors_changed() is called, or `most` is over.
+  void hold_for_errors(std::chrono::milliseconds most);
+  bool is_held() const;
 
  private:
   void give_up_if_need_be();

@@ -177,10 +177,10 @@ class ApplyHarness {
   base::Result<base::Lsn> start() {
     if (apply_) apply_.reset();
     queue_ = std::make_unique<queue::LcrQueue>(queue_options);
+    frames_.emplace(*queue_, 0);
     apply_ = std::make_unique<Apply>(ApplyOptions{.stream_id = "teststream",
                                                   .destination_conninfo = conninfo(),
-                                                  .queue = queue_.get(),
-                                                  .consumer = 0,
+                                                  .frames = &*frames_,
                                                   .parameters = parameters,
                                                   .spill_directory = spill_directory_,
                                                   .catch_up = catch_up,
@@ -317,6 +317,7 @@ class ApplyHarness {
   base::Xid xid_;
   bool streamed_ = false;
   std::unique_ptr<queue::LcrQueue> queue_;
+  std::optional<queue::QueueFrames> frames_;
   std::unique_ptr<Apply> apply_;
 };
 

@@ -123,7 +123,7 @@ TEST_P(Beside, AChangedKeyWaitsAndAllBehindIt) {
   EXPECT_EQ(h.select("SELECT count(*) FROM item WHERE id >= 100"), "20");
 }
 
-// What the first one meets in a trigger, no key shows: the second one holds it, and gives way.
+// The first group needs a lock in a trigger, which no key shows: the second group holds it, and gives way.
 TEST_P(Beside, ALockThatTheFirstNeedsIsGivenBack) {
   h.run(
       "CREATE FUNCTION count_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "

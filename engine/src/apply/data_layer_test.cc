@@ -284,6 +284,23 @@ TEST(DataLayer, AConflictIsNamedAndParkedAsInSql) {
   }
 }
 
+TEST(DataLayer, IsNotCalledInASchemaOfSomebodyElse) {
+  ApplyHarness h;
+  h.parameters.parallelism = 1;
+  h.run(kExtension);
+  h.run("CREATE ROLE schema_owner; ALTER SCHEMA thalweg_datalayer OWNER TO schema_owner");
+  h.run(kItems);
+  h.describe("items");
+  ASSERT_TRUE(h.start());
+  h.insert_one("items", {1, "x", 1});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  EXPECT_EQ(calls(h), 0U);
+  EXPECT_EQ(h.select("SELECT count(*) FROM items"), "1");
+  EXPECT_FALSE(h.finish());
+  h.run("DROP EXTENSION thalweg_datalayer; DROP SCHEMA IF EXISTS thalweg_datalayer; DROP ROLE schema_owner");
+}
+
 TEST(DataLayer, GoesOnInSqlWhenTheExtensionGoes) {
   ApplyHarness h;
   h.parameters.parallelism = 1;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
 #include "base/log.h"
+#include "pg/bookkeeping_trust.h"
 #include "pg/text_array.h"
 #include "pg/transaction.h"
 
@@ -29,6 +31,7 @@ using telemetry::ParkedTransaction;
 namespace {
 
 constexpr size_t kPageTransactions = 256;
+constexpr size_t kHeldTransactionsMax = 256;  // that apply waits for
 // A session whose engine has died lets go when its server process notices.
 constexpr int kHoldTries = 12;
 constexpr std::chrono::milliseconds kHoldPause{200};
@@ -40,9 +43,7 @@ bool stays_alone(ErrorCode code) {
 }
 
 base::Result<bool> queue_exists(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
-  return rows.boolean(0, 0);
+  return pg::trusted_bookkeeping(connection, {"error_queue"});
 }
 
 const std::string kSelectParked =
@@ -118,14 +119,21 @@ base::Result<void> mark_freed(pg::Connection& connection, std::string_view strea
 }
 
 // Of the names that a transaction was parked with: as pg::quote_table writes them. A table without ranges was never
-// copied: the stream began at its position.
+// copied: the stream began at its position. A name may be that of a table which has another one now, and was copied
+// under that: both are the same relation.
 constexpr const char* kDiscardSuperseded = R"sql(
-WITH copied AS MATERIALIZED (
-  SELECT schema_name, table_name, copied_from,
-         '"' || replace(schema_name, '"', '""') || '"."' || replace(table_name, '"', '""') || '"' AS name
-  FROM thalweg.stream_table t WHERE stream_id = $1 AND NOT copy_again AND copied_to IS NOT NULL AND EXISTS (
+WITH named AS MATERIALIZED (
+  SELECT t.*, '"' || replace(schema_name, '"', '""') || '"."' || replace(table_name, '"', '""') || '"' AS name,
+         coalesce(to_jsonb(t) -> 'identity' ->> 'relation', '0') AS relation
+  FROM thalweg.stream_table t WHERE stream_id = $1),
+filled AS MATERIALIZED (
+  SELECT * FROM named t WHERE NOT copy_again AND copied_to IS NOT NULL AND EXISTS (
     SELECT FROM thalweg.copy_range r
     WHERE (r.stream_id, r.schema_name, r.table_name) = (t.stream_id, t.schema_name, t.table_name))),
+copied AS MATERIALIZED (
+  SELECT DISTINCT ON (n.name) c.schema_name, c.table_name, c.copied_from, n.name
+  FROM named n JOIN filled c ON c.name = n.name OR (n.relation <> '0' AND c.relation = n.relation)
+  ORDER BY n.name, c.copied_from DESC),
 superseded AS (
   SELECT q.id, (SELECT c.name FROM copied c WHERE c.name = ANY (q.tables) ORDER BY c.copied_from DESC, 1 LIMIT 1) AS name
   FROM thalweg.error_queue q
@@ -134,20 +142,20 @@ superseded AS (
     WHERE NOT EXISTS (SELECT FROM copied c WHERE c.name = t.name AND c.copied_from > q.commit_lsn))),
 gone AS (DELETE FROM thalweg.error_queue q USING superseded s WHERE q.id = s.id RETURNING s.name),
 counted AS MATERIALIZED (
-  SELECT c.schema_name, c.table_name, c.name, c.copied_from, count(*) AS transactions
-  FROM gone g JOIN copied c ON c.name = g.name GROUP BY 1, 2, 3, 4),
+  SELECT c.schema_name, c.table_name, min(c.name) AS name, c.copied_from, count(*) AS transactions
+  FROM gone g JOIN copied c ON c.name = g.name GROUP BY 1, 2, 4),
 noted AS (UPDATE thalweg.stream_table t SET errors_discarded = t.errors_discarded + c.transactions FROM counted c
           WHERE (t.stream_id, t.schema_name, t.table_name) = ($1, c.schema_name, c.table_name))
 SELECT name, copied_from, transactions FROM counted ORDER BY 1
 )sql";
 
-// What an execution is of: one and those behind it, or all.
+// The transactions that one execution covers: one and those behind it, or all.
 struct Chain {
   std::vector<ParkedEntry*> entries;  // in commit order
   bool stops = true;                  // at the first that fails; else those behind it are left out, and no others
 };
 
-// Those that failed, and those that share something with one of them and come after it.
+// Transactions that failed, and later ones that share something with one of them.
 struct Left {
   ParkedSet hashes;
   size_t count = 0;
@@ -160,46 +168,108 @@ struct Left {
   }
 };
 
-base::Error left_error(Left left, size_t executed) {
-  base::Error error = std::move(*left.first);
+// Progress of an execution.
+struct Done {
+  uint64_t executed = 0;
+  uint64_t total = 0;                // of those that it has begun with by now
+  ParkedSet solved;                  // of those that were executed
+  std::unordered_set<int64_t> seen;  // in the queue, when it was read
+  Left left;
+};
+
+base::Error left_error(Done done) {
+  base::Error error = std::move(*done.left.first);
   error.message += fmt::format(
       ". {} transactions were executed; {} stay in the error queue: what failed, and what waits "
       "behind it",
-      executed, left.count);
+      done.executed, done.left.count);
   return error;
 }
 
-base::Result<void> execute_chain(DestinationSession& session, std::string_view stream_id, const Chain& chain,
-                                 const ExecutionWatch& watch) {
-  ParkedExecution execution(session);
+base::Result<void> execute_entries(ParkedExecution& execution, DestinationSession& session, std::string_view stream_id,
+                                   const Chain& chain, const ExecutionWatch& watch, Done& so_far) {
   const std::span<ParkedEntry* const> entries(chain.entries);
-  size_t executed = 0;
-  Left left;
+  so_far.total += entries.size();
   for (size_t at = 0; at < entries.size(); ++at) {
     ParkedEntry& entry = *entries[at];
-    if (watch.progress) watch.progress(executed, entries.size());
+    if (watch.progress) watch.progress(so_far.executed, so_far.total);
     if (watch.abandon != nullptr && *watch.abandon) {
       return base::fail(ErrorCode::engine_stopping,
-                        fmt::format("ended after {} of {} transactions", executed, entries.size()));
+                        fmt::format("ended after {} of {} transactions", so_far.executed, so_far.total));
     }
     if (at % kPageTransactions == 0) {
       THALWEG_TRY(execution.begin(stream_id));
       THALWEG_TRY(execution.read_ahead(entries.subspan(at, std::min(kPageTransactions, entries.size() - at))));
     }
-    if (left.count > 0 && left.hashes.shares(entry.transaction.hashes())) {
-      left.add(entry);
+    if (so_far.left.count > 0 && so_far.left.hashes.shares(entry.transaction.hashes())) {
+      so_far.left.add(entry);
       continue;
     }
     auto done = execution.execute(entry);
     if (done) {
-      ++executed;
+      ++so_far.executed;
+      so_far.solved.add(entry.transaction.hashes());
       continue;
     }
     if (chain.stops || session.broken() || !stays_alone(done.error().code)) return done;
-    left.add(entry, std::move(done).error());
+    so_far.left.add(entry, std::move(done).error());
   }
-  if (watch.progress) watch.progress(executed, entries.size());
-  if (left.count > 0) return std::unexpected(left_error(std::move(left), executed));
+  return {};
+}
+
+base::Result<void> execute_chain(ParkedExecution& execution, DestinationSession& session, std::string_view stream_id,
+                                 const Chain& chain, const ExecutionWatch& watch, Done& so_far) {
+  auto executed = execute_entries(execution, session, stream_id, chain, watch, so_far);
+  execution.end();  // the entries may go before it
+  return executed;
+}
+
+// Those that were parked since the queue was read, behind something that has been executed by now, and behind nothing
+// that stays.
+Chain followers_of(const Entries& entries, bool stops, Done& done) {
+  Chain chain{.entries = {}, .stops = stops};
+  ParkedSet staying;
+  for (const auto& entry : entries) {
+    const TransactionHashes hashes = entry->transaction.hashes();
+    const bool is_new = done.seen.insert(entry->id).second;
+    const bool follows = is_new && entry->waits && done.solved.shares(hashes) && !staying.shares(hashes);
+    (follows ? done.solved : staying).add(hashes);
+    if (follows) chain.entries.push_back(entry.get());
+  }
+  return chain;
+}
+
+// While it lives, the stream's apply parks nothing more, or knows that what it parks now stays there for longer.
+class ApplyHold {
+ public:
+  explicit ApplyHold(const ExecutionWatch& watch) : watch_(watch) {
+    if (watch_.hold_apply) watch_.hold_apply();
+  }
+  ~ApplyHold() { end(); }
+  ApplyHold(const ApplyHold&) = delete;
+  ApplyHold& operator=(const ApplyHold&) = delete;
+  void end() {
+    if (std::exchange(held_, false) && watch_.go_on) watch_.go_on();
+  }
+
+ private:
+  const ExecutionWatch& watch_;
+  bool held_ = true;
+};
+
+// Until apply learns that it has been executed, what comes next for the same rows is parked behind it: all of that
+// follows.
+base::Result<void> execute_followers(ParkedExecution& execution, DestinationSession& session,
+                                     std::string_view stream_id, bool stops, const ExecutionWatch& watch, Done& done) {
+  while (done.executed > 0) {
+    ApplyHold hold(watch);
+    session.leave_pipeline();
+    THALWEG_ASSIGN(const Entries entries, load_entries(session.connection(), stream_id));
+    const Chain chain = followers_of(entries, stops, done);
+    if (chain.entries.empty()) break;
+    if (chain.entries.size() > kHeldTransactionsMax) hold.end();
+    THALWEG_TRY(execute_chain(execution, session, stream_id, chain, watch, done));
+  }
   return {};
 }
 
@@ -302,10 +372,8 @@ base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view
 
 base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connection, std::string_view stream_id) {
   std::vector<Superseded> gone;
-  THALWEG_ASSIGN(const pg::Rows exist,
-                 connection.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL AND "
-                                  "pg_catalog.to_regclass('thalweg.stream_table') IS NOT NULL"));
-  if (!exist.boolean(0, 0)) return gone;
+  THALWEG_ASSIGN(const bool exist, pg::trusted_bookkeeping(connection, {"error_queue", "stream_table"}));
+  if (!exist) return gone;
   THALWEG_TRY(pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_ASSIGN(const pg::Rows rows, connection.query(kDiscardSuperseded, {stream_id}));
     for (size_t row = 0; row < rows.size(); ++row) {
@@ -327,7 +395,13 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
   THALWEG_ASSIGN(const Chain chain, id ? chain_of(entries, *id) : chain_of_all(entries));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  auto executed = execute_chain(session, stream_id, chain, watch);
+  Done done;
+  for (const auto& entry : entries) done.seen.insert(entry->id);
+  ParkedExecution execution(session);
+  auto executed = execute_chain(execution, session, stream_id, chain, watch, done);
+  if (executed) executed = execute_followers(execution, session, stream_id, chain.stops, watch, done);
+  if (executed && watch.progress) watch.progress(done.executed, done.total);
+  if (executed && done.left.count > 0) executed = std::unexpected(left_error(std::move(done)));
   if (session.broken()) return executed;
   // Where one of the chain did not go through, it need not hold back all that are left.
   session.leave_pipeline();

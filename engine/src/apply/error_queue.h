@@ -30,6 +30,10 @@ struct ExecutionWatch {
   std::function<void(uint64_t executed, uint64_t total)> progress;
   // Once any thread sets it, no further transaction begins: engine_stopping. May be null.
   const std::atomic<bool>* abandon = nullptr;
+  // Has the stream's apply hand out nothing until go_on, for some seconds at most, and waits until nothing of it runs.
+  // Either may be empty: then what is parked meanwhile may stay.
+  std::function<void()> hold_apply = {};
+  std::function<void()> go_on = {};
 };
 
 // An empty list when the schema thalweg does not exist.
@@ -56,7 +60,8 @@ struct Superseded {
 };
 base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connection, std::string_view stream_id);
 // Applies one, then every parked transaction behind it that shares a row with it, in commit order and in one
-// destination transaction each (which also removes it from the queue); takes the connection over for it. Stops at the
+// destination transaction each (which also removes it from the queue); takes the connection over for it. Goes on with
+// what has been parked behind them meanwhile, which `progress` counts as well, until there is no more. Stops at the
 // first that fails again, which then shows its new reason; remaining transactions that wait behind no other become
 // parked_freed. Without `id`, executes the whole queue: a failed one holds back only those that wait behind it; the
 // returned failure is the first one's and counts the rest.

@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "apply/apply_harness.h"
 
-// What an operator does with the queue; how transactions get into it is in recovery_test.cc.
+// Operators' actions on the error queue; recovery_test.cc tests how transactions get into it.
 
 namespace thalweg::apply {
 namespace {
@@ -105,7 +106,7 @@ void park_five(ApplyHarness& h) {
             "1|apply_conflict,2|apply_conflict,3|parked_behind,4|parked_behind,5|parked_behind");
 }
 
-// Whoever looks for what has to be done looks at the roots only.
+// Only the roots need an operator's attention: a transaction stops waiting when the one before it is discarded.
 TEST(ErrorQueue, WhatStoodBehindADiscardedOneWaitsForNoneAnyMore) {
   ApplyHarness h;
   park_five(h);
@@ -154,7 +155,7 @@ base::Result<void> execute_all(ApplyHarness& h, const ExecutionWatch& watch = {}
   return execute_parked(std::move(*opened), "teststream", {}, watch);
 }
 
-// What fails holds back what waits behind it and nothing else.
+// A transaction that fails holds back those that wait behind it, and no others.
 TEST(ErrorQueue, AllAreExecutedInCommitOrder) {
   ApplyHarness h;
   park_five(h);
@@ -280,6 +281,55 @@ TEST(ErrorQueue, ACopyTakesOutWhatItHas) {
   h.run("INSERT INTO items VALUES (2, 'as copied', 20); INSERT INTO other VALUES (2, 'old')");
   ASSERT_TRUE(execute_all(h));
   EXPECT_EQ(h.select("SELECT items.name, other.name FROM items, other"), "as copied|and other");
+}
+
+// Until it is told, the apply goes on parking what follows.
+TEST(ErrorQueue, WhatIsParkedMeanwhileIsExecutedToo) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (6, 'in the way', 0)");
+  h.describe("items");
+  h.begin();
+  h.update("items", {5, "missing", 0});
+  h.commit();
+  h.begin();
+  h.insert("items", {6, "of its own", 0});  // nobody mends it
+  h.commit();
+  ASSERT_TRUE(h.start());
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  h.run("INSERT INTO items VALUES (5, 'here now', 0)");
+  int64_t amount = 0;
+  const auto go_on = [&](bool is_parked) {
+    h.begin();
+    h.update("items", {5, "five", ++amount});
+    h.commit();
+    h.feed();
+    ASSERT_TRUE(h.wait_until_applied(h.end()));
+    EXPECT_EQ(h.select("SELECT count(*) > 0 FROM thalweg.error_queue WHERE code = 'parked_behind'"),
+              is_parked ? "t" : "f");
+  };
+  std::vector<std::pair<uint64_t, uint64_t>> steps;
+  const auto executed = execute_all(h, {.progress =
+                                            [&](uint64_t done, uint64_t total) {
+                                              steps.emplace_back(done, total);
+                                              if (total == 2) go_on(true);  // before the apply is held
+                                            },
+                                        .hold_apply =
+                                            [&] {
+                                              h.apply().hold_for_errors(std::chrono::seconds(60));
+                                              while (!h.apply().is_held()) std::this_thread::yield();
+                                            },
+                                        .go_on = [&] { h.apply().note_errors_changed(); }});
+  ASSERT_FALSE(executed) << "6 is in the way of one of them";
+  EXPECT_NE(executed.error().message.find("3 transactions were executed; 1 stay"), std::string::npos)
+      << executed.error().message;
+  EXPECT_EQ(steps.back(), (std::pair<uint64_t, uint64_t>{3, 4}));
+  EXPECT_EQ(h.select("SELECT amount FROM items WHERE id = 5"), std::to_string(amount));
+  EXPECT_EQ(h.select("SELECT code FROM thalweg.error_queue"), "apply_conflict");
+  go_on(false);
+  EXPECT_EQ(h.select("SELECT amount FROM items WHERE id = 5"), std::to_string(amount));
 }
 
 TEST(ErrorQueue, IsHeldWhileItIsExecuted) {

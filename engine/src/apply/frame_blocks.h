@@ -66,7 +66,7 @@ class FrameBuffer {
   void clear();
   bool empty() const { return segments_.empty(); }
   size_t bytes() const { return bytes_; }
-  // What the pool does not get back before clear(): whole blocks, shared ones included.
+  // Memory that the pool gets back with clear() only: whole blocks, shared ones included.
   size_t held_bytes() const { return held_bytes_; }
 
   struct Segment {

@@ -168,7 +168,7 @@ TEST(Metadata, IsLoadedAgainWhenTheDestinationChanges) {
   }
   ASSERT_TRUE(h.wait_until_applied(h.end()));
   invalidations = of_reader(h, "metadata_invalidations");
-  // What is no change of the table's shape is not noticed.
+  // Commands that do not change the table's shape invalidate nothing.
   h.run("VACUUM FULL items");
   h.run("ANALYZE items");
   for (int i = 0; i < 70; ++i) {

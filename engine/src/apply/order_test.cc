@@ -9,8 +9,8 @@
 #include "apply/apply_harness.h"
 #include "apply/gate.h"
 
-// Which transactions wait for which, by the destination's own keys: a first one is held at a gate, and a second one
-// either commits meanwhile or an applier says that it waits for the first.
+// Tests which transactions wait for which, by the destination's own keys: a first one is held at a gate, and a second
+// one either commits meanwhile or an applier says that it waits for the first.
 
 namespace thalweg::apply {
 namespace {

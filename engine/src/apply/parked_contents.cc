@@ -225,7 +225,7 @@ class ContentsReader {
     return values;
   }
 
-  // What the server has to write goes into `written`.
+  // Fills `shown`. A value whose text the server has to produce is appended to `written`.
   void show(ShownValue& shown, const lcr::Value& value, base::TypeId type, std::vector<Written>& written) {
     if (value.mark == ValueMark::null) shown.state = ShownValue::State::null;
     if (value.mark == ValueMark::unchanged) shown.state = ShownValue::State::unchanged;
@@ -343,12 +343,12 @@ class ContentsReader {
 base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& connection, std::string_view stream_id,
                                                             int64_t id,
                                                             std::chrono::steady_clock::time_point deadline) {
+  THALWEG_ASSIGN(TableNames names, TableNames::read(connection, stream_id));  // asks whether the schema can be trusted
   THALWEG_ASSIGN(const pg::Rows entry,
                  connection.query("SELECT lcrs FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
                                   {stream_id, std::to_string(id)}));
   if (entry.size() == 0) return unknown_parked(id);
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
-  THALWEG_ASSIGN(TableNames names, TableNames::read(connection, stream_id));
   THALWEG_ASSIGN(contents.changes, ContentsReader(connection, std::move(names), deadline).read(id));
   return contents;
 }

@@ -8,7 +8,7 @@
 #include "pg/connection.h"
 #include "telemetry/parked_contents.h"
 
-// What a parked transaction wanted, and what the destination has in its place.
+// The changes of a parked transaction, and the rows that the destination has in their place.
 
 namespace thalweg::apply {
 

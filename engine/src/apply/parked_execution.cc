@@ -135,7 +135,7 @@ base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
   auto sent = executor_.send_checked(entry.transaction);
   if (sent) sent = send_removal(entry);
   if (!sent && session_.broken()) return std::unexpected(sent.error());
-  // What was sent of one that cannot be sent whole must not be committed by the sync.
+  // The sync must not commit the rows that were sent of a transaction that cannot be sent whole.
   if (!sent) THALWEG_TRY(session_.run("SELECT 1 / 0"));
   auto refusal = session_.sync();
   executor_.reset();

@@ -26,7 +26,7 @@ struct ParkedEntry {
   Transaction transaction;  // its frames, while `is_read`
 };
 
-// Owner: one thread.
+// Owner: one thread. One for a session: what the session has prepared is known by this one's tables.
 class ParkedExecution {
  public:
   explicit ParkedExecution(DestinationSession& session);
@@ -37,8 +37,9 @@ class ParkedExecution {
   // Before the first one, and now and then: tables may have been renamed. The error queue is held (error_queue.h).
   base::Result<void> begin(std::string_view stream_id);
   // Fetches the frames of small ones of these together, and has tables looked up anew that have changed meanwhile. What
-  // is not fetched so is when it is executed. The entries outlive this, or the next call.
+  // is not fetched so is when it is executed. The entries last until the next call, or end().
   base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);
+  void end() { drop_read(); }
   // One that fails stays in the queue, which tells why it did where that is its data's fault: is_about_data(). Fails
   // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out.
   base::Result<void> execute(ParkedEntry& entry);

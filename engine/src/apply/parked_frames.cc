@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apply/ranges.h"
+#include "pg/bookkeeping_trust.h"
 
 namespace thalweg::apply {
 
@@ -35,9 +36,8 @@ base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error
 
 base::Result<TableNames> TableNames::read(pg::Connection& connection, std::string_view stream_id) {
   TableNames found;
-  THALWEG_ASSIGN(const pg::Rows exists,
-                 connection.query("SELECT pg_catalog.to_regclass('thalweg.stream_table') IS NOT NULL"));
-  if (!exists.boolean(0, 0)) return found;
+  THALWEG_ASSIGN(const bool exists, pg::trusted_bookkeeping(connection, {"stream_table"}));
+  if (!exists) return found;
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT (to_jsonb(t) -> 'identity' ->> 'relation')::bigint, schema_name, table_name "
                                   "FROM thalweg.stream_table t WHERE stream_id = $1 AND to_jsonb(t) -> 'identity' ->> "

@@ -37,8 +37,8 @@ base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error
 // unknown_error_transaction.
 std::unexpected<base::Error> unknown_parked(int64_t error_id);
 
-// What a stream's tables are called at the destination now. A table is its relation: since a transaction was parked its
-// table may have been renamed, and the name given to another one.
+// Current names of a stream's tables at the destination. A table is identified by its relation: since a transaction was
+// parked, its table may have been renamed, and the name given to another one.
 class TableNames {
  public:
   static base::Result<TableNames> read(pg::Connection& connection, std::string_view stream_id);

@@ -4,7 +4,7 @@
 #include <span>
 #include <unordered_set>
 
-// What parked transactions have touched: later ones that touch the same must wait behind them.
+// The rows and tables that parked transactions have touched: later transactions that touch them must wait.
 
 namespace thalweg::apply {
 

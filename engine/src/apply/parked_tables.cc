@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "metadata/destination_version.h"
+#include "pg/bookkeeping_trust.h"
 
 namespace thalweg::apply {
 
@@ -41,9 +42,8 @@ base::Result<void> ParkedTables::read_records(std::string_view stream_id) {
 
 base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
   copies_.clear();
-  THALWEG_ASSIGN(const pg::Rows exists,
-                 connection_.query("SELECT pg_catalog.to_regclass('thalweg.stream_table') IS NOT NULL"));
-  if (!exists.boolean(0, 0)) return {};
+  THALWEG_ASSIGN(const bool exists, pg::trusted_bookkeeping(connection_, {"stream_table"}));
+  if (!exists) return {};
   THALWEG_ASSIGN(
       const pg::Rows rows,
       connection_.query("SELECT schema_name, table_name, copied_from, copied_to, NOT copy_again AND copied_to "

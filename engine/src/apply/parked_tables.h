@@ -26,8 +26,8 @@ class ParkedTables final : public TableFinder {
  public:
   explicit ParkedTables(pg::Connection& connection) : connection_(connection) {}
 
-  // What the stream's tables are called now, what of them it has copied, and which it is about to copy. Stays as it is
-  // for as long as the error queue is held (error_queue.h).
+  // Reads the records of the stream's tables: their current names, the parts that are copied, and the tables about to
+  // be copied. The records do not change while the error queue is held (error_queue.h).
   base::Result<void> read_records(std::string_view stream_id);
   // The table that a TABLE frame describes; the same object for the same description.
   base::Result<std::shared_ptr<const metadata::SourceTable>> described(const lcr::FrameView& frame);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "apply/progress_recovery.h"
+#include "pg/bookkeeping_trust.h"
 #include "pg/transaction.h"
 
 namespace thalweg::apply {
@@ -20,11 +21,8 @@ constexpr int kSchemaVersion = 1;
 // A server process of an engine that has just died lets go of its lock when it notices.
 constexpr int kLockTries = 50;
 constexpr std::chrono::milliseconds kLockPause{100};
-// One key for all engines: schema changes of schema `thalweg` happen one after the other.
-constexpr const char* kSchemaLock = "SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133)";
 
 constexpr const char* kCreateTables = R"sql(
-CREATE SCHEMA IF NOT EXISTS thalweg;
 COMMENT ON SCHEMA thalweg IS 'Replication progress and error queue of Thalweg';
 CREATE TABLE thalweg.schema_version (version integer NOT NULL);
 CREATE TABLE thalweg.stream (
@@ -90,14 +88,8 @@ UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 constexpr const char* kAddEpochIndex =
     "CREATE UNIQUE INDEX apply_progress_epoch ON thalweg.apply_progress (stream_id, applier, epoch)";
 
-// Not to_regclass: that answers from the session's cache of names, where a schema that another stream has made since,
-// while this one waited for the lock, may still be missing. A scan of the catalogue sees what is committed.
 base::Result<bool> schema_exists(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_class c "
-                                  "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-                                  "WHERE n.nspname = 'thalweg' AND c.relname = 'schema_version')"));
-  return rows.boolean(0, 0);
+  return pg::trusted_bookkeeping(connection, {"schema_version"});
 }
 
 base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
@@ -123,11 +115,13 @@ base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
 
 base::Result<void> ensure_schema(pg::Connection& connection) {
   return pg::in_transaction(connection, [&]() -> base::Result<void> {
-    THALWEG_TRY(connection.query(kSchemaLock));
+    THALWEG_TRY(pg::lock_bookkeeping(connection));
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) {
+      THALWEG_TRY(pg::create_bookkeeping_schema(connection));
       THALWEG_TRY(connection.script(kCreateTables));
       THALWEG_TRY(connection.script(kAddEpochIndex));
+      THALWEG_TRY(schema_exists(connection));  // somebody else may have made the schema
       return {};
     }
     THALWEG_ASSIGN(const pg::Rows version,
@@ -183,7 +177,7 @@ base::Result<std::optional<StreamRecord>> find_stream(pg::Connection& connection
 
 base::Result<void> forget_stream(pg::Connection& connection, std::string_view stream_id) {
   return pg::in_transaction(connection, [&]() -> base::Result<void> {
-    THALWEG_TRY(connection.query(kSchemaLock));
+    THALWEG_TRY(pg::lock_bookkeeping(connection));
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) return {};
     for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {

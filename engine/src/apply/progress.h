@@ -12,7 +12,7 @@
 
 namespace thalweg::apply {
 
-// What the stream was made for. A stream's row is written once, when its slot has been created.
+// Registration of a stream at its destination. The row is written once, when the stream's slot has been created.
 struct StreamRecord {
   std::string stream_id;
   std::string source_system_identifier;  // as IDENTIFY_SYSTEM prints it

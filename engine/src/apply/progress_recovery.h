@@ -8,12 +8,12 @@
 #include "base/ids.h"
 #include "pg/connection.h"
 
-// What an apply finds when it starts (docs/decisions/apply-progress.md).
+// Recovery of the progress when an apply starts (docs/decisions/apply-progress.md).
 
 namespace thalweg::apply {
 
 // The advisory lock that keeps a second engine away, until the session or the transaction ends. Waits for a server
-// process of an engine that has just died; then stream_in_use, with who has it.
+// process of an engine that has just died; then fails with stream_in_use, which names the holder.
 enum class LockSpan : uint8_t { session, transaction };
 base::Result<void> take_lock(pg::Connection& connection, std::string_view stream_id, LockSpan span);
 

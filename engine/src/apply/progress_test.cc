@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/error_queue.h"
 #include "apply/progress_recovery.h"
 #include "pg/connection.h"
 #include "support/test_cluster.h"
@@ -47,6 +48,22 @@ TEST(Schema, IsMadeOnceByStreamsThatBeginTogether) {
   waits.join();
   EXPECT_TRUE(made_by_first) << made_by_first.error().message;
   EXPECT_TRUE(made_by_second) << made_by_second.error().message;
+}
+
+TEST(Schema, OfSomebodyElseIsLeftAlone) {
+  pg::Connection admin = open("postgres");
+  value(admin, "CREATE ROLE schema_stranger");
+  value(admin, "CREATE DATABASE schema_of_a_stranger");
+  pg::Connection connection = open("schema_of_a_stranger");
+  value(connection,
+        "CREATE SCHEMA thalweg AUTHORIZATION schema_stranger; CREATE TABLE thalweg.schema_version (version int); "
+        "CREATE TABLE thalweg.error_queue (id int)");
+  const auto code = [](const auto& result) { return result ? std::nullopt : std::optional(result.error().code); };
+  EXPECT_EQ(code(ensure_schema(connection)), base::ErrorCode::bookkeeping_not_trusted);
+  EXPECT_EQ(code(find_stream(connection, "teststream")), base::ErrorCode::bookkeeping_not_trusted);
+  EXPECT_EQ(code(forget_stream(connection, "teststream")), base::ErrorCode::bookkeeping_not_trusted);
+  EXPECT_EQ(code(count_parked(connection, "teststream")), base::ErrorCode::bookkeeping_not_trusted);
+  EXPECT_EQ(value(connection, "SELECT count(*) FROM pg_class WHERE relnamespace = 'thalweg'::regnamespace"), "2");
 }
 
 // A destination of a stream on timeline 1, with progress up to 0/2000 and one transaction in [0/2800, 0/3000).

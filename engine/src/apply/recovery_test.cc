@@ -186,10 +186,10 @@ TEST(StreamLock, ASecondApplyIsRefused) {
   ASSERT_TRUE(h.start());
   base::SystemClock clock;
   queue::LcrQueue queue({});
+  queue::QueueFrames frames(queue, 0);
   Apply second({.stream_id = "teststream",
                 .destination_conninfo = h.conninfo(),
-                .queue = &queue,
-                .consumer = 0,
+                .frames = &frames,
                 .parameters = {},
                 .spill_directory = std::filesystem::temp_directory_path() / "thalweg_second_apply",
                 .catch_up = {},
@@ -197,7 +197,7 @@ TEST(StreamLock, ASecondApplyIsRefused) {
   const auto started = second.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::stream_in_use);
-  // Who it is: a process of the server that an operator can look at, or end.
+  // The error names the holder: a server process that an operator can look up, or end.
   const std::string holder = h.select(
       "SELECT 'server process ' || pid || ' of user postgres' FROM pg_stat_activity WHERE application_name LIKE "
       "'thalweg teststream progress%' AND datname = current_database() AND pid IN (SELECT pid FROM pg_locks WHERE "
@@ -244,7 +244,7 @@ TEST_P(ProgressRow, OfAnEarlierEpochIsNotFound) {
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.apply_progress WHERE low_watermark > '0/0' AND applier > 0"), "0");
 }
 
-// Whoever looks it up passes the versions that an old snapshot keeps, but only those under its newest number.
+// A lookup of the row passes the versions that an old snapshot keeps, but only those under the row's newest number.
 TEST_P(ProgressRow, TakesANewNumberEverySoOften) {
   constexpr int kTransactions = 5 * ProgressWriter::kVersionsMax;
   ApplyHarness h;

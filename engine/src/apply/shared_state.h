@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -23,7 +24,7 @@ namespace thalweg::apply {
 
 class Coordinator;
 
-// Live parameters, readable by every agent. Writer: Apply::set_parameters, under its lock. Readers: any (relaxed: a
+// Live parameters, readable by every agent. Writer: Apply::set_parameters. Readers: any (relaxed: a
 // change takes effect at the next group).
 struct LiveParameters {
   std::atomic<int> parallelism;
@@ -66,7 +67,7 @@ class FirstError {
   std::atomic<bool> is_set_{false};
 };
 
-// What all agents of one apply share.
+// State that all agents of one apply share.
 struct SharedState {
   std::string stream_id;
   base::Conninfo destination_conninfo;
@@ -74,9 +75,9 @@ struct SharedState {
   int64_t epoch = 0;
   LiveParameters parameters;
   FirstError error;
-  // Writer: Apply::request_stop. Readers: all agents (acquire).
+  // Writer: stop(), which Apply, the coordinator and the recorder call (release). Readers: all agents (acquire).
   std::atomic<bool> stop_now{false};
-  std::atomic<bool> drain{false};
+  std::atomic<bool> drain{false};  // writer: Apply::request_stop
   // Writer: the coordinator (release, after the commits it stands for). Readers: appliers, recorder (acquire).
   std::atomic<uint64_t> low_watermark{0};
   // The number of the last group of an unbroken row of committed ones. Writer: the coordinator (release). Readers:
@@ -93,6 +94,10 @@ struct SharedState {
   std::atomic<bool> commits_ended{false};
   // Set by whoever changed the error queue; the coordinator loads it again and clears this.
   std::atomic<bool> reload_parked{false};
+  // Until then (steady clock, since its epoch) it hands out nothing, and does not load it yet: somebody is about to
+  // change the error queue once more. Writer: that one, before reload_parked. Reader: the coordinator.
+  std::atomic<std::chrono::steady_clock::rep> hold_until{0};
+  std::atomic<bool> is_held{false};  // and nothing runs. Writers: the coordinator sets it, hold_for_errors clears it
   // Writer: the coordinator, from its agent's begin to its own end (release). Readers: tell_coordinator (acquire).
   std::atomic<Coordinator*> coordinator{nullptr};
   base::Doorbell coordinator_bell;
@@ -108,6 +113,7 @@ struct SharedState {
     pg::ConnectOptions options;
     options.application_name = fmt::format("thalweg {} {}", stream_id, part);
     options.abandon = &abandon;
+    options.answer_bytes_max = pg::kRowBytesMax;  // the error queue's hashes
     return options;
   }
   // Thread-safe, for the reader and the appliers: there is a transaction, or a group has finished.

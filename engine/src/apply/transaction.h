@@ -15,7 +15,7 @@
 #include "metadata/source_table.h"
 #include "spill/spill_log.h"
 
-// What the reader hands to the coordinator, and the coordinator to the appliers.
+// The unit that the reader hands to the coordinator, and the coordinator to the appliers.
 
 namespace thalweg::apply {
 
@@ -44,7 +44,7 @@ struct Transaction {
   std::vector<uint64_t> referenced_hashes;  // of its tables: where it makes or removes keys that foreign keys point at
   bool barrier = false;                     // waits for all before it, and all after it wait for it
   bool park_behind = false;                 // shares a row with a parked one: parked too
-  // What an applier made of it.
+  // The error with which it is parked. Writer: the applier.
   std::optional<base::Error> parked_with;
 
   bool empty() const { return lcrs == 0; }

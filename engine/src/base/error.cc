@@ -61,6 +61,12 @@ std::optional<ErrorSide> error_side_named(std::string_view name) {
   return static_cast<ErrorSide>(found - kSides.begin());
 }
 
+std::string message_without_rows(const Error& error) {
+  if (!error.may_show_rows) return error.message;
+  return std::string(title_of(error.code)) +
+         (error.sqlstate.empty() ? "" : "; the server's SQLSTATE: " + error.sqlstate);
+}
+
 ErrorSide side_of(const Error& error) {
   return error.side == ErrorSide::unknown ? entry_of(error.code).side : error.side;
 }

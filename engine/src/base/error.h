@@ -51,8 +51,11 @@ struct Error {
   Lsn lsn;
   Xid xid;
   ErrorSide side = ErrorSide::unknown;  // where it arose, if its code leaves that open
+  bool may_show_rows = false;           // its message may quote values of rows: not for everybody
 };
 
+// The message, or what viewers may read in its place.
+std::string message_without_rows(const Error& error);
 // Where it arose; else what its code says.
 ErrorSide side_of(const Error& error);
 

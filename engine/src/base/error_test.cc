@@ -34,6 +34,15 @@ TEST(Error, TheSideIsTheErrorsOrElseItsCodes) {
   EXPECT_EQ(error_side_named("above"), std::nullopt);
 }
 
+TEST(Error, WhatMayShowRowsIsNotForEverybody) {
+  Error error = fail(ErrorCode::database_error, "invalid input: \"secret\"").error();
+  EXPECT_EQ(message_without_rows(error), error.message);
+  error.may_show_rows = true;
+  error.sqlstate = "22P02";
+  EXPECT_EQ(message_without_rows(error),
+            std::string(title_of(ErrorCode::database_error)) + "; the server's SQLSTATE: 22P02");
+}
+
 Result<int> half(int n) {
   if (n % 2 != 0) return fail(ErrorCode::invalid_request, "odd");
   return n / 2;

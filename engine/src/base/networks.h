@@ -42,8 +42,8 @@ class Networks {
   bool local_ = false;
 };
 
-// Which of several servers a connection is for. `as_given`: what target_session_attrs in the text says; the others
-// stand in its place. `standby_first`: any server where no standby answers.
+// The server, of several, that a connection is for. `as_given`: as target_session_attrs in the text says; the others
+// override it. `standby_first`: any server where no standby answers.
 enum class ServerRole : uint8_t { as_given, primary, standby, standby_first };
 
 // How to reach a database. Holds a password and keys: never logged.

@@ -35,7 +35,8 @@ class Strangers {
   std::map<uint64_t, std::string> addresses_;  // by age
 };
 
-// Whom a connection counts as: its IPv4 address, or the network of its IPv6 address (/64), of which one host has all.
+// The origin that a connection counts for: its IPv4 address, or the /64 network of its IPv6 address, all of which one
+// host has.
 std::string origin_of(const sockaddr* address);
 
 }  // namespace thalweg::base

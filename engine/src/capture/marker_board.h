@@ -33,11 +33,11 @@ class MarkerBoard {
 
   // Until a marker waits, the time is up, or `stop`.
   void await(const std::stop_token& stop, std::chrono::milliseconds time);
-  // What to put into the source's WAL for the oldest one that waits; nothing waits: none.
+  // The content to write into the source's WAL for the oldest marker that waits; none if no marker waits.
   std::optional<std::string> next() const;
   // A heartbeat: it waits like the others.
   void place_heartbeat();
-  // What next() gave: the source has committed it, or refused.
+  // Outcome for the content that next() returned: the source has committed it, or has refused it.
   void placed(std::string_view content);
   void failed(std::string_view content, std::string_view why);
 

@@ -7,7 +7,7 @@
 #include "control/managed_streams.h"
 #include "control/stats_history.h"
 
-// What the control API answers (engine/contract/control-api.md), whoever brings the requests.
+// Answers of the control API (engine/contract/control-api.md), independent of the transport of its requests.
 
 namespace thalweg::control {
 

@@ -26,7 +26,7 @@ constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebod
 
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
 
-// Whose document it is.
+// Origin of a desired-state document.
 enum class Origin { control_plane, disk };
 
 bool is_lower_alphanumeric(std::string_view id) {
@@ -46,7 +46,7 @@ DesiredStatus read_status(ObjectReader& reader) {
   return static_cast<DesiredStatus>(found - kStatusNames.begin());
 }
 
-// Which of the source's servers is read.
+// Reads the choice among the source's servers.
 void read_server(ObjectReader& reader, DatabaseRef& source) {
   if (!reader.member("read_from", false)) return;
   const std::string server = reader.string("read_from", 1, kNameBytesMax);
@@ -68,7 +68,7 @@ base::Result<void> read_database(ObjectReader& parent, std::string_view member, 
   return reader.finish();
 }
 
-// What a conninfo may lead to goes with it, and which side's it is.
+// Sets for each conninfo the networks that it may lead to, and the side that it belongs to.
 void know_databases(StreamDefinition& stream, const std::shared_ptr<const base::Networks>& networks) {
   const auto know = [&](base::Conninfo& conninfo, base::ErrorSide side) {
     conninfo.within = networks;
@@ -170,7 +170,7 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
   return out;
 }
 
-// What a single look at one entry does not tell.
+// Checks of a stream's destinations together, which the checks of each entry cannot make.
 base::Result<void> check_destinations(const StreamDefinition& stream, const std::string& pointer) {
   const auto dropped = [](const DestinationDefinition& one) { return one.status == DesiredStatus::dropped; };
   const auto kept = stream.destinations.size() - std::ranges::count_if(stream.destinations, dropped);
@@ -263,7 +263,7 @@ json to_json(const DatabaseRef& database) {
 
 json to_json(const SendTo& to) { return {{"engine", to.engine}, {"host", to.host}, {"port", to.port}}; }
 
-// What differs from `from` only: a later version's better default reaches old streams.
+// Parameters that differ from `from` only: a later version's better default reaches old streams.
 json parameters_beyond(const StreamParameters& from, const StreamParameters& parameters) {
   json out = json::object();
   for (const ParameterSpec& spec : parameter_specs()) {

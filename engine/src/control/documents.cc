@@ -77,15 +77,15 @@ json to_json(std::span<const TableStatus> tables) {
 json to_json(const DestinationStatus& destination) {
   const BacklogStatus& backlog = destination.backlog;
   return {{"id", destination.id},
-          {"status", destination.status},
-          {"phase", destination.phase},
+          {"status", names_of(destination.state).status},
+          {"phase", names_of(destination.state).phase},
           {"mode", destination.mode},
           {"error", destination.error ? control::to_json(*destination.error) : json(nullptr)},
           {"retry_at", optional_time(destination.retry_at)},
           {"positions",
            {{"applied", base::to_string(destination.applied)}, {"confirmed", base::to_string(destination.confirmed)}}},
           {"backlog",
-           {{"state", backlog.state},
+           {{"state", name_of(backlog.state)},
             {"frames", backlog.frames},
             {"lcrs", backlog.lcrs},
             {"bytes", backlog.bytes},
@@ -126,8 +126,8 @@ json to_json(const StreamStatus& stream) {
   json waits = json::array();
   for (const WaitStatus& wait : stream.waits) waits.push_back(to_json(wait));
   return {{"id", stream.id},
-          {"status", stream.status},
-          {"phase", stream.phase},
+          {"status", names_of(stream.state).status},
+          {"phase", names_of(stream.state).phase},
           {"mode", stream.mode},
           {"error", stream.error ? control::to_json(*stream.error) : json(nullptr)},
           {"retry_at", optional_time(stream.retry_at)},
@@ -206,7 +206,7 @@ json to_json(const ReportedError& reported) {
           {"cure", base::cure_of(error.code)},   {"side", side_json(base::side_of(error))},
           {"sqlstate", error.sqlstate},          {"table", error.table},
           {"lsn", base::to_string(error.lsn)},   {"xid", error.xid.value},
-          {"at", rfc3339(reported.at)}};
+          {"shows_rows", error.may_show_rows},   {"at", rfc3339(reported.at)}};
 }
 
 namespace {
@@ -257,8 +257,8 @@ json history_sample_document(const EngineStats& stats, std::span<const StreamSta
   for (json& stream : out["streams"]) {
     const auto found = std::ranges::find(streams, stream["id"].get_ref<const std::string&>(), &StreamStatus::id);
     const bool known = found != streams.end();
-    stream["status"] = known ? json(found->status) : json(nullptr);
-    stream["phase"] = known ? json(found->phase) : json(nullptr);
+    stream["status"] = known ? json(names_of(found->state).status) : json(nullptr);
+    stream["phase"] = known ? json(names_of(found->state).phase) : json(nullptr);
     stream["positions"] = known ? positions_json(*found) : json(nullptr);
   }
   return out;
@@ -327,7 +327,10 @@ json failure_document(const base::Error& error) {
             {"title", base::title_of(error.code)},
             {"message", error.message},
             {"cure", base::cure_of(error.code)},
-            {"side", side_json(base::side_of(error))}}}};
+            {"side", side_json(base::side_of(error))},
+            {"sqlstate", error.sqlstate},
+            {"table", error.table},
+            {"shows_rows", error.may_show_rows}}}};
 }
 
 std::string to_text(const json& document) {

@@ -151,6 +151,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   // On another thread, which may wait for a database; the network goes on.
   void work() {
+    // The question whether the engine lives does not stand behind requests that wait for databases.
+    if (is_open_path()) return send(environment_.api.answer(request_));
     socket().expires_never();
     asio::post(environment_.workers, [self = this->shared_from_this(),
                                       keeps_network = asio::make_work_guard(environment_.network)]() mutable {
@@ -187,8 +189,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     });
   }
 
-  // What the peer still sends is read and thrown away for a moment: a connection that is closed with unread bytes takes
-  // the answer with it.
+  // Reads and discards for a moment what the peer still sends: closing a connection with unread bytes resets it, and
+  // the peer may lose the answer.
   void linger() {
     socket().expires_after(limits_.linger_time);
     error_code ignored;  // the peer may have gone

@@ -15,7 +15,7 @@
 
 namespace thalweg::control {
 
-// What a connection needs of its server. Immutable but for the two callbacks, which belong to the network thread.
+// The server's parts that a connection uses. Immutable but for the two callbacks, which belong to the network thread.
 struct ConnectionEnvironment {
   const ServerOptions& options;
   Api& api;

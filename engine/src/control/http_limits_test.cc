@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "control/http_server.h"
@@ -199,6 +203,63 @@ TEST_F(HttpLimitsTest, AClientMayWaitForTheGoAhead) {
   EXPECT_EQ(go_ahead, "HTTP/1.1 100 Continue\r\n\r\n");
   say(socket, "{}");
   EXPECT_TRUE(TestClient::rest_of(socket).starts_with("HTTP/1.1 400 "));  // the document is not one
+}
+
+// Of a database that hangs, say.
+class StuckStreams final : public NoStreams {
+ public:
+  base::Result<ParkedListView> errors(const StreamTarget&, const telemetry::ParkedPart&) override {
+    std::unique_lock lock(mutex_);
+    ++stuck_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return over_; });
+    return ParkedListView{};
+  }
+  void wait_for(int stuck) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kAtOnce, [&] { return stuck_ >= stuck; }));
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int stuck_ = 0;
+  bool over_ = false;
+};
+
+TEST(HttpServerOfStuckStreams, SaysThatItIsAliveWhateverItsWorkersWaitFor) {
+  StuckStreams streams;
+  ServerOptions options;
+  options.port = 0;
+  options.token = kToken;
+  const auto server = HttpServer::start(options, streams);
+  ASSERT_TRUE(server) << server.error().message;
+  TestClient client((*server)->port(), kToken);
+  std::vector<tcp::socket> waiting;
+  for (int i = 0; i < 40; ++i) {
+    waiting.push_back(client.connect());
+    say(waiting.back(), "GET /v1/streams/a/destinations/b/errors HTTP/1.1\r\nAuthorization: Bearer " +
+                            std::string(kToken) + "\r\n\r\n");
+  }
+  streams.wait_for(8);
+  for (const char* const authorization : {"", kToken}) {
+    const std::string head = std::string("GET /healthz HTTP/1.1\r\nConnection: close\r\n") +
+                             (*authorization ? std::string("Authorization: Bearer ") + authorization + "\r\n" : "");
+    tcp::socket socket = client.connect();
+    const timeval patience{.tv_sec = 5, .tv_usec = 0};
+    ASSERT_EQ(::setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    say(socket, head + "\r\n");
+    std::string answer(64, '\0');
+    const ssize_t got = ::recv(socket.native_handle(), answer.data(), answer.size(), 0);
+    ASSERT_GT(got, 0) << "no answer";
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+  }
+  streams.end();
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 
 namespace thalweg::control {
 
-// What one connection may use up, and how many there may be. Before the token was shown a connection gets no more than
-// the head of one request.
+// Limits on the number of connections, and on what each may use. Until a connection has shown the token, it gets no
+// more than the head of one request.
 struct HttpLimits {
   base::Strangers::Limits strangers = {};  // that have not shown the token: those that are slow make place for others
   size_t known = 64;                       // that have, and stay open for the next request

@@ -48,8 +48,7 @@ class ExampleStreams final : public ManagedStreams {
   std::vector<StreamStatus> status() const override {
     StreamStatus copying;
     copying.id = "k3j2h1g4";
-    copying.status = "ENABLED";
-    copying.phase = "INSTANTIATING";
+    copying.state = State::instantiating;
     DestinationStatus& warehouse = copying.destinations.emplace_back();
     warehouse.id = "warehouse";
     warehouse.instantiation =
@@ -75,15 +74,13 @@ class ExampleStreams final : public ManagedStreams {
     wait.blockers.push_back({.pid = 1, .user = "bob", .application_name = "psql", .state = "idle", .since = {}});
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
-    aborted.status = "ABORTED";
-    aborted.phase = "STOPPED";
+    aborted.state = State::aborted;
     aborted.error = ReportedError{
         base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
     aborted.destinations.emplace_back().error = aborted.error;
     StreamStatus fanned;
     fanned.id = "f4n0u7aa";
-    fanned.status = "ENABLED";
-    fanned.phase = "REPLICATING";
+    fanned.state = State::replicating;
     fanned.mode = "FAN-OUT";
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
@@ -203,7 +200,7 @@ class ExampleStreams final : public ManagedStreams {
     std::vector<RehearsalFinding> findings;
     const json document = contract("rehearsal.example.json");
     for (const json& one : document["findings"]) {
-      findings.push_back({.refused = one["outcome"] == "refused",
+      findings.push_back({.outcome = one["outcome"],
                           .part = one["part"],
                           .table = one["table"],
                           .name = one["name"],
@@ -324,7 +321,8 @@ class HttpServerTest : public testing::Test {
     json body = json::parse(answer.body, nullptr, false);
     ASSERT_TRUE(body.is_object()) << answer.body;
     EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title",
-                                                    "/error/message", "/error/cure", "/error/side"}));
+                                                    "/error/message", "/error/cure", "/error/side", "/error/sqlstate",
+                                                    "/error/table", "/error/shows_rows"}));
     EXPECT_EQ(body["error"]["code"], code);
   }
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-// What the tests of the control API ask it with: one connection for each request.
+// Client for the tests of the control API: one connection for each request.
 
 namespace thalweg::control {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "base/ids.h"
 #include "control/desired_state.h"
 #include "control/rehearsal.h"
+#include "control/state.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
@@ -69,7 +71,7 @@ struct InstantiationStatus {
 
 // A change of a table at the source, and its possible resolutions.
 struct TableTrouble {
-  std::string_view kind;  // DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED
+  std::string_view kind;  // DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED, UNIDENTIFIED
   std::string reason;
   std::string cure;
   base::UnixMicros since;
@@ -83,13 +85,19 @@ struct TableStatus {
   std::optional<TableTrouble> trouble;
 };
 
+enum class BacklogState : uint8_t { none, in_memory, on_disk, full };
+constexpr std::string_view name_of(BacklogState state) {
+  constexpr std::array<std::string_view, 4> kNames = {"NONE", "IN MEMORY", "ON DISK", "FULL"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 // Changes that a destination has not taken from the queue.
 struct BacklogStatus {
-  std::string_view state = "NONE";   // it has none, and the rest is 0; IN MEMORY, ON DISK, FULL
-  uint64_t frames = 0;               // in the queue and on disk
-  uint64_t lcrs = 0;                 // of those on disk
-  uint64_t bytes = 0;                // on disk, compressed
-  std::chrono::microseconds age{0};  // of the oldest on disk
+  BacklogState state = BacklogState::none;  // none: the destination has no backlog, and the rest is 0
+  uint64_t frames = 0;                      // in the queue and on disk
+  uint64_t lcrs = 0;                        // of those on disk
+  uint64_t bytes = 0;                       // on disk, compressed
+  std::chrono::microseconds age{0};         // of the oldest on disk
   uint64_t limit_bytes = 0;
 };
 
@@ -115,8 +123,7 @@ struct WaitStatus {
 
 struct DestinationStatus {
   std::string id;
-  std::string_view status;
-  std::string_view phase;
+  State state = State::disabled;
   std::string_view mode;
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;
@@ -130,8 +137,7 @@ struct DestinationStatus {
 
 struct StreamStatus {
   std::string id;
-  std::string_view status;  // ENABLED, DISABLED, ABORTED, DROPPED
-  std::string_view phase;
+  State state = State::disabled;
   std::string_view mode = "COMBINED CAPTURE AND APPLY";
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;

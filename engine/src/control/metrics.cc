@@ -99,7 +99,8 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
       "Whether large transactions come before their commit: 1, or 0 where the source does not say which of their "
       "subtransactions were rolled back."}},
     {"depth",
-     {"thalweg_queue_depth", "gauge", "", kComponent, "LCRs in the queue that its slowest consumer has not dequeued."}},
+     {"thalweg_queue_depth", "gauge", "", kComponent,
+      "LCRs that were not dequeued: of the queue, by its slowest consumer; of a backlog, in memory and on disk."}},
     {"depth_bytes", {"thalweg_queue_bytes", "gauge", "bytes", kComponent, "Memory of the queue in use."}},
     {"capacity", {"thalweg_queue_capacity", "gauge", "", kComponent, "LCRs that the queue can hold."}},
     {"memory_bytes", {"thalweg_queue_memory_bytes", "gauge", "bytes", kComponent, "Memory of the queue."}},
@@ -191,6 +192,7 @@ std::string label(std::string_view name, std::string_view value) {
 // Collects lines by metric: the format wants a metric's lines together, below its HELP and TYPE.
 class Exposition {
  public:
+  // `metric`: of kSpecs.
   void add(std::string_view metric, const std::string& labels, double value, std::string_view suffix = "") {
     lines_[metric] += labels.empty() ? fmt::format("{}{} {:.15g}\n", metric, suffix, value)
                                      : fmt::format("{}{}{{{}}} {:.15g}\n", metric, suffix, labels, value);
@@ -250,7 +252,7 @@ void add_latency(Exposition& out, const std::string& labels, const Latency& late
   out.add(kName, labels, static_cast<double>(total), "_count");
 }
 
-// What reached a destination.
+// Adds the metrics of the changes that reached a destination.
 void add_outcome(Exposition& out, const std::string& labels, const DestinationStats& stats) {
   add_latency(out, labels, stats.latency);
   out.add("thalweg_error_queue_transactions", labels, static_cast<double>(stats.error_queue_transactions));
@@ -292,16 +294,20 @@ void add_position(Exposition& out, const std::string& labels, std::string_view n
   out.add("thalweg_position_bytes", labels + "," + label("position", name), static_cast<double>(lsn.value));
 }
 
-void add_status_of(Exposition& out, std::string_view metric, const std::string& labels, std::string_view status) {
-  for (std::string_view name : {"ENABLED", "DISABLED", "ABORTED", "DROPPED"}) {
-    out.add(metric, labels + "," + label("status", name), name == status ? 1 : 0);
+// One series for each status, of which one is 1, and one for the phase.
+void add_state(Exposition& out, std::string_view status_metric, std::string_view phase_metric,
+               const std::string& labels, State state) {
+  const StateNames names = names_of(state);
+  for (const State each : {State::replicating, State::disabled, State::aborted, State::dropped}) {
+    const std::string_view status = names_of(each).status;
+    out.add(status_metric, labels + "," + label("status", status), status == names.status ? 1 : 0);
   }
+  out.add(phase_metric, labels + "," + label("phase", names.phase), 1);
 }
 
 void add_status(Exposition& out, const StreamStatus& status) {
   const std::string stream = label("stream", status.id);
-  add_status_of(out, "thalweg_stream_status", stream, status.status);
-  out.add("thalweg_stream_phase", stream + "," + label("phase", status.phase), 1);
+  add_state(out, "thalweg_stream_status", "thalweg_stream_phase", stream, status.state);
   const std::string labels = target_labels(stream, "");
   add_position(out, labels, "captured", status.captured);
   add_position(out, labels, "applied", status.applied);
@@ -309,8 +315,7 @@ void add_status(Exposition& out, const StreamStatus& status) {
   add_position(out, labels, "source_end", status.source_end);
   for (const DestinationStatus& one : status.destinations) {
     const std::string of_one = target_labels(stream, one.id);
-    add_status_of(out, "thalweg_destination_status", of_one, one.status);
-    out.add("thalweg_destination_phase", of_one + "," + label("phase", one.phase), 1);
+    add_state(out, "thalweg_destination_status", "thalweg_destination_phase", of_one, one.state);
     add_position(out, of_one, "applied", one.applied);
     add_position(out, of_one, "confirmed", one.confirmed);
     add_copy(out, of_one, one.instantiation);

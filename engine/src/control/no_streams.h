@@ -10,7 +10,7 @@
 namespace thalweg::control {
 
 // An engine without streams that counts what reached it.
-class NoStreams final : public ManagedStreams {
+class NoStreams : public ManagedStreams {
  public:
   base::Result<void> put_desired(DesiredState) override { return reached(); }
   EngineStatus engine() const override { return {}; }

@@ -43,6 +43,7 @@ struct StreamParameters {
 
   // Else a table's trouble stops the stream.
   bool stops_tables() const { return on_table_trouble == "stop_table"; }
+  uint64_t queue_spill_limit_bytes() const { return static_cast<uint64_t>(queue_spill_limit_mb) << 20; }
   bool operator==(const StreamParameters&) const = default;
 };
 

@@ -38,7 +38,7 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
 nlohmann::json rehearsal_document(std::span<const RehearsalFinding> findings) {
   nlohmann::json list = nlohmann::json::array();
   for (const RehearsalFinding& finding : findings) {
-    list.push_back({{"outcome", finding.refused ? "refused" : "left_out"},
+    list.push_back({{"outcome", finding.outcome},
                     {"part", finding.part},
                     {"table", finding.table},
                     {"name", finding.name},

@@ -24,7 +24,7 @@ struct RehearsalRequest {
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text);  // fails with invalid_request
 
 struct RehearsalFinding {
-  bool refused = false;  // the stream would not start; else the destination would lack this
+  std::string outcome;  // refused: the stream would not start; left_out: the destination would lack this; not_tried
   std::string part, table, name, message, sqlstate, statement, cure, cure_sql;
 };
 nlohmann::json rehearsal_document(std::span<const RehearsalFinding> findings);

@@ -22,8 +22,7 @@ class Ticking final : public ManagedStreams {
   std::vector<StreamStatus> status() const override {
     StreamStatus one;
     one.id = "k3j2h1g4";
-    one.status = "ENABLED";
-    one.phase = "REPLICATING";
+    one.state = State::replicating;
     one.applied = {7};
     return {one};
   }

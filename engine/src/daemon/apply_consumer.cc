@@ -29,8 +29,6 @@ class ApplyConsumer final : public QueueConsumer {
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
                 .frames = &frames,
-                .queue = nullptr,
-                .consumer = 0,
                 .parameters = apply_parameters(definition.parameters),
                 .spill_directory = std::move(spill_directory),
                 .catch_up = std::move(catch_up),

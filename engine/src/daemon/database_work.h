@@ -12,8 +12,8 @@
 
 namespace thalweg::daemon {
 
-// What a supervisor has databases do, while a stream starts or goes: a stop does not wait for it, and others see what
-// it waits for. Both outlive the sessions; null: it is waited for, and nobody sees it.
+// Context of a supervisor's work in databases while a stream starts or goes: a stop does not wait for the work, and
+// others see what it waits for. Both objects outlive the sessions. Null: a stop waits, and nobody sees it.
 struct DatabaseWork {
   const std::atomic<bool>* stop = nullptr;
   pg::SessionBoard* board = nullptr;

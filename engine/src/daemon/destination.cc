@@ -1,14 +1,10 @@
 #include "daemon/destination.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/healing.h"
-#include "daemon/stream_removal.h"
 
 // The sessions of a destination with a backlog, and what becomes of its errors; one try at it is in destination_try.cc,
 // one without a backlog in destination_direct.cc, what the control API reads in destination_view.cc.
@@ -18,38 +14,27 @@ namespace {
 
 using base::ErrorCode;
 using base::Lsn;
-namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
 constexpr std::chrono::minutes kOnDiskLast{30};
 constexpr std::chrono::seconds kLookPatience{5};
 constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupts all destinations
 
-// A log's number says of which session it is, and the timeline that the source was on: its upper half, zero in the logs
-// of earlier engines (docs/formats/spill.md).
-uint64_t log_id(int timeline, uint64_t session) { return static_cast<uint64_t>(timeline) << 32 | session; }
-int timeline_of(const spill::DurableLog& log) { return static_cast<int>(log.id() >> 32); }
-
-uint64_t limit_bytes(const control::StreamParameters& parameters) {
-  return static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20;
-}
-
 }  // namespace
 
 Destination::Destination(DestinationOptions options)
     : options_(std::move(options)),
-      space_(options_.directory, limit_bytes(options_.definition.parameters), *options_.clock,
+      space_(options_.directory, options_.definition.parameters.queue_spill_limit_bytes(), *options_.clock,
              spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
       session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
       id_(options_.id),
       parameters_(options_.definition.parameters),
+      logs_(space_, options_.directory / "backlog", options_.definition.id, options_.id),
+      wanted_(options_.definition.status),
+      force_(options_.definition.force),
       backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
 
 Destination::~Destination() { end(); }
-
-std::string Destination::file_folder(uint64_t number) const {
-  return (options_.directory / "backlog" / fmt::format("{:010}", number)).string();
-}
 
 // --- a session
 
@@ -58,10 +43,11 @@ void Destination::begin_session(const SourceSlot& slot) {
     std::unique_lock lock(session_lock_);  // confirmed() belongs to anybody
     from_ = slot.confirmed_flush;
   }
+  slot_made_at_ = slot.made_at;
   if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
   source_ = slot.identity;
-  history_ = slot.history;
   stop_ = false;
+  session_ends_ = false;
   drain_ = false;
   needs_session_ = false;
   unpublished_ = false;
@@ -89,98 +75,24 @@ base::Result<void> Destination::begin(queue::LcrQueue& queue, size_t consumer, c
   static_cast<void>(removed);
   {
     std::unique_lock lock(session_lock_);
-    own_log_ = UINT64_MAX;
-    auto opened = open_logs(from_);
-    logs_unread_ = !opened;
+    // A destination knows the timeline of an earlier engine's logs. An engine that only sends does not.
+    auto opened = logs_.begin_session(slot.history, !sends() && slot.history.timeline() > 1);
     // The destination's, not the stream's: it says so, and its frames wait on disk.
     if (!opened) give_up_or_wait(opened.error());
-    own_log_ = next_log_;
+    EarlierLogs::Own own = logs_.own(source_.timeline);
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         queue, consumer, space_, *options_.clock,
-        queue::BacklogOptions{.folder = file_folder(next_log_),
-                              .session = log_id(source_.timeline, next_log_),
+        queue::BacklogOptions{.folder = std::move(own.folder),
+                              .session = own.id,
                               .from = from_,
                               .on_disk_for = on_disk_for_,
                               .segment_bytes = options_.backlog_segment_bytes});
-    ++next_log_;
   }
   thread_ = std::jthread([this] {
     run();
     ended_ = true;
   });
   return {};
-}
-
-// Of earlier sessions. Those of which nothing was synced hold nothing that does not come again.
-base::Result<void> Destination::open_logs(Lsn from) {
-  old_logs_.clear();
-  strays_.clear();
-  replayed_ = 0;
-  auto opened = find_logs();
-  if (!opened) old_logs_.clear();
-  // Which timeline a log of an earlier engine comes from, the destination knows. An engine that only sends does not.
-  const bool knows_later = !options_.definition.send_to && history_.timeline() > 1;
-  if (opened && !knows_later) set_strays_aside(history_.timeline());
-  for (const auto& log : old_logs_) {
-    if (is_history(*log, knows_later ? 0 : history_.timeline())) {
-      replayed_ = std::max(replayed_.load(), log->synced().value);
-    }
-  }
-  if (opened && !old_logs_.empty()) {
-    base::log_event(base::LogLevel::info, "backlog_found",
-                    {{"stream", options_.definition.id},
-                     {"destination", options_.id},
-                     {"logs", old_logs_.size()},
-                     {"bytes", space_.use().bytes},
-                     {"from", base::to_string(old_logs_.front()->from())},
-                     {"to", base::to_string(old_logs_.back()->synced())},
-                     {"capture_from", base::to_string(from)}});
-  }
-  return opened;
-}
-
-base::Result<void> Destination::find_logs() {
-  std::vector<uint64_t> numbers;
-  std::error_code error;
-  for (fs::directory_iterator entry(options_.directory / "backlog", error), end; !error && entry != end;
-       entry.increment(error)) {
-    numbers.push_back(std::strtoull(entry->path().filename().c_str(), nullptr, 10));
-  }
-  if (error) return std::unexpected(base::file_error(error.value(), "list " + options_.directory.string()));
-  std::ranges::sort(numbers);
-  if (!numbers.empty()) next_log_ = std::max(next_log_, numbers.back() + 1);
-  for (const uint64_t number : numbers) {
-    if (number >= own_log_) break;
-    THALWEG_ASSIGN(auto log, spill::DurableLog::open(space_, file_folder(number)));
-    if (!log) continue;
-    if (log->synced() <= log->from()) {
-      log->remove();
-      continue;
-    }
-    old_logs_.push_back(std::move(log));
-  }
-  return {};
-}
-
-bool Destination::is_history(const spill::DurableLog& log, int timeline_if_untold) const {
-  const int told = timeline_of(log);
-  return history_.holds(told != 0 ? told : timeline_if_untold, log.synced());
-}
-
-void Destination::set_strays_aside(int timeline_if_untold) {
-  const auto stays = [&](const auto& log) { return is_history(*log, timeline_if_untold); };
-  const auto strays = std::stable_partition(old_logs_.begin(), old_logs_.end(), stays);
-  for (auto log = strays; log != old_logs_.end(); ++log) {
-    base::log_event(base::LogLevel::warning, "backlog_of_another_history",
-                    {{"stream", options_.definition.id},
-                     {"destination", options_.id},
-                     {"from", base::to_string((*log)->from())},
-                     {"to", base::to_string((*log)->synced())},
-                     {"timeline", timeline_of(**log)},
-                     {"source_timeline", history_.timeline()}});
-    strays_.push_back(std::move(*log));
-  }
-  old_logs_.erase(strays, old_logs_.end());
 }
 
 void Destination::request_stop(bool drain) {
@@ -190,6 +102,7 @@ void Destination::request_stop(bool drain) {
   }
   {
     std::lock_guard lock(mutex_);
+    session_ends_ = true;
     // One that is behind keeps what it has on disk.
     if (drain && is_live_ && !is_starting_ && !backlog_->statistics().on_disk) {
       drain_ = true;
@@ -211,17 +124,13 @@ void Destination::end() {
   if (reads_queue() && consumer_) consumer_->join();
   if (thread_.joinable()) thread_.join();
   std::unique_lock lock(session_lock_);
-  if (backlog_) {
-    backlog_->close();
-    replayed_ = std::max(replayed_.load(), backlog_->logged().value);
-  }
+  if (backlog_) backlog_->close();
+  logs_.close(backlog_ ? backlog_->logged() : Lsn{});
   backlog_.reset();
-  old_logs_.clear();
-  strays_.clear();
 }
 
 void Destination::tend_backlog() {
-  if (!backlog_ || needs_session_) return;
+  if (!backlog_ || needs_session_ || is_dropped()) return;
   if (!backlog_->not_durable() && !unpublished_) return session_due_.reset();
   const auto now = std::chrono::steady_clock::now();
   if (!session_due_) {
@@ -245,7 +154,7 @@ void Destination::keep_to_disk() {
 
 Lsn Destination::confirmed() const {
   std::shared_lock lock(session_lock_);
-  Lsn out = std::max({from_, Lsn{durable_.load(std::memory_order_acquire)}, Lsn{replayed_.load()}});
+  Lsn out = std::max({from_, Lsn{durable_.load(std::memory_order_acquire)}, logs_.logged()});
   if (backlog_) out = std::max(out, backlog_->logged());
   return out;
 }
@@ -253,53 +162,59 @@ Lsn Destination::confirmed() const {
 // --- its thread
 
 void Destination::run() {
-  if (is_disabled()) return be_disabled();
-  while (!stopping()) {
+  while (true) {
     {
-      // What an earlier session decided: given up, or not to be tried before a time.
+      // An earlier session may have given up, or have set the time of the next try.
       std::unique_lock lock(mutex_);
-      const auto due = [&] { return stop_ || drain_ || retry_asked_; };
-      if (life_.state() == State::aborted) {
+      stop_ = session_ends_.load();
+      const auto due = [&] { return stop_ || drain_ || retry_asked_ || pauses(); };
+      if (pauses()) {
+        retry_due_.reset();
+      } else if (life_.state() == State::aborted) {
         changed_.wait(lock, due);
       } else if (retry_due_) {
         changed_.wait_until(lock, *retry_due_, due);
       }
-      if (stop_ || drain_) return;
-      if (retry_asked_) error_.reset();
-      retry_asked_ = false;
-      retry_due_.reset();
-      if (!error_) observe_locked(State::initializing);
+      if (session_ends_) return;
+      stop_ = false;  // what it was in the midst of has ended
+      if (!pauses()) {
+        if (retry_asked_) error_.reset();
+        retry_asked_ = false;
+        retry_due_.reset();
+        if (!error_) observe_locked(State::initializing);
+      }
+    }
+    if (is_dropped()) return be_dropped();
+    if (is_disabled()) {
+      be_disabled();
+      continue;
     }
     const auto begun = std::chrono::steady_clock::now();
     auto ran = run_once();
     backoff_.worked(std::chrono::steady_clock::now() - begun);
     stop_consumer();
-    bool again = true;
-    if (is_live_.exchange(false)) again = backlog_->leave();
-    if (stopping() || (ran && drain_)) return;
-    if (!ran) unpublished_ = waits_for_publication(ran.error());
-    if (!ran && !heals_by_itself(ran.error()) && options_.tables != nullptr) {
-      // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-      options_.tables->look_now(kLookPatience, ran.error().table);
-      const auto trouble = unresolved_trouble();
-      if (!trouble || !options_.definition.parameters.stops_tables()) give_up_or_wait(trouble.value_or(ran.error()));
-    } else if (!ran) {
-      give_up_or_wait(ran.error());
-    }
-    if (!again) {
+    const bool again = leave_backlog();
+    if (session_ends_ && (stopping() || (ran && drain_))) return;
+    if (!ran && !stopping() && !pauses()) note_failure(ran.error());
+    if (!again && !is_dropped()) {
       needs_session_ = true;
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || drain_; });
-      return;
+      changed_.wait(lock, [&] { return session_ends_ || is_dropped(); });
+      if (session_ends_) return;
     }
   }
 }
 
-void Destination::be_disabled() {
-  clear_error();
-  observe(State::disabled);
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stop_ || drain_; });
+// False: what its agent had taken is lost to this session.
+bool Destination::leave_backlog() { return !is_live_.exchange(false) || backlog_->leave(Lsn{durable_}); }
+
+void Destination::note_failure(const base::Error& error) {
+  unpublished_ = waits_for_publication(error);
+  if (heals_by_itself(error) || options_.tables == nullptr) return give_up_or_wait(error);
+  // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
+  options_.tables->look_now(kLookPatience, error.table);
+  const auto trouble = unresolved_trouble();
+  if (!trouble || !options_.definition.parameters.stops_tables()) give_up_or_wait(trouble.value_or(error));
 }
 
 // `waiting`: what it is until the next try.
@@ -323,10 +238,7 @@ bool Destination::heals_by_itself(const base::Error& error) {
   if (daemon::heals_by_itself(error)) return true;
   if (error.code == ErrorCode::receiver_restarted) return true;
   if (backlog_ && backlog_->not_durable()) return true;  // the next session reads another
-  if (error.code != ErrorCode::stream_in_use) return false;
-  const auto now = std::chrono::steady_clock::now();
-  if (!in_use_since_) in_use_since_ = now;
-  return now - *in_use_since_ < kInUsePatience;
+  return error.code == ErrorCode::stream_in_use && in_use_.lasts();
 }
 
 // A table has become fit to be published since this session began, which is this engine's doing or the other's wish.
@@ -335,43 +247,6 @@ bool Destination::waits_for_publication(const base::Error& error) const {
   if (!may) return false;
   const auto published = options_.publishes_all({.stop = &stop_, .board = options_.board});
   return published && !*published;  // a source that does not answer is asked again after the next try
-}
-
-void Destination::be_dropped() {
-  {
-    std::lock_guard lock(mutex_);
-    if (life_.state() == State::dropped) return;
-    observe_locked(State::dropping);
-  }
-  while (!stopping()) {
-    auto removed = remove_destination(options_.definition, {.stop = &stop_, .board = options_.board});
-    if (!removed && stopping()) return;
-    std::error_code error;
-    if (removed && options_.backlog) fs::remove_all(options_.directory, error);
-    if (removed && error) {
-      removed = std::unexpected(base::file_error(error.value(), "remove " + options_.directory.string()));
-    }
-    if (removed) {
-      clear_error();
-      if (!removed->empty()) {
-        std::lock_guard lock(mutex_);
-        error_ = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(),
-                                        options_.clock->unix_now()};
-      }
-      if (options_.progress != nullptr) options_.progress->clear();
-      return observe(State::dropped);
-    }
-    give_up_or_wait(removed.error(), State::dropping);
-    std::unique_lock lock(mutex_);
-    const auto due = [&] { return stop_ || retry_asked_; };
-    if (life_.state() == State::aborted) {
-      changed_.wait(lock, due);
-    } else {
-      changed_.wait_until(lock, *retry_due_, due);
-    }
-    retry_asked_ = false;
-    observe_locked(State::dropping);
-  }
 }
 
 StartContext Destination::start_context() {
@@ -387,7 +262,7 @@ StartContext Destination::start_context() {
   context.check_backlog = [this](Lsn low_watermark, int came_from) {
     {
       std::unique_lock lock(session_lock_);
-      set_strays_aside(came_from);
+      logs_.set_strays_aside(came_from);
     }
     return check_reach(low_watermark);
   };

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -17,6 +16,8 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
+#include "daemon/earlier_logs.h"
+#include "daemon/healing.h"
 #include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_consumer.h"
@@ -78,9 +79,9 @@ class Destination {
 
   std::string id() const;
   void rename(const std::string& id);  // of one without a backlog
-  // Without a consumer of the queue: it is being dropped.
-  bool is_dropped() const { return options_.definition.status == control::DesiredStatus::dropped; }
-  bool is_disabled() const { return options_.definition.status == control::DesiredStatus::disabled; }
+  // It is being dropped: nothing waits for it, and what it still has of a queue is discarded.
+  bool is_dropped() const { return wanted_ == control::DesiredStatus::dropped; }
+  bool is_disabled() const { return wanted_ == control::DesiredStatus::disabled; }
   bool reads_queue() const { return !options_.backlog && !is_dropped(); }
   bool sends() const { return options_.definition.send_to.has_value(); }
 
@@ -101,8 +102,15 @@ class Destination {
   void end();      // nothing is applied or sent any more
   void release();  // after the producer's end, which reads confirmed_lsn()
   // Something that its agent had taken is lost to it, or it has been behind the others for too long, or it starts over.
-  bool needs_session() const { return needs_session_; }
-  // Has it ask for a session when its backlog can be made durable, or a table of its be published, in no other way.
+  bool needs_session() const { return needs_session_ && !is_dropped(); }
+  // Pauses, resumes or drops one with a backlog within its session: nobody else notices. Only where it has taken from
+  // memory what its destination does not get done with in seconds, it asks for a new session. No effect where nothing
+  // has changed.
+  void desire(control::DesiredStatus status, bool force);
+  // It was dropped, and nothing desires it any more: its object lasts as long as its session.
+  void forget() { forgotten_ = true; }
+  bool is_forgotten() const { return forgotten_; }
+  // Requests a new session if only that can make the backlog durable or publish a table.
   void tend_backlog();
   // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
   void keep_to_disk();
@@ -124,7 +132,9 @@ class Destination {
   void retry();
   void start_over();  // from its destination's start on, within the session where that can be
   void set_parameters(const control::StreamParameters& parameters);
-  void note_errors_changed();  // Apply's
+  void note_errors_changed();  // Apply's, as the next two
+  void hold_for_errors(std::chrono::milliseconds most);
+  bool is_held() const;
 
   control::DestinationStatus status() const;
   void add_to(control::StreamStats& stats) const;
@@ -135,18 +145,18 @@ class Destination {
   void run();
   void be_dropped();
   void be_disabled();
+  bool leave_backlog();
+  void note_failure(const base::Error& error);
+  bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
+  bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
   base::Result<void> run_once();
   base::Result<void> replay(const StartedDestination& started, spill::DurableLog& log);
   base::Result<void> go_live(const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
-  base::Result<void> check_reach(base::Lsn low_watermark) const;
-  void drop_strays();
-  bool is_history(const spill::DurableLog& log, int timeline_if_untold) const;
-  void set_strays_aside(int timeline_if_untold);
+  base::Result<void> check_reach(base::Lsn reached) const;
+  base::Result<void> go_on_from(base::Lsn reached);
   std::optional<base::Error> unresolved_trouble() const;
   base::Result<void> check_refusal();
-  base::Result<void> open_logs(base::Lsn from);
-  base::Result<void> find_logs();
   base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
   void stop_consumer();
   void note_confirmed(base::Lsn lsn);
@@ -159,7 +169,6 @@ class Destination {
   bool heals_by_itself(const base::Error& error);
   bool waits_for_publication(const base::Error& error) const;
   StartContext start_context();
-  std::string file_folder(uint64_t number) const;
 
   const DestinationOptions options_;
   spill::SpillSpace space_;
@@ -167,13 +176,10 @@ class Destination {
 
   // The supervisor's, between begin and end; read by its thread.
   base::Lsn from_;
+  base::Lsn slot_made_at_;
   CaptureIdentity source_;
-  pg::TimelineHistory history_{0};  // of the server that is captured from
   const std::atomic<uint64_t>* source_end_ = nullptr;
-  uint64_t next_log_ = 1;
-  uint64_t own_log_ = 0;      // this session's
-  bool logs_unread_ = false;  // earlier sessions' could not be opened; by its thread, too
-  Backoff session_backoff_;   // between sessions for the sake of a backlog that is not durable
+  Backoff session_backoff_;  // between sessions for the sake of a backlog that is not durable
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<std::chrono::steady_clock::time_point> session_due_;
 
@@ -188,13 +194,10 @@ class Destination {
   bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
   control::StreamParameters parameters_;  // in effect
 
-  mutable std::shared_mutex session_lock_;    // the life of backlog, old logs and consumer
+  mutable std::shared_mutex session_lock_;    // the life of backlog, logs and consumer
   std::optional<queue::QueueFrames> frames_;  // without a backlog
   std::unique_ptr<queue::BacklogConsumer> backlog_;
-  std::deque<std::unique_ptr<spill::DurableLog>> old_logs_;
-  // Logs with changes that a server had committed and its replacement never received. They are not applied; they are
-  // kept until it is clear that the destination needs none of them.
-  std::deque<std::unique_ptr<spill::DurableLog>> strays_;
+  EarlierLogs logs_;
   std::unique_ptr<QueueConsumer> consumer_;
   base::UnixMicros counted_since_{};  // its tables' counts
 
@@ -203,20 +206,30 @@ class Destination {
   std::optional<base::Lsn> constraints_due_;  // they can
   std::optional<std::chrono::steady_clock::time_point> refused_since_;  // by the engine that receives
 
-  // Writers: the supervisor (stop_, drain_), its thread (the others). Readers: both, relaxed is enough: what
-  // they announce is read under a lock.
-  std::atomic<bool> stop_{false}, drain_{false};
+  // The desired status: the definition's, until it changes within a session. Writer: the supervisor, under mutex_.
+  // Readers: anybody.
+  std::atomic<control::DesiredStatus> wanted_;
+  std::atomic<bool> force_;             // the same
+  std::atomic<bool> forgotten_{false};  // Writer: the supervisor. Readers: anybody
+
+  // Signals between the supervisor and its thread; both read them. Relaxed is enough: the data that they announce are
+  // read under a lock.
+  std::atomic<bool> stop_{false};           // its thread ends its present work. Writers: both
+  std::atomic<bool> drain_{false};          // ... once the queue is empty. Writer: the supervisor
+  std::atomic<bool> session_ends_{false};   // ... and the thread itself ends. Writer: the supervisor
   std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
   std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
-  std::atomic<bool> ended_{true}, needs_session_{false}, caught_up_{false};
-  std::atomic<bool> unpublished_{false};  // a table of its waits for the next session's start
-  std::atomic<bool> is_live_{false};      // the consumer reads this session's backlog
-  std::atomic<uint64_t> durable_{0};      // at the destination. Writer: the thread (release). Reader: the supervisor
-  std::atomic<uint64_t> replayed_{0};     // in the logs of earlier sessions
+  std::atomic<bool> ended_{true};           // Writer: the thread; the supervisor, before it begins one
+  std::atomic<bool> needs_session_{false};  // Writers: both
+  std::atomic<bool> caught_up_{false};      // Writer: the thread; the supervisor between sessions
+  std::atomic<bool> unpublished_{false};    // a table of its waits for the next session's start
+  std::atomic<bool> is_live_{false};        // the consumer reads this session's backlog
+  std::atomic<uint64_t> durable_{
+      0};  // at the destination. Writer: as caught_up_, or the supervisor without a backlog (release)
 
   Backoff backoff_;
   std::chrono::milliseconds on_disk_for_{0};
-  std::optional<std::chrono::steady_clock::time_point> in_use_since_;
+  InUsePatience in_use_;
 };
 
 }  // namespace thalweg::daemon

@@ -10,6 +10,8 @@
 namespace thalweg::daemon {
 namespace {
 
+constexpr std::chrono::seconds kListPatience{10};  // twice what the control plane has
+
 base::Result<void> check_applies_here(const control::Delivery& definition) {
   if (!definition.send_to) return {};
   return base::fail(base::ErrorCode::unknown_error_transaction,
@@ -18,9 +20,9 @@ base::Result<void> check_applies_here(const control::Delivery& definition) {
 
 std::string application_name(const control::Delivery& definition) { return "thalweg error queue " + definition.id; }
 
-base::Result<pg::Connection> connect(const control::Delivery& definition, const std::atomic<bool>& abandon) {
+base::Result<pg::Connection> connect(const control::Delivery& definition, OperatorSession session) {
   THALWEG_TRY(check_applies_here(definition));
-  return open_for_operator(definition.destination.conninfo, application_name(definition), abandon);
+  return open_for_operator(definition.destination.conninfo, application_name(definition), session);
 }
 
 }  // namespace
@@ -28,7 +30,7 @@ base::Result<pg::Connection> connect(const control::Delivery& definition, const 
 base::Result<control::ParkedListView> parked_errors(const control::Delivery& definition,
                                                     const telemetry::ParkedPart& part,
                                                     const std::atomic<bool>& abandon) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, {.abandon = &abandon, .lifetime = kListPatience}));
   // One more than wanted: whether there are more.
   THALWEG_ASSIGN(std::vector<telemetry::ParkedTransaction> parked,
                  apply::list_parked(connection, definition.id,
@@ -45,7 +47,8 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
 
 base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
                                                                 const std::atomic<bool>& abandon) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
+  THALWEG_ASSIGN(pg::Connection connection,
+                 connect(definition, {.abandon = &abandon, .answer_bytes_max = pg::kRowBytesMax}));
   THALWEG_ASSIGN(telemetry::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
   THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
@@ -57,13 +60,14 @@ base::Result<void> execute_parked_error(const control::Delivery& definition, std
   pg::ConnectOptions options;
   options.application_name = application_name(definition);
   options.abandon = watch.abandon;
+  options.answer_bytes_max = pg::kRowBytesMax;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
   return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
 }
 
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition, abandon));
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, {.abandon = &abandon}));
   return apply::remove_parked(connection, definition.id, error_id);
 }
 

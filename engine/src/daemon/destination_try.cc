@@ -19,75 +19,40 @@ constexpr std::chrono::seconds kLinkPatience{5};
 }  // namespace
 
 base::Result<void> Destination::run_once() {
-  if (logs_unread_) {
+  if (logs_.is_unread()) {
     std::unique_lock lock(session_lock_);
-    THALWEG_TRY(open_logs(from_));
-    logs_unread_ = false;
+    THALWEG_TRY(logs_.read_again());
   }
   StartedDestination started;
   if (!options_.definition.send_to) {
     start_over_ = false;
     THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
-    THALWEG_TRY(check_reach(started.low_watermark));
-    drop_strays();
+    THALWEG_TRY(go_on_from(started.low_watermark));
     note_confirmed(started.low_watermark);
   }
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
-  while (!old_logs_.empty() && !stopping() && !drain_) {
-    spill::DurableLog& log = *old_logs_.front();
+  while (!logs_.empty() && !stopping() && !drain_) {
+    spill::DurableLog& log = logs_.front();
     if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(started, log));
     if (Lsn{durable_} < log.synced()) return {};  // stopped
     log.remove();
     std::unique_lock lock(session_lock_);
-    old_logs_.pop_front();
+    logs_.drop_front();
   }
   if (stopping() || drain_) return {};
   return go_live(started);
 }
 
-// Whether what the logs and this session hold goes on where the destination is.
-base::Result<void> Destination::check_reach(Lsn low_watermark) const {
-  Lsn reached = low_watermark;
-  const auto joins = [&](Lsn from, Lsn to) {
-    if (from <= reached) reached = std::max(reached, to);
-    return from <= reached;
-  };
-  const auto gap_before = [&](base::ErrorCode code, Lsn from, const std::string& why) {
-    base::Error gap =
-        base::fail(code, fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: {} bytes of "
-                                     "WAL are missing{}.",
-                                     options_.definition.destination.name, base::to_string(reached),
-                                     base::to_string(from), from.value - reached.value, why))
-            .error();
-    gap.lsn = reached;
-    return std::unexpected(std::move(gap));
-  };
-  std::optional<Lsn> gap;
-  for (const auto& log : old_logs_) {
-    if (!joins(log->from(), log->synced()) && !gap) gap = log->from();
-  }
-  if (!joins(from_, from_) && !gap) gap = from_;
-  if (gap && strays_.empty()) return gap_before(ErrorCode::position_gap, *gap, "");
-  if (gap) {
-    const spill::DurableLog& log = *strays_.front();
-    const int timeline = static_cast<int>(log.id() >> 32);
-    const auto end = history_.end_of(timeline);
-    return gap_before(
-        ErrorCode::source_diverged, *gap,
-        fmt::format(". They lie on the engine's disk, with what followed on timeline {} up to {}, but the "
-                    "source is on timeline {}, which {}",
-                    timeline, base::to_string(log.synced()), history_.timeline(),
-                    end ? "left that one at " + base::to_string(*end) : "was never on that one"));
-  }
-  return {};
+base::Result<void> Destination::check_reach(Lsn reached) const {
+  return logs_.check_reach(reached, from_, slot_made_at_, options_.definition.destination.name);
 }
 
-// The destination needs nothing of them.
-void Destination::drop_strays() {
+base::Result<void> Destination::go_on_from(Lsn reached) {
+  THALWEG_TRY(check_reach(reached));
   std::unique_lock lock(session_lock_);
-  for (const auto& log : strays_) log->remove();
-  strays_.clear();
+  logs_.drop_strays();  // it needs nothing of them
+  return {};
 }
 
 base::Result<Lsn> Destination::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
@@ -109,12 +74,11 @@ base::Result<Lsn> Destination::start_consumer(const StartedDestination& started,
     return at;
   }
   if (definition.send_to) {
-    if (auto reaches = check_reach(*at); !reaches) {
+    if (auto goes_on = go_on_from(*at); !goes_on) {
       consumer->request_stop(false);
       consumer->join();
-      return std::unexpected(reaches.error());
+      return std::unexpected(goes_on.error());
     }
-    drop_strays();
   }
   note_confirmed(*at);
   std::unique_lock lock(session_lock_);
@@ -160,13 +124,15 @@ base::Result<void> Destination::go_live(const StartedDestination& started) {
   {
     std::lock_guard lock(mutex_);
     is_starting_ = false;
+    // It was paused meanwhile. If it has started it may have taken something by now.
+    if (begun && !session_ends_ && !is_dropped()) stop_ = false;
   }
   THALWEG_TRY(std::move(begun));
   clear_error();
-  in_use_since_.reset();
+  in_use_.reset();
   observe(State::catching_up);
   THALWEG_TRY(watch(started.constraints_from));
-  if (stopping() || drain_ || start_over_ || !started.constraints_from) return {};
+  if (stopping() || drain_ || start_over_ || pauses() || !started.constraints_from) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
   return add_late_constraints(options_.definition, start_context(), applied);
@@ -182,6 +148,7 @@ base::Result<void> Destination::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
+  std::optional<std::chrono::steady_clock::time_point> leaves_until;
   while (!stopping()) {
     if (auto failed = consumer_->failure()) return std::unexpected(*failed);
     if (start_over_) return {};
@@ -194,6 +161,7 @@ base::Result<void> Destination::watch(Lsn until) {
     if (is_live_) backlog_->confirm(Lsn{durable_});
     if (until && confirmed >= until) return {};
     if (drain_ && !is_live_) return {};
+    if (is_live_ && pauses() && takes_leave(leaves_until)) return {};
     if (drain_ && !draining) {
       draining = true;
       consumer_->request_stop(true);

@@ -3,22 +3,25 @@
 #include <algorithm>
 #include <map>
 
+#include "daemon/backlog_words.h"
 #include "daemon/destination.h"
 #include "daemon/stream_status.h"
 
-// What the control API sees of a Destination.
+// A Destination as the control API shows it.
 
 namespace thalweg::daemon {
 namespace {
 
+using control::BacklogState;
+
 constexpr double kMiB = 1024 * 1024;
 
-// A backlog's share of an error's text: what becomes of the changes meanwhile.
+// A backlog's sentence in an error's text, or none: what becomes of the changes meanwhile.
 std::string backlog_text(const control::BacklogStatus& backlog) {
-  if (backlog.state == "IN MEMORY") return "";
+  if (backlog.state == BacklogState::in_memory) return "";
   const double mib = static_cast<double>(backlog.bytes) / kMiB;
-  if (mib < 0.1) return " Its backlog, less than 0.1 MiB, is on the engine's disk.";
-  return fmt::format(" Its backlog of {:.1f} MiB is on the engine's disk.", mib);
+  if (mib < 0.1) return "Its backlog, less than 0.1 MiB, is on the engine's disk.";
+  return fmt::format("Its backlog of {:.1f} MiB is on the engine's disk.", mib);
 }
 
 template <typename Key, typename Value>
@@ -55,7 +58,7 @@ void Destination::set_parameters(const control::StreamParameters& parameters) {
     if (parameters_ == parameters) return;
     parameters_ = parameters;
   }
-  space_.set_limit(static_cast<uint64_t>(parameters.queue_spill_limit_mb) << 20);
+  space_.set_limit(parameters.queue_spill_limit_bytes());
   std::shared_lock lock(session_lock_);
   if (consumer_) consumer_->set_parameters(parameters);
 }
@@ -66,7 +69,7 @@ control::DestinationStatus Destination::status() const {
   {
     std::lock_guard lock(mutex_);
     out.id = id_;
-    set_state(out, life_.state());
+    out.state = life_.state();
     out.error = error_;
     out.retry_at = retry_at_;
   }
@@ -78,7 +81,7 @@ control::DestinationStatus Destination::status() const {
   out.applied = {durable_.load(std::memory_order_acquire)};
   if (options_.backlog) {
     const spill::SpillUse use = space_.use();
-    out.backlog = {.state = "IN MEMORY",
+    out.backlog = {.state = BacklogState::in_memory,
                    .frames = 0,
                    .lcrs = 0,
                    .bytes = use.bytes,
@@ -95,18 +98,16 @@ control::DestinationStatus Destination::status() const {
       if (consumer_->apply() != nullptr) out.counted_since = counted_since_;
       if (auto trouble = consumer_->trouble(); trouble && !out.error) {
         out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
-        set_state(out, State::retrying);
+        out.state = State::retrying;
       }
     }
-    for (const auto& log : old_logs_) {
-      out.backlog.frames += log->frames_left();
-      out.backlog.lcrs += log->changes_left();
-    }
-    if (backlog_) {
+    out.backlog.frames += logs_.frames_left();
+    out.backlog.lcrs += logs_.changes_left();
+    if (backlog_ && !is_dropped()) {
       const queue::BacklogStatistics backlog = backlog_->statistics();
       out.backlog.frames += backlog.frames;
       out.backlog.lcrs += backlog.lcrs;
-      if (backlog.on_disk || !old_logs_.empty()) out.backlog.state = "ON DISK";
+      if (backlog.on_disk || !logs_.empty()) out.backlog.state = BacklogState::on_disk;
       full = backlog.failure;
       not_durable = backlog.not_durable;
     }
@@ -114,18 +115,16 @@ control::DestinationStatus Destination::status() const {
   if (full) {
     if (!out.error) out.error = control::ReportedError{*full, options_.clock->unix_now()};
     if (not_durable) {
-      out.error->error.message += " Its backlog could not be made durable (" + full->message +
-                                  "): what is not is read from the source again, which keeps its WAL until then.";
+      add_unsafe_backlog(out.error->error.message, full->message);
     } else {
-      out.backlog.state = "FULL";
-      out.error->error.message +=
-          " Its backlog takes no more (" + full->message + "): until it does, the source keeps its WAL.";
+      out.backlog.state = BacklogState::full;
+      add_full_backlog(out.error->error.message, full->message);
     }
-  } else if (out.error && options_.backlog && out.status != "DROPPED") {
+  } else if (out.error && options_.backlog && out.state != State::dropped) {
     std::string& message = out.error->error.message;
     const std::string named = fmt::format("Destination \"{}\": ", options_.definition.destination.name);
     if (!message.starts_with(named)) message.insert(0, named);
-    message += backlog_text(out.backlog);
+    if (const std::string backlog = backlog_text(out.backlog); !backlog.empty()) add_sentence(message, backlog);
   }
   add_tables(out, options_.definition, changes,
              options_.progress == nullptr ? instantiation::ProgressReport{} : options_.progress->report(), running);
@@ -137,7 +136,7 @@ void Destination::add_to(control::StreamStats& stats) const {
   control::StreamStats own;
   {
     std::shared_lock lock(session_lock_);
-    if (backlog_) {
+    if (backlog_ && !is_dropped()) {
       const queue::BacklogStatistics backlog = backlog_->statistics();
       const spill::SpillUse use = space_.use();
       own.components.push_back(
@@ -151,7 +150,7 @@ void Destination::add_to(control::StreamStats& stats) const {
            .time_ns = {},
            .counters = {{"spilled_lcrs", backlog.spilled_lcrs}, {"spilled_bytes", backlog.spilled_bytes}},
            .gauges = {{"depth", static_cast<int64_t>(backlog.frames)},
-                      {"spill_frames", static_cast<int64_t>(backlog.lcrs)},
+                      {"spill_frames", static_cast<int64_t>(backlog.frames_on_disk)},
                       {"spill_bytes", static_cast<int64_t>(use.bytes)},
                       {"spill_age_us", use.age.count()}}});
     }
@@ -201,6 +200,16 @@ void Destination::note_errors_changed() {
   ++error_changes_;  // first: an apply that starts right now looks at it once it can be found here
   std::shared_lock lock(session_lock_);
   if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
+}
+
+void Destination::hold_for_errors(std::chrono::milliseconds most) {
+  std::shared_lock lock(session_lock_);
+  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->hold_for_errors(most);
+}
+
+bool Destination::is_held() const {
+  std::shared_lock lock(session_lock_);
+  return !consumer_ || consumer_->apply() == nullptr || consumer_->apply()->is_held();
 }
 
 }  // namespace thalweg::daemon

@@ -42,11 +42,11 @@ uint64_t clock_nanos(clockid_t clock) {
 // Nothing that a destination has not got may be forgotten.
 base::Result<void> check_destinations(const StreamDefinition& next, const StreamDefinition& before,
                                       const control::StreamStatus& now) {
-  if (now.status == "DROPPED") return {};
+  if (now.state == control::State::dropped) return {};
   const auto adopted = control::adopt_id(before, next);
   for (const control::DestinationStatus& one : now.destinations) {
     const bool is_renamed = adopted && one.id == control::kMigratedId;
-    if (is_renamed || next.find(one.id) != nullptr || one.status == "DROPPED") continue;
+    if (is_renamed || next.find(one.id) != nullptr || one.state == control::State::dropped) continue;
     return base::fail(ErrorCode::desired_state_conflict,
                       fmt::format("Destination {} of stream {} is left out but has not been DROPPED: what it has not "
                                   "taken would be lost",
@@ -59,6 +59,10 @@ base::Result<void> check_destinations(const StreamDefinition& next, const Stream
                       fmt::format("Destination {} of stream {} has a backlog: it keeps one", one.id, now.id));
   }
   return {};
+}
+
+std::unexpected<base::Error> busy_with_actions() {
+  return base::fail(ErrorCode::database_busy, "Other requests for parked transactions and tables are under way");
 }
 
 }  // namespace
@@ -146,7 +150,7 @@ base::Result<void> Engine::check_successor(const DesiredState& next) const {
     const auto found = std::ranges::find(next.streams, id, &StreamDefinition::id);
     const bool kept = found != next.streams.end();
     if (kept) THALWEG_TRY(check_destinations(*found, stream->desired(), status));
-    if (!kept && status.status != "DROPPED") {
+    if (!kept && status.state != control::State::dropped) {
       return base::fail(
           ErrorCode::desired_state_conflict,
           fmt::format("Stream {} is left out but has not been DROPPED: its slot would hold WAL forever", id));
@@ -268,7 +272,7 @@ base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const cont
   THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
   std::vector<control::RehearsalFinding> out;
   for (const instantiation::Finding& one : found) {
-    out.push_back({.refused = one.outcome == instantiation::Outcome::refused,
+    out.push_back({.outcome = std::string(name_of(one.outcome)),
                    .part = one.part,
                    .table = one.table,
                    .name = one.name,
@@ -298,6 +302,8 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
 base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget& target,
                                                      const telemetry::ParkedPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other lists of parked transactions are being read");
   return stream->errors(target.destination, part);
 }
 
@@ -327,21 +333,29 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
 base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target,
                                                      std::optional<int64_t> error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(actions_);
+  if (!place) return busy_with_actions();
   return stream->execute_error(target.destination, error_id);
 }
 
 base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64_t error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(actions_);
+  if (!place) return busy_with_actions();
   return stream->drop_error(target.destination, error_id);
 }
 
 base::Result<void> Engine::copy_table(const control::StreamTarget& target, const control::TableRef& table) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(actions_);
+  if (!place) return busy_with_actions();
   return stream->copy_table(target.destination, table);
 }
 
 base::Result<void> Engine::accept_table(const control::StreamTarget& target, const control::TableRef& table) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(actions_);
+  if (!place) return busy_with_actions();
   return stream->accept_table(target.destination, table);
 }
 

@@ -73,7 +73,9 @@ class Engine final : public control::ManagedStreams {
   std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
   std::unique_ptr<Peering> peering_;
   Places rehearsals_{3};
-  Places openings_{2};                // of parked transactions
+  Places listings_{4};                // of parked transactions
+  Places openings_{2};                // of one of them
+  Places actions_{4};                 // on parked transactions and on tables
   std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: rehearsals' connections
   std::mutex put_mutex_;              // one desired document at a time
   mutable std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "pg/connection.h"
+#include "support/fake_server.h"
 #include "support/test_cluster.h"
 
 // Streams from their desired state to rows at the destination, between two databases of a real cluster.
@@ -62,7 +64,7 @@ class EngineTest : public testing::Test {
       // Slots of one test must not hold the cluster's WAL, nor its slots, for the next.
       definition_.status = DesiredStatus::dropped;
       definition_.force = true;
-      if (put()) wait_for_status("DROPPED");
+      if (put()) wait_for_state(State::dropped);
       engine_.reset();
     }
     fs::remove_all(state_);
@@ -96,7 +98,8 @@ class EngineTest : public testing::Test {
   control::StreamStatus status() { return engine_->status().at(0); }
   control::DestinationStatus destination() { return status().destinations.at(0); }
   static std::string describe(const control::StreamStatus& status) {
-    return std::string(status.status) + " " + std::string(status.phase) +
+    const control::StateNames names = names_of(status.state);
+    return std::string(names.status) + " " + std::string(names.phase) +
            (status.error ? ": " + status.error->error.message : "");
   }
   // Polls; the limit only ends a test that has failed.
@@ -107,11 +110,9 @@ class EngineTest : public testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
-  void wait_for_status(const std::string& wanted) {
-    wait_until(wanted, [&] { return status().status == wanted && status().phase == "STOPPED"; });
-  }
-  void wait_for_phase(const std::string& phase) {
-    wait_until(phase, [&] { return status().phase == phase; });
+  void wait_for_state(State wanted) {
+    const control::StateNames names = names_of(wanted);
+    wait_until(std::string(names.status) + " " + std::string(names.phase), [&] { return status().state == wanted; });
   }
   std::string content(pg::Connection& connection) {
     return value(connection, "SELECT count(*) || coalesce(md5(string_agg(t::text, ',' ORDER BY id)), '') FROM t");
@@ -136,7 +137,7 @@ class EngineTest : public testing::Test {
 
 TEST_F(EngineTest, AStreamThatIsOnlyNamedGoesOnAsItWasUntilItIsDropped) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   EXPECT_FALSE(engine_->put_desired({.revision = ++revision_, .streams = {}})) << "it is not DROPPED";
   ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .kept = {definition_.id}}));
   run(*source_, "INSERT INTO t VALUES (1000, 'kept')");
@@ -146,7 +147,7 @@ TEST_F(EngineTest, AStreamThatIsOnlyNamedGoesOnAsItWasUntilItIsDropped) {
   run(*source_, "INSERT INTO t VALUES (1001, 'after a restart')");
   wait_for_equality();
   ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .dropped = {definition_.id}}));
-  wait_for_status("DROPPED");
+  wait_for_state(State::dropped);
   EXPECT_EQ(slots(), "0");
   ASSERT_TRUE(engine_->put_desired({.revision = ++revision_, .streams = {}, .dropped = {"neverhere"}}));
   EXPECT_TRUE(engine_->status().empty());
@@ -154,7 +155,7 @@ TEST_F(EngineTest, AStreamThatIsOnlyNamedGoesOnAsItWasUntilItIsDropped) {
 
 TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   wait_for_equality();
   run(*source_,
       "INSERT INTO t VALUES (1000, 'new'); UPDATE t SET v = 'changed' WHERE id = 5; DELETE FROM t WHERE id = 6");
@@ -164,7 +165,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   EXPECT_EQ(running.instantiation->tables.at(0).rows_copied, 100);
   EXPECT_EQ(running.tables.at(0).state, "REPLICATING");
   EXPECT_TRUE(running.applied);
-  EXPECT_EQ(running.backlog.state, "NONE");
+  EXPECT_EQ(running.backlog.state, control::BacklogState::none);
   EXPECT_EQ(engine_->stats().streams.at(0).components.size(),
             2 + 2 + 2u);  // capture, queue, reader, coordinator, appliers
 
@@ -179,11 +180,11 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
 
   definition_.status = DesiredStatus::disabled;
   ASSERT_TRUE(put());
-  wait_for_status("DISABLED");
+  wait_for_state(State::disabled);
   run(*source_, "INSERT INTO t VALUES (1002, 'while disabled')");
   engine_.reset();
   start();
-  wait_for_status("DISABLED");
+  wait_for_state(State::disabled);
   EXPECT_FALSE(destination().counted_since);
   definition_.status = DesiredStatus::enabled;
   ASSERT_TRUE(put());
@@ -194,7 +195,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   EXPECT_EQ(forgotten.error().code, ErrorCode::desired_state_conflict);
   definition_.status = DesiredStatus::dropped;
   ASSERT_TRUE(put());
-  wait_for_status("DROPPED");
+  wait_for_state(State::dropped);
   EXPECT_EQ(slots(), "0");
   EXPECT_EQ(value(*source_, "SELECT count(*) FROM pg_publication"), "0");
   EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'"), "0");
@@ -223,17 +224,17 @@ TEST_F(EngineTest, ChangesDuringTheCopyArriveOnce) {
   // The engine goes in the middle of the copy, and comes back.
   engine_.reset();
   start();
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   writer.request_stop();
   writer.join();
   wait_for_equality();
-  EXPECT_NE(status().status, "ABORTED");
+  EXPECT_NE(status().state, State::aborted);
 }
 
 TEST_F(EngineTest, AnAbortedStreamSaysWhyAndStaysSoOverARestart) {
   run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey");
   ASSERT_TRUE(put());
-  wait_for_status("ABORTED");
+  wait_for_state(State::aborted);
   ASSERT_TRUE(status().error);
   EXPECT_EQ(status().error->error.code, ErrorCode::replica_identity_missing);
   EXPECT_EQ(slots(), "0");
@@ -242,40 +243,40 @@ TEST_F(EngineTest, AnAbortedStreamSaysWhyAndStaysSoOverARestart) {
   engine_.reset();
   run(*source_, "ALTER TABLE t ADD PRIMARY KEY (id)");
   start();
-  EXPECT_EQ(status().status, "ABORTED");
+  EXPECT_EQ(status().state, State::aborted);
   EXPECT_EQ(status().error->error.code, ErrorCode::replica_identity_missing);
   ASSERT_TRUE(engine_->retry({.stream = definition_.id, .destination = ""}));
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   EXPECT_FALSE(status().error);
   wait_for_equality();
 }
 
 TEST_F(EngineTest, ASlotDroppedBehindOurBackIsNeverSteppedOver) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   definition_.status = DesiredStatus::disabled;
   ASSERT_TRUE(put());
-  wait_for_status("DISABLED");
+  wait_for_state(State::disabled);
   run(*source_, "SELECT pg_drop_replication_slot('thalweg_" + definition_.id + "')");
   run(*source_, "INSERT INTO t VALUES (1000, 'lost')");
   definition_.status = DesiredStatus::enabled;
   ASSERT_TRUE(put());
-  wait_for_status("ABORTED");
+  wait_for_state(State::aborted);
   EXPECT_EQ(status().error->error.code, ErrorCode::slot_lost);
 }
 
 TEST_F(EngineTest, ADatabaseThatCannotBeReachedIsRetriedAndCanBeGivenUp) {
   definition_.source.conninfo = "host=127.0.0.1 port=1 dbname=x";
   ASSERT_TRUE(put());
-  wait_for_phase("RETRYING");
+  wait_for_state(State::retrying);
   ASSERT_TRUE(status().error);
   EXPECT_EQ(status().error->error.code, ErrorCode::database_unreachable);
   EXPECT_TRUE(status().retry_at);
-  EXPECT_EQ(status().status, "ENABLED");
+  EXPECT_EQ(names_of(status().state).status, "ENABLED");
   definition_.status = DesiredStatus::dropped;
   definition_.force = true;
   ASSERT_TRUE(put());
-  wait_for_status("DROPPED");
+  wait_for_state(State::dropped);
   ASSERT_TRUE(status().error);
   EXPECT_NE(status().error->error.message.find("pg_drop_replication_slot('thalweg_" + definition_.id),
             std::string::npos);
@@ -306,10 +307,10 @@ std::chrono::steady_clock::duration time_of(const std::function<void()>& what) {
   return std::chrono::steady_clock::now() - begun;
 }
 
-// Each of them takes a thread of the control API's, of which there are eight.
+// Each of them takes a thread of the control API's, of which there are few.
 TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
   const auto open_one = [&] { return engine_->error_contents(target, 1); };
   EXPECT_EQ(open_one().error().code, ErrorCode::unknown_error_transaction);
@@ -327,9 +328,68 @@ TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
   EXPECT_EQ(engine_->drop_error(target, 1).error().code, ErrorCode::database_busy);
 }
 
+// The server answers the first statement of a session, and no other.
+TEST_F(EngineTest, ADestinationThatHangsHoldsUpFewOfThoseThatAskForItsErrors) {
+  const test::FakeServer hangs({.statements = 1});
+  const base::Conninfo before = definition_.destinations.at(0).conninfo;
+  definition_.status = DesiredStatus::disabled;
+  definition_.destinations.at(0).conninfo = hangs.conninfo();
+  ASSERT_TRUE(put());
+  const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
+  std::atomic<int> waiting{0};
+  std::atomic<int> told{0};
+  const auto asks = [&](const std::function<std::optional<ErrorCode>()>& ask) {
+    return std::jthread([&, ask] {
+      ++waiting;
+      const auto code = ask();
+      --waiting;
+      told += code == ErrorCode::database_busy || code == ErrorCode::connection_lost ? 1 : 0;
+    });
+  };
+  const auto code_of = [](const auto& answer) { return answer ? std::nullopt : std::optional(answer.error().code); };
+  const auto took = time_of([&] {
+    std::vector<std::jthread> all;
+    for (int i = 0; i < 10; ++i) {
+      all.push_back(asks([&] { return code_of(engine_->errors(target, {})); }));
+      all.push_back(asks([&] { return code_of(engine_->error_contents(target, 1)); }));
+      all.push_back(asks([&] { return code_of(engine_->drop_error(target, 1)); }));
+      all.push_back(asks([&] { return code_of(engine_->copy_table(target, {"public", "t"})); }));
+      all.push_back(asks([&] { return code_of(engine_->accept_table(target, {"public", "t"})); }));
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    EXPECT_LT(waiting, 12);
+    for (int i = 0; i < 60 && waiting > 0; ++i) std::this_thread::sleep_for(std::chrono::seconds(1));
+    EXPECT_EQ(waiting, 0) << "they wait for ever";
+    if (waiting > 0) engine_->stop(std::chrono::seconds(10));
+  });
+  EXPECT_LT(took, std::chrono::seconds(40));
+  EXPECT_EQ(told, 50);
+  definition_.destinations.at(0).conninfo = before;
+}
+
+TEST_F(EngineTest, ARemovalThatFailedIsTriedAgainOnRequest) {
+  ASSERT_TRUE(put());
+  wait_for_state(State::replicating);
+  const base::Conninfo before = definition_.source.conninfo;
+  const std::string role = "removes_" + definition_.id;
+  run(*source_, "CREATE ROLE " + role + " LOGIN");
+  definition_.source.conninfo = test::shared_cluster().conninfo(definition_.source.name, role);
+  definition_.status = DesiredStatus::dropped;
+  ASSERT_TRUE(put());
+  wait_for_state(State::aborted);
+  EXPECT_EQ(slots(), "1");
+  run(*source_, "ALTER ROLE " + role + " SUPERUSER");
+  ASSERT_TRUE(put()) << "the same document";
+  EXPECT_EQ(status().state, State::aborted) << "other streams' changes come with it";
+  ASSERT_TRUE(engine_->retry({.stream = definition_.id, .destination = ""}));
+  wait_for_state(State::dropped);
+  EXPECT_EQ(slots(), "0");
+  definition_.source.conninfo = before;
+}
+
 TEST_F(EngineTest, AStopGivesUpWhatOperatorsWaitFor) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
   const Held held(connect(definition_.destinations.at(0).name), "thalweg.error_queue, thalweg.stream_table",
                   std::chrono::seconds(30));
@@ -417,20 +477,20 @@ TEST_F(EngineTest, WhatAnOlderEngineLeftInTheClearIsEncrypted) {
 TEST_F(EngineTest, ADestinationAndItsCaptureAreOneWithoutABacklog) {
   run(*source_, "ALTER TABLE t DROP CONSTRAINT t_pkey");
   ASSERT_TRUE(put());
-  wait_for_status("ABORTED");
-  EXPECT_EQ(destination().status, "ABORTED");
+  wait_for_state(State::aborted);
+  EXPECT_EQ(destination().state, State::aborted);
   EXPECT_EQ(destination().error->error.code, ErrorCode::replica_identity_missing);
   run(*source_, "ALTER TABLE t ADD PRIMARY KEY (id)");
   EXPECT_EQ(engine_->retry({.stream = definition_.id, .destination = "nobody"}).error().code,
             ErrorCode::unknown_destination);
   ASSERT_TRUE(engine_->retry({.stream = definition_.id, .destination = "warehouse"}));
-  wait_for_phase("REPLICATING");
-  EXPECT_EQ(destination().phase, "REPLICATING");
+  wait_for_state(State::replicating);
+  EXPECT_EQ(destination().state, State::replicating);
 
   definition_.destinations.at(0).status = DesiredStatus::disabled;
   ASSERT_TRUE(put());
-  wait_for_status("DISABLED");
-  EXPECT_EQ(destination().status, "DISABLED");
+  wait_for_state(State::disabled);
+  EXPECT_EQ(destination().state, State::disabled);
   run(*source_, "INSERT INTO t VALUES (1000, 'while it was paused')");
   definition_.destinations.at(0).status = DesiredStatus::enabled;
   ASSERT_TRUE(put());
@@ -439,12 +499,12 @@ TEST_F(EngineTest, ADestinationAndItsCaptureAreOneWithoutABacklog) {
 
 TEST_F(EngineTest, ABacklogComesWithoutACopyAndStays) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   const std::string copied = version_of_a_row();
   definition_.destinations.at(0).backlog = true;
   ASSERT_TRUE(put());
-  wait_until("a backlog", [&] { return destination().backlog.state == "IN MEMORY"; });
-  wait_for_phase("REPLICATING");
+  wait_until("a backlog", [&] { return destination().backlog.state == control::BacklogState::in_memory; });
+  wait_for_state(State::replicating);
   run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'through the backlog')");
   wait_for_equality();
   EXPECT_EQ(version_of_a_row(), copied);
@@ -460,7 +520,7 @@ TEST_F(EngineTest, ABacklogComesWithoutACopyAndStays) {
 // A document of version 0.1.0 on the disk: what runs goes on, and takes the name that the next document gives it.
 TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
   ASSERT_TRUE(put());
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   engine_.reset();
   const std::string copied = version_of_a_row();
   run(*source_, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1000, 'between the two engines')");
@@ -471,7 +531,7 @@ TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
   stream.erase("destinations");
   ASSERT_TRUE(base::write_file_atomically(state_ / "desired.json", old_form.dump(), 0600));
   start();
-  wait_for_phase("REPLICATING");
+  wait_for_state(State::replicating);
   EXPECT_EQ(destination().id, "default");
   wait_for_equality();
   EXPECT_EQ(version_of_a_row(), copied);
@@ -481,7 +541,7 @@ TEST_F(EngineTest, AStreamWithoutAListGoesOnUnderTheListsName) {
   definition_.destinations.at(0).id = "renamed";
   ASSERT_TRUE(put());
   EXPECT_EQ(destination().id, "renamed");
-  EXPECT_EQ(destination().phase, "REPLICATING");
+  EXPECT_EQ(destination().state, State::replicating);
   run(*source_, "INSERT INTO t VALUES (1001, 'under another name')");
   wait_for_equality();
   EXPECT_EQ(destination().counted_since, since) << "it has been started anew";

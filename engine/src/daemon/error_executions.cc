@@ -22,7 +22,8 @@ ErrorExecutions::~ErrorExecutions() {
 
 base::Result<std::string_view> ErrorExecutions::execute(const std::string& destination,
                                                         const control::Delivery& definition,
-                                                        std::optional<int64_t> error_id, std::function<void()> done) {
+                                                        std::optional<int64_t> error_id, std::function<void()> done,
+                                                        std::function<void()> hold) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[current_id_locked(destination)];
   if (executor.last && executor.last->state == "RUNNING") {
@@ -41,7 +42,7 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
                                                                                     .started_at = clock_.unix_now(),
                                                                                     .finished_at = {},
                                                                                     .error = {}});
-  executor.thread = std::thread([this, mine, definition, error_id, done = std::move(done)] {
+  executor.thread = std::thread([this, mine, definition, error_id, done = std::move(done), hold = std::move(hold)] {
     const auto executed = execute_parked_error(definition, error_id,
                                                {.progress =
                                                     [&](uint64_t count, uint64_t total) {
@@ -49,7 +50,9 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
                                                       mine->executed = count;
                                                       mine->total = total;
                                                     },
-                                                .abandon = &abandon_});
+                                                .abandon = &abandon_,
+                                                .hold_apply = hold,
+                                                .go_on = done});
     if (!executed) base::log_error("error_execution_failed", executed.error(), {{"stream", definition.id}});
     done();
     const std::lock_guard end_lock(mutex_);

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "base/error.h"
 
 namespace thalweg::daemon {
 
-inline constexpr std::chrono::seconds kInUsePatience{60};  // a killed engine's session can live on that long
-
-// Whether it goes away without anybody's doing, or by somebody's of which the engine is not told. Another engine's
-// session (stream_in_use) is the caller's to judge: it depends on how long it has been there.
+// Whether a retry may succeed without an operator telling the engine. A session of another engine (stream_in_use) is
+// the caller's to judge, by InUsePatience.
 inline bool heals_by_itself(const base::Error& error) {
   if (base::class_of(error.code) == base::ErrorClass::transient) return true;
   switch (error.code) {
@@ -28,5 +27,22 @@ inline bool heals_by_itself(const base::Error& error) {
       return false;
   }
 }
+
+// How long a session of another engine is waited for: the server may not have missed yet that its engine was killed.
+// Owner: whoever retries.
+class InUsePatience {
+ public:
+  // At each attempt that meets it.
+  bool lasts() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!since_) since_ = now;
+    return now - *since_ < kMost;
+  }
+  void reset() { since_.reset(); }
+
+ private:
+  static constexpr std::chrono::seconds kMost{60};
+  std::optional<std::chrono::steady_clock::time_point> since_;
+};
 
 }  // namespace thalweg::daemon

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "control/managed_streams.h"
 
-// Who this engine is to other engines: a key that never leaves it, and a certificate that the control plane signed.
+// This engine's identity to other engines: a key that never leaves it, and a certificate that the control plane signed.
 
 namespace thalweg::daemon {
 

@@ -7,6 +7,8 @@
 namespace thalweg::daemon {
 namespace {
 
+using control::kStateCount;
+
 std::set<State> after(State from) {
   std::set<State> out;
   for (size_t i = 0; i < kStateCount; ++i) {
@@ -18,7 +20,7 @@ std::set<State> after(State from) {
 TEST(Lifecycle, OnlyAStartLeadsOutOfARest) {
   using enum State;
   for (const State rest : {aborted, dropped}) EXPECT_EQ(after(rest), (std::set{disabled, initializing, dropping}));
-  // What its earlier backlog failed with counts for one that rests, too.
+  // The failure of its earlier backlog counts for a destination that rests, too.
   EXPECT_EQ(after(disabled), (std::set{initializing, retrying, dropping, aborted}));
 }
 

@@ -9,7 +9,7 @@
 
 namespace thalweg::daemon {
 
-// What an earlier session left in a log, for an agent of its own. Owner: that agent.
+// Frames that an earlier session left in a log, for an agent of its own. Owner: that agent.
 class LogFrames final : public queue::FrameSource {
  public:
   explicit LogFrames(spill::DurableLog& log) : log_(log) {}

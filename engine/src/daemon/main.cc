@@ -13,6 +13,7 @@
 #include "control/state_directory.h"
 #include "control/token_file.h"
 #include "daemon/engine.h"
+#include "pg/connection.h"
 
 // thalwegd: flags, signals, and the one place where an exit status is decided.
 
@@ -158,6 +159,7 @@ base::Result<void> run(const Flags& flags, const sigset_t& ending) {
 
 int main(int argc, char** argv) {
   Flags flags = parse_flags(argc, argv);
+  pg::forget_environment();
   // Before any thread: every thread inherits the mask, and only sigwait sees the two.
   sigset_t ending;
   sigemptyset(&ending);

@@ -15,7 +15,7 @@
 #include "daemon/peering.h"
 #include "queue/frame_source.h"
 
-// What takes a stream's queue: the apply of a destination, or the sender to another engine.
+// The consumer of a stream's queue: the apply of a destination, or the sender to another engine.
 
 namespace thalweg::daemon {
 

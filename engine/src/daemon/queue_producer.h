@@ -13,7 +13,7 @@
 #include "queue/lcr_queue.h"
 #include "telemetry/sample.h"
 
-// What fills a stream's queue: the capture of a source, or the receiver of what another engine has captured.
+// The producer of a stream's queue: the capture of a source, or the receiver of another engine's captured changes.
 
 namespace thalweg::daemon {
 

@@ -25,8 +25,6 @@ class SenderConsumer final : public QueueConsumer {
                                    .security = security,
                                    .timeline = static_cast<uint32_t>(timeline_),
                                    .frames = &frames_,
-                                   .queue = nullptr,
-                                   .consumer = 0,
                                    .clock = &clock_,
                                    .compression = *propagation::parse_compression(parameters.propagation_compression),
                                    .window_bytes = static_cast<size_t>(parameters.propagation_window_mb) << 20,

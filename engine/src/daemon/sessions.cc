@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/made_slot.h"
 #include "daemon/queue_sample.h"
 #include "daemon/stream_status.h"
 #include "spill/spill_space.h"
@@ -29,7 +30,37 @@ queue::LcrQueueOptions queue_options(const control::StreamParameters& parameters
           .consumers = consumers};
 }
 
+using control::DesiredStatus;
+using control::DestinationDefinition;
+using control::StreamDefinition;
+
+bool goes_on_as(const DestinationDefinition& from, const DestinationDefinition& to) {
+  const bool same_life = from.status == to.status && from.force == to.force;
+  const bool changes_within = to.backlog && (from.status != DesiredStatus::dropped || to.status == from.status);
+  return from.backlog == to.backlog && from.conninfo == to.conninfo && from.send_to == to.send_to &&
+         (same_life || changes_within) && !control::needs_restart(from.parameters, to.parameters);
+}
+
+// A new destination needs a consumer of the queue of its own, and the last one that goes has nobody left to capture
+// for.
+bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to) {
+  const auto stays = [&](const DestinationDefinition& one) {
+    const DestinationDefinition* const next = to.find(one.id);
+    return next == nullptr ? one.backlog && one.status == DesiredStatus::dropped : goes_on_as(one, *next);
+  };
+  const auto is_known = [&](const DestinationDefinition& one) { return from.find(one.id) != nullptr; };
+  const auto takes = [](const DestinationDefinition& one) { return one.status != DesiredStatus::dropped; };
+  return std::ranges::all_of(from.destinations, stays) && std::ranges::all_of(to.destinations, is_known) &&
+         std::ranges::any_of(from.destinations, takes) == std::ranges::any_of(to.destinations, takes);
+}
+
 }  // namespace
+
+bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
+  return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
+         from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
+         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
+}
 
 Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
   const control::StreamDefinition& stream = options_.definition;
@@ -72,7 +103,13 @@ base::Result<void> Sessions::run() {
 // that nothing of them is left when it cannot be begun.
 base::Result<SourceSlot> Sessions::prepare_source() const {
   if (reader_ != nullptr && !reader_->sends()) return SourceSlot{};
-  return start_source(options_.definition, {.stop = options_.stop, .board = options_.board});
+  THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board}));
+  if (slot.made_at) {
+    THALWEG_TRY(note_made_slot(options_.spill_directory, slot.made_at));
+  } else {
+    slot.made_at = read_made_slot(options_.spill_directory);
+  }
+  return slot;
 }
 
 base::Result<void> Sessions::run_session(const SourceSlot& slot) {
@@ -119,7 +156,7 @@ base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) 
   for (const auto& one : destinations_) {
     if (one->is_dropped()) one->begin_removal();
   }
-  // What an apply has left that spilled without a backlog.
+  // Removes the spill files that an apply without a backlog has left.
   THALWEG_TRY(spill::SpillSpace(options_.spill_directory, 0, *options_.clock).clear());
   if (reader_ != nullptr) return reader_->open(*queue_, slot);
   std::vector<queue::Spillable*> spillables;
@@ -241,14 +278,21 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
   queue_.reset();
 }
 
-void Sessions::set_parameters(const control::StreamDefinition& definition) {
-  for (const control::DestinationDefinition& one : definition.destinations) {
-    if (Destination* const found = find(one.id)) found->set_parameters(one.parameters);
+void Sessions::take_up(const control::StreamDefinition& definition) {
+  for (const auto& one : destinations_) {
+    const control::DestinationDefinition* const desired = definition.find(one->id());
+    if (desired != nullptr) {
+      one->set_parameters(desired->parameters);
+      one->desire(desired->status, desired->force);
+    } else if (one->is_dropped()) {
+      one->forget();
+    }
   }
 }
 
 Destination* Sessions::find(const std::string& destination) const {
-  const auto found = std::ranges::find(destinations_, destination, [](const auto& one) { return one->id(); });
+  const auto found = std::ranges::find_if(
+      destinations_, [&](const auto& one) { return one->id() == destination && !one->is_forgotten(); });
   return found == destinations_.end() ? nullptr : found->get();
 }
 
@@ -261,7 +305,9 @@ StreamPositions Sessions::positions() const {
 
 std::vector<control::DestinationStatus> Sessions::destinations() const {
   std::vector<control::DestinationStatus> out;
-  for (const auto& one : destinations_) out.push_back(one->status());
+  for (const auto& one : destinations_) {
+    if (!one->is_forgotten()) out.push_back(one->status());
+  }
   return out;
 }
 
@@ -275,7 +321,9 @@ control::StreamStats Sessions::stats() const {
       stats.components.push_back(queue_sample(*queue_));
     }
   }
-  for (const auto& one : destinations_) one->add_to(stats);
+  for (const auto& one : destinations_) {
+    if (!one->is_forgotten()) one->add_to(stats);
+  }
   return stats;
 }
 

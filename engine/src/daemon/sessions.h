@@ -63,6 +63,10 @@ struct StreamPositions {
   base::Lsn confirmed;
 };
 
+// Whether the sessions of `from` can go on for `to`: live parameters and names have changed, or a destination with a
+// backlog is paused, resumed, dropped, or was dropped and is not desired any more.
+bool goes_on_with(const control::StreamDefinition& from, const control::StreamDefinition& to);
+
 // Thread-safe: run belongs to the stream's supervisor; any thread may call the rest.
 class Sessions {
  public:
@@ -74,8 +78,8 @@ class Sessions {
   // Runs until stopped; then the contents of the queue are applied, sent, or on disk. Returns the failure of the
   // capture, of the source, or of a destination without a backlog.
   base::Result<void> run();
-  // Live parameters of the destinations.
-  void set_parameters(const control::StreamDefinition& definition);
+  // Applies a change that goes_on_with() allows while the sessions run. Called by the supervisor.
+  void take_up(const control::StreamDefinition& definition);
 
   Destination* find(const std::string& destination) const;  // null: there is none
   StreamPositions positions() const;

@@ -6,12 +6,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/former_backlog.h"
-#include "daemon/healing.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
 #include "daemon/stream_status.h"
 
-// What the supervisor of a Stream does; what the control API reads is in stream_view.cc.
+// The supervisor's part of a Stream; stream_view.cc has the reads of the control API.
 
 namespace thalweg::daemon {
 namespace {
@@ -22,20 +21,6 @@ using control::DesiredStatus;
 using control::StreamDefinition;
 
 constexpr std::chrono::seconds kLookPatience{5};
-
-bool is_same_destination(const control::DestinationDefinition& from, const control::DestinationDefinition& to) {
-  return from.id == to.id && from.status == to.status && from.force == to.force && from.backlog == to.backlog &&
-         from.conninfo == to.conninfo && from.send_to == to.send_to &&
-         !control::needs_restart(from.parameters, to.parameters);
-}
-
-// What capture, queue and destinations are built from. The rest can change while they run.
-bool needs_other_sessions(const StreamDefinition& from, const StreamDefinition& to) {
-  return from.source.conninfo != to.source.conninfo || from.receive_from != to.receive_from ||
-         from.tables != to.tables || from.inserts_only != to.inserts_only || from.accepted_code != to.accepted_code ||
-         control::capture_needs_restart(from.parameters, to.parameters) ||
-         !std::ranges::equal(from.destinations, to.destinations, is_same_destination);
-}
 
 // The destination without a backlog, which lives as its capture or receiver does. Null: there is none.
 const control::DestinationDefinition* reader_of(const StreamDefinition& definition) {
@@ -66,7 +51,7 @@ Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_d
       life_(first_state(desired_)),
       backoff_(std::hash<std::string>{}(id_)) {
   if (auto remembered = memory_.load(); remembered && remembered->fingerprint == control::fingerprint(desired_)) {
-    life_ = Lifecycle(remembered->status == names_of(State::dropped).status ? State::dropped : State::aborted);
+    life_ = Lifecycle(remembered->state);
     error_ = remembered->error;
     has_news_ = false;
   }
@@ -83,11 +68,12 @@ void Stream::desire(StreamDefinition definition) {
   std::lock_guard lock(mutex_);
   if (definition == desired_) return;
   if (const auto id = control::adopt_id(desired_, definition)) adopt(*id);
-  // Live parameters and names reach what runs through take_up_live_parameters(); everything else interrupts.
+  // Changes with which the sessions can go on reach them through take_up(); any other change interrupts.
   if (definition.status != desired_.status || definition.force != desired_.force ||
-      needs_other_sessions(desired_, definition)) {
+      !goes_on_with(desired_, definition)) {
     interrupt_ = true;
   }
+  if (retry_at_) retry_asked_ = true;  // there are none now, and what changed may be what they lacked
   desired_ = std::move(definition);
   watch_tables(desired_);
   has_news_ = true;
@@ -217,12 +203,12 @@ void Stream::supervise() {
   ended_ = true;
 }
 
-// What was remembered belongs to a definition, or to an error, that is history now.
+// Forgets what belongs to an earlier definition, or to an error that is over.
 void Stream::remember_fresh_start() {
   clear_memory();
   clear_error();
   backoff_.reset();
-  in_use_since_.reset();
+  in_use_.reset();
 }
 
 void Stream::be_disabled() { observe(State::disabled); }
@@ -265,7 +251,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   StreamDefinition in_effect = definition;
   const auto on_capture = [this] {
     clear_error();
-    in_use_since_.reset();
+    in_use_.reset();
   };
   const auto goes_on = [this] {
     std::lock_guard lock(mutex_);
@@ -283,7 +269,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
                         .goes_on = goes_on,
                         .set_state = [this](State state) { observe(state); },
                         .on_capture = on_capture,
-                        .on_look = [&] { take_up_live_parameters(in_effect); },
+                        .on_look = [&] { take_up(in_effect); },
                         .note_trouble = [this](const std::optional<Error>& trouble) { note_trouble(trouble); },
                         .memory_of = [this](const std::string& id) { return &memory_of(id); }});
   }
@@ -293,7 +279,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   return ran;
 }
 
-void Stream::take_up_live_parameters(StreamDefinition& in_effect) {
+void Stream::take_up(StreamDefinition& in_effect) {
   {
     std::lock_guard lock(mutex_);
     if (interrupt_) return;
@@ -301,10 +287,10 @@ void Stream::take_up_live_parameters(StreamDefinition& in_effect) {
     if (desired_ == in_effect) return;
     in_effect = desired_;
   }
-  sessions_->set_parameters(in_effect);
+  sessions_->take_up(in_effect);
 }
 
-// What mends something by itself, a link to another engine, is RETRYING as well.
+// A part that recovers by itself, such as a link to another engine, makes the stream RETRYING as well.
 void Stream::note_trouble(const std::optional<Error>& trouble) {
   std::lock_guard lock(mutex_);
   if (trouble) {
@@ -322,11 +308,7 @@ void Stream::note_trouble(const std::optional<Error>& trouble) {
 bool Stream::heals_by_itself(const StreamDefinition& definition, const Error& error) {
   if (daemon::heals_by_itself(error)) return true;
   if (error.code == ErrorCode::corrupt_frame) return definition.receive_from.has_value();  // it is sent again
-  if (error.code != ErrorCode::stream_in_use) return false;
-  // Another engine, or the sessions of one that was killed and that the server has not missed yet.
-  auto now = std::chrono::steady_clock::now();
-  if (!in_use_since_) in_use_since_ = now;
-  return now - *in_use_since_ < kInUsePatience;
+  return error.code == ErrorCode::stream_in_use && in_use_.lasts();
 }
 
 void Stream::wait_to_retry(const Error& error) {
@@ -346,9 +328,8 @@ void Stream::wait_to_retry(const Error& error) {
 void Stream::abort_with(const StreamDefinition& definition, const Error& error) {
   base::log_error("stream_aborted", error, {{"stream", id_}});
   control::ReportedError reported{error, clock_.unix_now()};
-  if (auto stored = memory_.store({.status = std::string(names_of(State::aborted).status),
-                                   .error = reported,
-                                   .fingerprint = control::fingerprint(definition)});
+  if (auto stored =
+          memory_.store({.state = State::aborted, .error = reported, .fingerprint = control::fingerprint(definition)});
       !stored) {
     base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
   }
@@ -375,9 +356,8 @@ void Stream::be_dropped(const StreamDefinition& definition) {
       if (!removed->empty()) {
         left = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(), clock_.unix_now()};
       }
-      if (auto stored = memory_.store({.status = std::string(names_of(State::dropped).status),
-                                       .error = left,
-                                       .fingerprint = control::fingerprint(definition)});
+      if (auto stored =
+              memory_.store({.state = State::dropped, .error = left, .fingerprint = control::fingerprint(definition)});
           !stored) {
         base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
       }

@@ -18,7 +18,9 @@
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
 #include "daemon/error_executions.h"
+#include "daemon/healing.h"
 #include "daemon/lifecycle.h"
+#include "daemon/places.h"
 #include "daemon/sessions.h"
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
@@ -90,9 +92,10 @@ class Stream {
   // Whether the supervisor should interrupt its work: the engine stops, or a new desired state needs it.
   bool is_interrupted() const { return interrupt_; }
   void note_errors_changed(const std::string& destination);
+  void hold_apply(const std::string& destination);
   base::Result<control::Delivery> desired_of(const std::string& destination) const;
   void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
-  void take_up_live_parameters(control::StreamDefinition& in_effect);
+  void take_up(control::StreamDefinition& in_effect);
 
   const std::string id_;
   const std::filesystem::path spill_directory_;
@@ -120,8 +123,10 @@ class Stream {
   mutable std::shared_mutex sessions_lock_;
   std::unique_ptr<Sessions> sessions_;
 
-  // What operators have asked for, and what waits for a database. Writer: request_stop. Readers: its connections.
+  // Executions that operators have asked for, and the flag that ends their waits for a database. Writer: request_stop.
+  // Readers: the executions' connections.
   std::atomic<bool> abandon_{false};
+  mutable Places listings_{3};  // fewer than the engine has: a destination that hangs leaves some for other streams
   ErrorExecutions executions_{clock_, abandon_};
 
   // By destination; they stay until the stream goes. `memories_lock_` guards the map.
@@ -129,7 +134,7 @@ class Stream {
   mutable std::map<std::string, std::unique_ptr<DestinationMemory>> memories_;
 
   Backoff backoff_;
-  std::optional<std::chrono::steady_clock::time_point> in_use_since_;
+  InUsePatience in_use_;
   std::jthread supervisor_;  // last: it uses everything above
 };
 

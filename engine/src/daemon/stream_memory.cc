@@ -14,7 +14,8 @@ using nlohmann::json;
 constexpr size_t kFileBytesMax = 1024 * 1024;
 
 json to_json(const RememberedStatus& remembered) {
-  json out = {{"status", remembered.status}, {"fingerprint", remembered.fingerprint}, {"error", nullptr}};
+  json out = {
+      {"status", names_of(remembered.state).status}, {"fingerprint", remembered.fingerprint}, {"error", nullptr}};
   if (remembered.error) {
     const base::Error& error = remembered.error->error;
     out["error"] = {{"code", base::name_of(error.code)},
@@ -24,6 +25,7 @@ json to_json(const RememberedStatus& remembered) {
                     {"lsn", error.lsn.value},
                     {"xid", error.xid.value},
                     {"side", base::name_of(error.side)},
+                    {"shows_rows", error.may_show_rows},
                     {"at", remembered.error->at.value}};
   }
   return out;
@@ -39,7 +41,8 @@ std::optional<control::ReportedError> error_from(const json& in) {
                                           .table = in.at("table").get<std::string>(),
                                           .lsn = {in.at("lsn").get<uint64_t>()},
                                           .xid = {in.at("xid").get<uint32_t>()},
-                                          .side = side.value_or(base::ErrorSide::unknown)},
+                                          .side = side.value_or(base::ErrorSide::unknown),
+                                          .may_show_rows = in.value("shows_rows", false)},
                                 .at = {in.at("at").get<int64_t>()}};
 }
 
@@ -58,8 +61,9 @@ std::optional<RememberedStatus> StreamMemory::load() const {
   }
   try {
     json in = json::parse(*content);
+    const auto state = control::resting_state(in.at("status").get_ref<const std::string&>());
     RememberedStatus out{
-        .status = in.at("status").get<std::string>(), .error = {}, .fingerprint = in.at("fingerprint").get<uint64_t>()};
+        .state = state.value_or(State::aborted), .error = {}, .fingerprint = in.at("fingerprint").get<uint64_t>()};
     if (!in.at("error").is_null()) out.error = error_from(in.at("error"));
     return out;
   } catch (const json::exception& exception) {

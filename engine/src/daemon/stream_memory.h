@@ -6,13 +6,14 @@
 
 #include "base/error.h"
 #include "control/managed_streams.h"
+#include "daemon/lifecycle.h"
 
-// What the engine remembers of a stream beside its desired state: that it gave up, and why; that it is dropped.
+// The engine's memory of a stream beside its desired state: that it gave up, and why; that it is dropped.
 
 namespace thalweg::daemon {
 
 struct RememberedStatus {
-  std::string status;  // ABORTED or DROPPED
+  State state = State::aborted;  // or dropped
   std::optional<control::ReportedError> error;
   uint64_t fingerprint = 0;  // of the definition to which this applies
 };

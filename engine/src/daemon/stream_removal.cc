@@ -16,7 +16,7 @@ using control::Delivery;
 using control::StreamDefinition;
 constexpr std::chrono::seconds kSlotPatience{10};
 
-// Whoever forces it does not wait for other people's locks.
+// A forced removal waits at most 3 s for any lock.
 base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const StreamDefinition& definition,
                                      const DatabaseWork& work) {
   THALWEG_TRY(work.end_given_up(conninfo));
@@ -58,7 +58,8 @@ std::string left_at_source(const StreamDefinition& definition, const base::Error
   return fmt::format(
       "Left behind at the source \"{}\" ({}): SELECT pg_drop_replication_slot('{}'); DROP PUBLICATION IF EXISTS {}, "
       "{};",
-      definition.source.name, error.message, slot_name(definition.id), publications.changes, publications.inserts);
+      definition.source.name, base::message_without_rows(error), slot_name(definition.id), publications.changes,
+      publications.inserts);
 }
 
 std::string left_at_destination(const Delivery& definition, const base::Error& error) {
@@ -69,7 +70,7 @@ std::string left_at_destination(const Delivery& definition, const base::Error& e
   return fmt::format(
       "Left behind at the destination \"{}\" ({}):{} With the last stream, unless others use it: DROP SCHEMA thalweg "
       "CASCADE;",
-      definition.destination.name, error.message, sql);
+      definition.destination.name, base::message_without_rows(error), sql);
 }
 
 }  // namespace

@@ -246,7 +246,8 @@ base::Result<void> Starter::create() {
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }
 
-// Who captures makes slot and publications: what commits before that would be in no copy and in no stream.
+// Fails until the capture has made the slot and publications: a transaction that commits before that is in no copy and
+// in no stream.
 base::Result<void> Starter::await_capture() {
   if (!context_.joins_capture) return {};
   THALWEG_ASSIGN(const pg::Rows found,
@@ -305,7 +306,8 @@ base::Result<void> Starter::resume() {
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
-// What a table's copy has made obsolete. At each start: the engine may have died between the copy and this.
+// Discards parked transactions that a table's copy has made obsolete. Runs at each start: the engine may have died
+// between the copy and this.
 base::Result<void> Starter::discard_superseded() {
   THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, definition_.id));
   for (const apply::Superseded& one : gone) {
@@ -433,7 +435,7 @@ base::Result<void> undo_given_up(const Delivery& definition) {
   return unpublish(source, definition);
 }
 
-// What waited at a server ends there, too. Best effort: the next start, or the removal, does it again.
+// Ending a given-up start at the servers is best effort: the next start, or the removal, does it again.
 void log_undone(const StreamDefinition& definition, const base::Result<void>& ended) {
   if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
 }
@@ -470,12 +472,14 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
   // The publications first: decoding looks them up as of each change.
   THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
   THALWEG_TRY(publish_tables(source, definition, tables, found.size() == 0, work));
+  base::Lsn made_at;
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
     THALWEG_ASSIGN(
         const capture::NewSlot made,
         capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
                              source_plugin(definition.parameters.source_plugin), primary_of(definition, work)));
+    made_at = made.slot.consistent_point;
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
   }
@@ -487,7 +491,8 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
                                                                       .at_standby = definition.source.reads_standby}));
   return SourceSlot{.identity = identity_of(identity),
                     .history = history.value_or(pg::TimelineHistory(identity.timeline)),
-                    .confirmed_flush = state.confirmed_flush};
+                    .confirmed_flush = state.confirmed_flush,
+                    .made_at = made_at};
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct SourceSlot {
   CaptureIdentity identity;
   pg::TimelineHistory history{0};
   base::Lsn confirmed_flush = {};  // where capture goes on
+  base::Lsn made_at = {};          // by this engine; zero: it was there, or nobody knows
 };
 // Publications and slot of a stream whose destinations join its capture, made where they are missing.
 base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work);

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "control/managed_streams.h"
-#include "daemon/lifecycle.h"
 #include "instantiation/progress.h"
 
-// What the statuses of a stream and of its destinations are made of.
+// Functions that make the statuses of a stream and of its destinations.
 
 namespace thalweg::daemon {
 
@@ -23,12 +22,5 @@ std::string_view mode_of(const control::StreamDefinition& definition,
 void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
                 std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,
                 bool running);
-
-// `Status`: control::StreamStatus or control::DestinationStatus.
-template <typename Status>
-void set_state(Status& out, State state) {
-  out.status = names_of(state).status;
-  out.phase = names_of(state).phase;
-}
 
 }  // namespace thalweg::daemon

@@ -7,9 +7,17 @@
 #include "daemon/stream_status.h"
 #include "daemon/table_actions.h"
 
-// What the control API sees of a Stream, and what it does to its error queue.
+// A Stream as the control API shows it, and the control API's actions on its error queue.
 
 namespace thalweg::daemon {
+namespace {
+
+// Of an apply, while the last of its parked transactions are executed.
+constexpr std::chrono::seconds kHoldPatience{2};
+constexpr std::chrono::seconds kHoldMost{5};
+constexpr std::chrono::milliseconds kHoldLook{5};
+
+}  // namespace
 
 control::StreamStatus Stream::status() const {
   control::StreamStatus out;
@@ -17,7 +25,7 @@ control::StreamStatus Stream::status() const {
   control::StreamDefinition definition;
   {
     std::lock_guard lock(mutex_);
-    set_state(out, life_.state());
+    out.state = life_.state();
     out.error = error_;
     out.retry_at = retry_at_;
     definition = desired_;
@@ -46,12 +54,12 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
       continue;
     control::DestinationStatus& idle = out.destinations.emplace_back();
     idle.id = one.id;
-    idle.status = out.status;
-    idle.phase = names_of(State::disabled).phase;
+    const bool is_waiting = names_of(out.state).status == names_of(State::initializing).status;
+    idle.state = is_waiting && out.state != State::dropping ? State::initializing : out.state;
     idle.mode = mode_of(definition, one);
     if (one.backlog) {
-      idle.backlog.state = "IN MEMORY";
-      idle.backlog.limit_bytes = static_cast<uint64_t>(one.parameters.queue_spill_limit_mb) << 20;
+      idle.backlog.state = control::BacklogState::in_memory;
+      idle.backlog.limit_bytes = one.parameters.queue_spill_limit_bytes();
     }
     const DestinationMemory& memory = memory_of(one.id);
     add_tables(idle, control::delivery_to(definition, one), {}, memory.progress.report(), false);
@@ -61,13 +69,12 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
   for (control::DestinationStatus& one : out.destinations) {
     const control::DestinationDefinition* const desired = definition.find(one.id);
     if (desired != nullptr && reads_queue(*desired)) {
-      one.status = out.status;
-      one.phase = out.phase;
+      one.state = out.state;
       one.error = out.error;
       one.retry_at = out.retry_at;
       if (definition.receive_from) out.confirmed = one.confirmed;
     }
-    if (one.status == names_of(State::dropped).status || one.phase == names_of(State::dropping).phase) continue;
+    if (one.state == State::dropped || one.state == State::dropping) continue;
     out.applied = first ? one.applied : std::min(out.applied, one.applied);
     first = false;
   }
@@ -108,6 +115,8 @@ base::Result<control::Delivery> Stream::desired_of(const std::string& destinatio
 base::Result<control::ParkedListView> Stream::errors(const std::string& destination,
                                                      const telemetry::ParkedPart& part) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(base::ErrorCode::database_busy, "Other lists of these transactions are being read");
   THALWEG_ASSIGN(control::ParkedListView list, parked_errors(definition, part, abandon_));
   list.execution = executions_.status(destination);
   return list;
@@ -123,8 +132,10 @@ base::Result<control::ParkedContentsView> Stream::error_contents(const std::stri
 // held meanwhile.
 base::Result<std::string_view> Stream::execute_error(const std::string& destination, std::optional<int64_t> error_id) {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return executions_.execute(destination, definition, error_id,
-                             [this, destination] { note_errors_changed(executions_.current_id(destination)); });
+  return executions_.execute(
+      destination, definition, error_id,
+      [this, destination] { note_errors_changed(executions_.current_id(destination)); },
+      [this, destination] { hold_apply(executions_.current_id(destination)); });
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
@@ -167,6 +178,24 @@ void Stream::start_over(const std::string& destination) {
   }
   std::shared_lock lock(sessions_lock_);
   if (Destination* const found = sessions_ ? sessions_->find(destination) : nullptr) found->start_over();
+}
+
+// For an execution that is nearly done. What runs may wait for somebody's lock: it is not waited for long.
+void Stream::hold_apply(const std::string& destination) {
+  const auto found = [&] { return sessions_ ? sessions_->find(destination) : nullptr; };
+  {
+    std::shared_lock lock(sessions_lock_);
+    if (Destination* const one = found()) one->hold_for_errors(kHoldMost);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kHoldPatience;
+  while (!abandon_ && std::chrono::steady_clock::now() < deadline) {
+    {
+      std::shared_lock lock(sessions_lock_);
+      const Destination* const one = found();
+      if (one == nullptr || one->is_held()) return;
+    }
+    std::this_thread::sleep_for(kHoldLook);
+  }
 }
 
 void Stream::note_errors_changed(const std::string& destination) {

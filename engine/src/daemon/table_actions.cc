@@ -35,8 +35,9 @@ base::Result<Sides> connect(const Delivery& definition, const std::atomic<bool>&
                       "The tables are resolved at the engine that applies: " + definition.send_to->engine);
   }
   const std::string name = "thalweg tables " + definition.id;
-  THALWEG_ASSIGN(pg::Connection source, open_for_operator(definition.source.conninfo, name, abandon));
-  THALWEG_ASSIGN(pg::Connection destination, open_for_operator(definition.destination.conninfo, name, abandon));
+  THALWEG_ASSIGN(pg::Connection source, open_for_operator(definition.source.conninfo, name, {.abandon = &abandon}));
+  THALWEG_ASSIGN(pg::Connection destination,
+                 open_for_operator(definition.destination.conninfo, name, {.abandon = &abandon}));
   return Sides{std::move(source), std::move(destination)};
 }
 

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "control/desired_state.h"
 
-// What an operator has done about a table's trouble, over connections of their own: also while the stream is stopped.
-// Once `abandon` is set, whatever waits for a database is given up within seconds.
+// Operators' actions on a table's trouble, over connections of their own: they also work while the stream is stopped.
+// Once `abandon` is set, an action that waits for a database is given up within seconds.
 
 namespace thalweg::daemon {
 

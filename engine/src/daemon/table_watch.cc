@@ -35,6 +35,8 @@ std::vector<std::string_view> resolutions_of(const TableRecord& record) {
     case TroubleKind::replaced:
     case TroubleKind::unpublished:
       return {"copy"};
+    case TroubleKind::unidentified:
+      return {};  // at the source only
     case TroubleKind::partitions_changed:
       break;
   }
@@ -175,7 +177,7 @@ base::Result<void> TableWatch::read_records(const Delivery& definition) {
   return {};
 }
 
-// Which partitions have come to another file by a TRUNCATE that is applied, the destination knows.
+// The destination knows which partitions have another file because of a TRUNCATE that is applied.
 base::Result<void> TableWatch::settle(const Delivery& definition, instantiation::SourceTables& now,
                                       const std::string& failed) {
   THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
@@ -192,7 +194,7 @@ base::Result<void> TableWatch::settle(const Delivery& definition, instantiation:
   const base::Lsn low_watermark = stream ? stream->low_watermark : base::Lsn{};
   const auto taken_over = rewrites_.settle(*records_, now, low_watermark, failed);
   for (const TableName& name : taken_over) THALWEG_TRY(bookkeeping.set_identity(name, records_->at(name).identity));
-  // Whatever they had changed by the last look is settled, as far as it was applied when the notes were read.
+  // Truncations up to the last look are settled, as far as they were applied when the notes were read.
   const base::Lsn settled = std::min(wal_end_, low_watermark);
   if (any_truncated && settled) THALWEG_TRY(bookkeeping.forget_truncations(settled));
   return {};
@@ -216,6 +218,7 @@ base::Result<void> TableWatch::compare(const Delivery& definition, bool read_aga
     if (changes.any()) {
       THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
       Bookkeeping bookkeeping(destination, definition.id);
+      THALWEG_TRY(bookkeeping.exists());
       THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
     }
     for (const TableName& name : changes.troubles) {

@@ -26,7 +26,7 @@ class WaitWatch {
   WaitWatch(const WaitWatch&) = delete;
   WaitWatch& operator=(const WaitWatch&) = delete;
 
-  // What waits for a lock now, at the databases of `definition`.
+  // The statements that wait for a lock now, at the databases of `definition`.
   std::vector<control::WaitStatus> waits(const control::StreamDefinition& definition) const;
 
  private:
@@ -34,7 +34,7 @@ class WaitWatch {
     pg::SessionBoard::Session session;
     control::WaitStatus status;
   };
-  // A statement that has run for long, and who it waited for when that was asked last.
+  // A statement that has run for long, and its blockers at the last query.
   struct Statement {
     pg::SessionBoard::Session session;
     std::vector<pg::Blocker> blockers;

@@ -11,7 +11,7 @@
 #include "instantiation/rewrites.h"
 #include "pg/text_array.h"
 
-// What is looked at, and refused, before anything is made.
+// Checks before an instantiation makes anything, and their refusals.
 
 namespace thalweg::instantiation {
 
@@ -51,18 +51,51 @@ base::Result<void> Instantiation::State::read_source() {
     if (!is_examined(name)) continue;
     const auto shape = found.find(name);
     if (shape == found.end()) {
-      base::Error error =
-          base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
-                     base::ErrorSide::source)
-              .error();
-      error.table = name.quoted();
-      return std::unexpected(std::move(error));
+      THALWEG_ASSIGN(base::Error missing, missing_at_source(name));
+      return std::unexpected(std::move(missing));
     }
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
     THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
     shapes.push_back(std::move(shape->second));
   }
   return {};
+}
+
+// A destination that has copied the table knows that it was renamed; this one does not. But the stream publishes it
+// all the same, under the name that it has now.
+base::Result<base::Error> Instantiation::State::missing_at_source(const TableName& name) {
+  base::Error error =
+      base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
+                 base::ErrorSide::source)
+          .error();
+  error.table = name.quoted();
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      source->connection.query(
+          "SELECT DISTINCT n.nspname, c.relname FROM pg_catalog.pg_publication p "
+          "JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid "
+          "JOIN pg_catalog.pg_class c ON c.oid = r.prrelid "
+          "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname IN ($1, $2) ORDER BY 1, 2",
+          {options.publications.changes, options.publications.inserts}));
+  std::vector<TableName> others;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    TableName one{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
+    if (std::ranges::find(options.tables, one) == options.tables.end()) others.push_back(std::move(one));
+  }
+  if (others.empty()) return error;
+  if (others.size() == 1) {
+    TableTrouble renamed{.kind = TroubleKind::renamed, .reason = {}, .since = {}, .now = others.front()};
+    renamed.reason = fmt::format("{} was renamed to {} at the source, which the stream has not followed yet.",
+                                 name.quoted(), renamed.now.quoted());
+    return trouble_error(name, renamed);
+  }
+  std::string names;
+  for (const TableName& one : others) names += (names.empty() ? "" : ", ") + one.quoted();
+  error.message += fmt::format(
+      " It was probably renamed: the stream publishes {}, which have names that none of its tables has. Follow the "
+      "renames at a destination that has copied these tables.",
+      names);
+  return error;
 }
 
 base::Result<void> Instantiation::State::read_records() {
@@ -167,7 +200,7 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
     return {};
   }
   const auto record = known.find(shape.name);
-  // What two snapshots have filled has had its key from the second one's first row on.
+  // A table that two snapshots have filled has had its key from the second one's first row on.
   const bool key_follows = record != known.end() && record->second.created && !record->second.constraints_done &&
                            (!record->second.finished || record->second.copied_from == record->second.copied_to);
   THALWEG_TRY(check_same_table(shape, *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));

@@ -4,20 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pg/bookkeeping_trust.h"
+
 namespace thalweg::instantiation {
 namespace {
 
 using nlohmann::json;
 
-// The same key as apply's schema changes: one at a time, also the schema itself, which several streams may want at
-// once. CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it exists.
 constexpr const char* kCreateTables = R"sql(
-SELECT pg_catalog.pg_advisory_xact_lock(7520113906284133);
 DO $do$
 BEGIN
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'thalweg') THEN
-    CREATE SCHEMA thalweg;
-  END IF;
   -- One owner for all of it, whoever's stream comes first: the others are members of that role.
   EXECUTE coalesce((SELECT format('SET LOCAL ROLE %I', pg_get_userbyid(nspowner)) FROM pg_catalog.pg_namespace
                     WHERE nspname = 'thalweg' AND pg_has_role(nspowner, 'MEMBER')), 'SET LOCAL ROLE NONE');
@@ -117,14 +113,15 @@ base::Result<void> done(base::Result<pg::Rows> rows) {
 
 }  // namespace
 
-base::Result<bool> Bookkeeping::exists() {
-  THALWEG_ASSIGN(pg::Rows rows, connection_.query("SELECT to_regclass('thalweg.copy_range') IS NOT NULL"));
-  return rows.boolean(0, 0);
-}
+base::Result<bool> Bookkeeping::exists() { return pg::trusted_bookkeeping(connection_, {"copy_range"}); }
 
 base::Result<void> Bookkeeping::create_tables() {
   THALWEG_ASSIGN(bool there, exists());
-  if (!there) THALWEG_TRY(connection_.script(kCreateTables));
+  if (there) return {};
+  THALWEG_TRY(pg::lock_bookkeeping(connection_));
+  THALWEG_TRY(pg::create_bookkeeping_schema(connection_));
+  THALWEG_TRY(connection_.script(kCreateTables));
+  THALWEG_TRY(exists());  // somebody else may have made the schema: the caller's transaction ends then
   return {};
 }
 
@@ -271,10 +268,9 @@ base::Result<void> Bookkeeping::rename_table(const TableName& table, const Table
                                               in),
                                   {stream_id_, table.schema, table.name, to.schema, to.name}));
   }
-  // What is parked is known by the tables' names: the old one may be given to another table.
-  THALWEG_ASSIGN(const pg::Rows parked,
-                 connection_.query("SELECT pg_catalog.to_regclass('thalweg.error_queue') IS NOT NULL"));
-  if (!parked.boolean(0, 0)) return {};
+  // Parked transactions are found by their tables' names: the old name may be given to another table.
+  THALWEG_ASSIGN(const bool may_be_parked, pg::trusted_bookkeeping(connection_, {"error_queue"}));
+  if (!may_be_parked) return {};
   return done(
       connection_.query("UPDATE thalweg.error_queue SET tables = array_replace(tables, $2::text, $3::text) "
                         "WHERE stream_id = $1 AND $2::text = ANY (tables)",

@@ -76,7 +76,7 @@ class Bookkeeping {
   Bookkeeping(pg::Connection& connection, std::string stream_id)
       : connection_(connection), stream_id_(std::move(stream_id)) {}
 
-  base::Result<bool> exists();  // the tables
+  base::Result<bool> exists();  // the tables; fails where the schema is not to be trusted (pg/bookkeeping_trust.h)
   // Creates missing tables. Call it within the caller's transaction, which may be rolled back.
   base::Result<void> create_tables();
   // Gives tables of an older engine the columns that they lack.

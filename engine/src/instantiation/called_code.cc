@@ -32,13 +32,20 @@ bool is_carried(Carried carried, std::string_view part) {
   return carried == Carried::later && (part.starts_with("constraint ") || part.starts_with("index "));
 }
 
-struct Call {
-  TableName table;
-  std::string part, kind, name;
+struct Role {
+  std::string name;
+  std::vector<std::string> powers;
 };
 
-base::Result<std::vector<Call>> calls_not_accepted(pg::Connection& source, const std::vector<CarriedTable>& carried,
-                                                   const AcceptedCode& accepted) {
+base::Result<Role> role_of(pg::Connection& destination) {
+  THALWEG_ASSIGN(const pg::Rows role, destination.query(std::string(kPowers), {}));
+  if (role.size() == 0) return base::fail(base::ErrorCode::database_error, "The session's role does not exist.");
+  return Role{std::string(role.text(0, 0)), pg::parse_text_array(role.text(0, 1))};
+}
+
+base::Result<std::vector<CalledCode>> calls_not_accepted(pg::Connection& source,
+                                                         const std::vector<CarriedTable>& carried,
+                                                         const AcceptedCode& accepted) {
   std::map<int64_t, const CarriedTable*> by_relation;
   std::vector<std::string> relations;
   for (const CarriedTable& table : carried) {
@@ -47,7 +54,7 @@ base::Result<std::vector<Call>> calls_not_accepted(pg::Connection& source, const
       relations.push_back(std::to_string(relation));
     }
   }
-  std::vector<Call> calls;
+  std::vector<CalledCode> calls;
   if (relations.empty()) return calls;
   THALWEG_ASSIGN(const pg::Rows rows, source.query(std::string(kCalled), {pg::text_array(relations)}));
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -62,9 +69,9 @@ base::Result<std::vector<Call>> calls_not_accepted(pg::Connection& source, const
 }
 
 // Takes away what merely computes at the destination.
-base::Result<void> keep_harmful(pg::Connection& destination, std::vector<Call>& calls) {
+base::Result<void> keep_harmful(pg::Connection& destination, std::vector<CalledCode>& calls) {
   std::set<std::pair<std::string, std::string>> named;
-  for (const Call& call : calls) named.emplace(call.kind, call.name);
+  for (const CalledCode& call : calls) named.emplace(call.kind, call.name);
   std::vector<std::string> kinds;
   std::vector<std::string> names;
   for (const auto& [kind, name] : named) {
@@ -75,15 +82,16 @@ base::Result<void> keep_harmful(pg::Connection& destination, std::vector<Call>& 
                  destination.query(std::string(kHarmful), {pg::text_array(kinds), pg::text_array(names)}));
   std::set<std::pair<std::string, std::string>> harmful;
   for (size_t row = 0; row < rows.size(); ++row) harmful.emplace(rows.text(row, 0), rows.text(row, 1));
-  std::erase_if(calls, [&](const Call& call) { return !harmful.contains({call.kind, call.name}); });
+  std::erase_if(calls, [&](const CalledCode& call) { return !harmful.contains({call.kind, call.name}); });
   return {};
 }
 
-base::Error refusal(const std::vector<Call>& calls, std::string_view role, const std::vector<std::string>& powers) {
+base::Error refusal(const std::vector<CalledCode>& calls, std::string_view role,
+                    const std::vector<std::string>& powers) {
   std::vector<std::string> told;
-  for (const Call& call : calls) {
+  for (const CalledCode& call : calls) {
     if (told.size() == kShown) break;
-    told.push_back(fmt::format("{} ({}) calls {}", call.table.quoted(), call.part, call.name));
+    told.push_back(fmt::format("{} ({}) {}", call.table.quoted(), call.part, call.use()));
   }
   const std::string more = calls.size() > kShown ? fmt::format(" and {} more", calls.size() - kShown) : "";
   base::Error error =
@@ -98,6 +106,10 @@ base::Error refusal(const std::vector<Call>& calls, std::string_view role, const
 
 }  // namespace
 
+std::string CalledCode::use() const {
+  return fmt::format("{} {}", kind.contains("type") ? "uses the type" : "calls", name);
+}
+
 CarriedTable carried_table(const TableShape& shape, const TableShape* there, bool created) {
   if (there == nullptr) return {.table = shape.name, .relations = {shape.oid}, .carried = Carried::whole};
   if (created) return {.table = shape.name, .relations = {shape.oid}, .carried = Carried::later};
@@ -110,17 +122,23 @@ CarriedTable carried_table(const TableShape& shape, const TableShape* there, boo
   return table;
 }
 
+base::Result<std::vector<CalledCode>> code_to_accept(pg::Connection& source, pg::Connection& destination,
+                                                     const std::vector<CarriedTable>& carried,
+                                                     const AcceptedCode& accepted) {
+  THALWEG_ASSIGN(std::vector<CalledCode> calls, calls_not_accepted(source, carried, accepted));
+  if (calls.empty()) return calls;
+  THALWEG_ASSIGN(const Role role, role_of(destination));
+  if (role.powers.empty()) return std::vector<CalledCode>{};
+  THALWEG_TRY(keep_harmful(destination, calls));
+  return calls;
+}
+
 base::Result<void> check_called_code(pg::Connection& source, pg::Connection& destination,
                                      const std::vector<CarriedTable>& carried, const AcceptedCode& accepted) {
-  THALWEG_ASSIGN(std::vector<Call> calls, calls_not_accepted(source, carried, accepted));
+  THALWEG_ASSIGN(const std::vector<CalledCode> calls, code_to_accept(source, destination, carried, accepted));
   if (calls.empty()) return {};
-  THALWEG_ASSIGN(const pg::Rows role, destination.query(std::string(kPowers), {}));
-  if (role.size() == 0) return base::fail(base::ErrorCode::database_error, "The session's role does not exist.");
-  const std::vector<std::string> powers = pg::parse_text_array(role.text(0, 1));
-  if (powers.empty()) return {};
-  THALWEG_TRY(keep_harmful(destination, calls));
-  if (calls.empty()) return {};
-  return std::unexpected(refusal(calls, role.text(0, 0), powers));
+  THALWEG_ASSIGN(const Role role, role_of(destination));
+  return std::unexpected(refusal(calls, role.name, role.powers));
 }
 
 }  // namespace thalweg::instantiation

@@ -142,6 +142,148 @@ TEST_F(CalledCode, IsJudgedByWhatTheDestinationHas) {
   expect_taken(options({made_}), true);
 }
 
+// At both sides: an enum, a domain and a function that somebody without powers has made. Those of the source are
+// harmless; those of the destination are not.
+class CalledCodeOfTypes : public CalledCode {
+ protected:
+  void SetUp() override {
+    CalledCode::SetUp();
+    for (pg::Connection* side : {&*source_, &*destination_}) {
+      run(*side,
+          "DO $$ BEGIN CREATE ROLE type_owner; EXCEPTION WHEN duplicate_object THEN NULL; END $$; "
+          "GRANT ALL ON SCHEMA app TO type_owner; CREATE TYPE app.mood AS ENUM ('calm', 'cross'); "
+          "CREATE TYPE app.pair AS (mood app.mood)");
+    }
+    run(*source_, "CREATE DOMAIN app.word AS text");
+    run(*destination_,
+        "CREATE FUNCTION app.spy(text) RETURNS bool LANGUAGE sql AS 'SELECT true'; "
+        "CREATE DOMAIN app.word AS text CHECK (app.spy(VALUE))");
+  }
+  void expect_each_refused(std::initializer_list<std::pair<const char*, const char*>> definitions) {
+    for (const auto& [sql, told] : definitions) {
+      run(*source_, "DROP TABLE made; CREATE TABLE made (id serial PRIMARY KEY, n int, mood app.mood, note text)");
+      expect_taken(options({made_}), true);
+      run(*source_, sql);
+      expect_refused(options({made_}), true, told);
+    }
+  }
+  void expect_each_taken(std::initializer_list<const char*> definitions) {
+    for (const char* sql : definitions) {
+      run(*source_, "DROP TABLE made; CREATE TABLE made (id serial PRIMARY KEY, n int, mood app.mood, note text)");
+      run(*source_, sql);
+      expect_taken(options({made_}), true);
+    }
+  }
+};
+
+TEST_F(CalledCodeOfTypes, BehindADomainThatAnExpressionNames) {
+  const char* const told = ") uses the type app.word";
+  expect_each_refused({
+      {"ALTER TABLE made ADD CHECK ((note::app.word) IS NOT NULL)", told},
+      {"ALTER TABLE made ADD CHECK ('{a}'::app.word[] IS NOT NULL)", told},
+      {"CREATE INDEX i ON made ((note::app.word))", told},
+      {"CREATE DOMAIN app.outer AS text CHECK ((VALUE::app.word) IS NOT NULL); ALTER TABLE made ADD w app.outer", told},
+      // It is run by name.
+      {"ALTER TABLE made ADD CHECK (domain_in('a', 'app.word'::regtype, -1) IS NOT NULL)",
+       "calls pg_catalog.domain_in(cstring, oid, integer)"},
+      {"DROP DOMAIN app.outer; CREATE DOMAIN app.absent AS text; "
+       "ALTER TABLE made ADD CHECK ((note::app.absent) IS NOT NULL)",
+       "uses the type app.absent"},
+  });
+}
+
+TEST_F(CalledCodeOfTypes, OfACastThatAFunctionLooksUp) {
+  run(*destination_,
+      "CREATE FUNCTION app.as_json(app.mood) RETURNS json LANGUAGE sql AS $$SELECT '1'::json$$; "
+      "CREATE CAST (app.mood AS json) WITH FUNCTION app.as_json(app.mood)");
+  expect_each_refused({
+      {"ALTER TABLE made ADD CHECK (to_json('calm'::app.mood) IS NOT NULL)", "uses the type app.mood"},
+      {"ALTER TABLE made ADD CHECK (row_to_json(made) IS NOT NULL)", "uses the type app.mood"},
+      {"ALTER TABLE made ADD CHECK (to_json(ROW(mood)::app.pair) IS NOT NULL)", "uses the type app.pair"},
+      {"ALTER TABLE made ADD CHECK (json_build_array(ARRAY[mood]) IS NOT NULL)", "uses the type app.mood"},
+  });
+  if (value(*source_, "SHOW server_version_num") >= "160000") {
+    expect_each_refused({
+        {"ALTER TABLE made ADD CHECK (JSON_ARRAY(mood) IS NOT NULL)", "uses the type app.mood"},
+        {"ALTER TABLE made ADD CHECK (pg_input_is_valid('a', 'app.word'))", "calls pg_catalog.pg_input_is_valid"},
+    });
+  }
+  // Input and output of an enum run nothing.
+  expect_each_taken({"ALTER TABLE made ALTER mood SET DEFAULT 'calm'", "ALTER TABLE made ADD CHECK (mood IS NOT NULL)",
+                     "ALTER TABLE made ADD moods app.mood[] DEFAULT '{calm}'"});
+}
+
+TEST_F(CalledCodeOfTypes, OfACastThatTheDestinationPuts) {
+  // The source's expression does not write the implicit cast down.
+  run(*source_, "CREATE CAST (app.mood AS text) WITH INOUT AS IMPLICIT; CREATE TABLE words (word text PRIMARY KEY)");
+  run(*destination_,
+      "CREATE FUNCTION app.as_text(app.mood) RETURNS text LANGUAGE sql AS $$SELECT 'a'::text$$; "
+      "CREATE CAST (app.mood AS text) WITH FUNCTION app.as_text(app.mood) AS IMPLICIT");
+  expect_each_refused({
+      {"ALTER TABLE made ADD CHECK (length(mood) > 0)", "uses the type app.mood"},
+      {"ALTER TABLE made ADD CONSTRAINT key FOREIGN KEY (mood) REFERENCES words",
+       R"("public"."made" (constraint key) uses the type app.mood)"},
+  });
+}
+
+TEST_F(CalledCodeOfTypes, ThatTheirOwnerCanStillAdd) {
+  run(*destination_,
+      "CREATE DOMAIN app.plain AS text; ALTER DOMAIN app.plain OWNER TO type_owner; "
+      "ALTER TYPE app.mood OWNER TO type_owner; ALTER TYPE app.pair OWNER TO type_owner");
+  run(*source_, "CREATE DOMAIN app.plain AS text");
+  expect_each_refused({
+      {"ALTER TABLE made ADD p app.plain", "(type app.plain) uses the type app.plain"},
+      {"ALTER TABLE made ADD CHECK ((note::app.plain) IS NOT NULL)", "uses the type app.plain"},
+      {"ALTER TABLE made ADD CHECK (to_json(mood) IS NOT NULL)", "uses the type app.mood"},
+      {"ALTER TABLE made ADD CHECK (ROW(mood)::app.pair = ROW(mood)::app.pair)", "uses the type app.pair"},
+  });
+  expect_each_taken({"ALTER TABLE made ADD CHECK (mood <> 'calm'), ALTER mood SET DEFAULT 'calm'"});
+  InstantiationOptions with = options({made_});
+  run(*source_, "ALTER TABLE made ADD p app.plain");
+  with.accepted_code[made_] = {digest("type app.plain")};
+  expect_taken(with, true);
+  // Those of the role itself, and of superusers, are as they made them.
+  run(*destination_, "ALTER DOMAIN app.plain OWNER TO postgres; ALTER TYPE app.mood OWNER TO postgres");
+  expect_each_taken({"ALTER TABLE made ADD p app.plain", "ALTER TABLE made ADD CHECK ((note::app.plain) IS NOT NULL)",
+                     "ALTER TABLE made ADD CHECK (to_json(mood) IS NOT NULL)"});
+}
+
+TEST_F(CalledCodeOfTypes, OfARangeThatTheDestinationMade) {
+  run(*source_, "CREATE TYPE app.span AS RANGE (subtype = float8)");
+  run(*destination_,
+      "CREATE FUNCTION app.apart(float8, float8) RETURNS float8 LANGUAGE sql IMMUTABLE AS 'SELECT 1::float8'; "
+      "CREATE TYPE app.span AS RANGE (subtype = float8, subtype_diff = app.apart)");
+  expect_each_refused({{"ALTER TABLE made ADD CHECK ('[1,2]'::app.span IS NOT NULL)", "uses the type app.span"}});
+  run(*destination_, "ALTER TYPE app.span OWNER TO type_owner");
+  expect_each_refused({{"ALTER TABLE made ADD s app.span", "uses the type app.span"}});
+}
+
+TEST_F(CalledCodeOfTypes, AcceptedOnceIsNotAskedForWhenTheCopyHasMadeThem) {
+  run(*source_,
+      "CREATE DOMAIN app.bound AS int CHECK (app.f(VALUE) > 0); "
+      "ALTER TABLE made ADD b app.bound DEFAULT 1, ADD mood app.mood DEFAULT 'calm', ADD CHECK (to_json(mood) IS NOT "
+      "NULL)");
+  InstantiationOptions with = options({made_});
+  with.accepted_code[made_] = {digest("type (app.f(VALUE) > 0)")};
+  const auto done = instantiate(with);
+  ASSERT_TRUE(done) << done.error().message;
+  drop_there_and_copy_again();
+  expect_taken(with, false);
+}
+
+TEST_F(CalledCode, IsOfTheOperatorThatTheDestinationChooses) {
+  // The source's takes a bigint, for which an integer will do; the destination has a closer one.
+  for (pg::Connection* side : {&*source_, &*destination_}) {
+    run(*side, "CREATE OPERATOR app.=~= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = pg_catalog.int8eq)");
+  }
+  run(*source_, "ALTER TABLE made ADD CHECK (n OPERATOR(app.=~=) n)");
+  expect_taken(options({made_}), true);
+  run(*destination_,
+      "CREATE FUNCTION app.same(int, int) RETURNS bool LANGUAGE sql AS 'SELECT true'; "
+      "CREATE OPERATOR app.=~= (LEFTARG = int, RIGHTARG = int, FUNCTION = app.same)");
+  expect_refused(options({made_}), true, "calls app.=~=(bigint, bigint)");
+}
+
 TEST_F(CalledCode, IsNotAskedForWhereTheRoleHasNoPowers) {
   run(*source_, "ALTER TABLE made ALTER n SET DEFAULT app.f(1)");
   run(*destination_, "CREATE ROLE plain_" + destination_name_ + "; SET ROLE plain_" + destination_name_);

@@ -89,7 +89,8 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
           name.quoted(), trouble->now.quoted(), name.quoted());
       trouble->now = {};
     }
-    if (!trouble && !record.trouble) {
+    const bool is_as_captured = !trouble || trouble->kind == TroubleKind::unidentified;
+    if (is_as_captured && !record.trouble) {
       if (const SourceTable* const captured = now.find(record.identity.relation)) record.identity = captured->now;
     }
     if (record.identity != was) changes.identities.push_back(name);

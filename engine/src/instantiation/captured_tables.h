@@ -10,7 +10,7 @@
 #include "instantiation/source_look.h"
 #include "instantiation/table_identity.h"
 
-// What is recorded of a stream's tables, brought up to date with what the source shows.
+// The records of a stream's tables, brought up to date with the source.
 
 namespace thalweg::instantiation {
 
@@ -27,7 +27,8 @@ struct RecordChanges {
 // Sets each record's trouble, which stays although the source may look well again; a rename passes. Partitions that
 // came without rows become part of the identity, and so does all of one that was not known.
 RecordChanges compare(TableRecords& records, const SourceTables& now, base::UnixMicros at);
-// What nothing stores, since it passes: into records that were read again from those of the last look.
+// Carries over the troubles that are not stored, since they pass, from the records of the last look to records that
+// were read again.
 void keep_passing_troubles(TableRecords& records, const TableRecords& shown);
 base::Result<void> store(Bookkeeping& bookkeeping, const TableRecords& records, const RecordChanges& changes);
 

@@ -95,7 +95,15 @@ base::Result<void> check_source_table(const TableShape& table, bool inserts_only
   if (!inserts_only) THALWEG_TRY(check_identity(table));
   for (const TableShape& partition : table.partitions) {
     THALWEG_TRY(check_storage(partition));
-    if (!inserts_only) THALWEG_TRY(check_identity(partition));
+    if (inserts_only) continue;
+    auto identified = check_identity(partition);
+    if (!identified && table.replica_identity == 'f') {
+      identified.error().message += fmt::format(
+          " It is a partition of {0}, whose REPLICA IDENTITY FULL PostgreSQL does not pass on: run ALTER "
+          "TABLE {1} REPLICA IDENTITY FULL.",
+          table.name.quoted(), partition.name.quoted());
+    }
+    THALWEG_TRY(identified);
   }
   if (std::ranges::none_of(table.columns, &ColumnShape::is_copied)) {
     return refuse(ErrorCode::unsupported_table, table.name,

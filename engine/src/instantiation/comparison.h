@@ -22,7 +22,7 @@ base::Result<void> check_creatable(const TypeShape& type);
 
 // Fails with destination_table_differs: another kind of type, a composite of other fields, a domain or range over
 // another type, a domain with rules that the source's values may break, an enum that lacks labels which they may have.
-// What belongs to an extension is the extension's.
+// The parts of an extension's type are not compared: the extension defines them.
 base::Result<void> check_same_type(const TypeShape& source, const TypeShape& destination);
 
 }  // namespace thalweg::instantiation

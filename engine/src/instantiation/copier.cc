@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(20);  // at the engine's wish to stop
 constexpr auto kCancelAgain = std::chrono::milliseconds(200);
 
-// What the workers of one run tell the thread that waits for them.
+// Outcome that the workers of one run report to the thread that waits for them.
 class Outcome {
  public:
   explicit Outcome(size_t workers) : running_(workers) {}

@@ -22,9 +22,9 @@ base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const 
   options.abandon = abandon;
   options.board = of.board;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, options));
-  THALWEG_TRY(
-      connection.script("SET search_path = ''; SET statement_timeout = 0; SET lock_timeout = 0; "
-                        "SET idle_in_transaction_session_timeout = 0"));
+  THALWEG_TRY(connection.script(
+      "SET search_path = ''; SET row_security = off; SET statement_timeout = 0; SET lock_timeout = 0; "
+      "SET idle_in_transaction_session_timeout = 0"));
   return connection;
 }
 

@@ -16,7 +16,7 @@
 #include "instantiation/source_look.h"
 #include "instantiation/table_build.h"
 
-// What an Instantiation knows between its steps. Included by its own sources only: instantiation.cc has the steps,
+// An Instantiation's state between its steps. Included by its own sources only: instantiation.cc has the steps,
 // assessment.cc what comes before the copy, table_copy.cc the copy and what follows the rows.
 
 namespace thalweg::instantiation {
@@ -52,6 +52,7 @@ struct Instantiation::State {
 
   base::Result<void> connect();
   base::Result<void> read_source();
+  base::Result<base::Error> missing_at_source(const TableName& name);
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
   base::Result<void> check_code(const Catalogue::Tables& there);

@@ -16,6 +16,15 @@ namespace {
 
 using base::ErrorCode;
 
+TEST_F(InstantiationTest, TakesNoBookkeepingOfSomebodyElse) {
+  run(*source_, "CREATE TABLE made (id int PRIMARY KEY)");
+  run(*destination_, "CREATE ROLE bookkeeping_stranger; CREATE SCHEMA thalweg AUTHORIZATION bookkeeping_stranger");
+  auto assessed = Instantiation(options({{"public", "made"}}), progress_, stop_).assess(true);
+  ASSERT_FALSE(assessed);
+  EXPECT_EQ(assessed.error().code, base::ErrorCode::bookkeeping_not_trusted) << assessed.error().message;
+  run(*destination_, "DROP SCHEMA thalweg; DROP ROLE bookkeeping_stranger");
+}
+
 TEST_F(InstantiationTest, MakesAndFillsWhatDdlCanSay) {
   run(*source_, R"sql(
     CREATE SCHEMA "Größe";
@@ -452,7 +461,8 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   auto postponed = second.add_constraints(first_point);
   ASSERT_TRUE(postponed) << postponed.error().message;
   EXPECT_EQ(*postponed, taken.slot.consistent_point);
-  // What apply does idempotently with the changes in between: remove the old key and the new one, insert the new row.
+  // Repeats the changes in between as apply does, idempotently: removes the old key and the new one, inserts the new
+  // row.
   run(*destination_,
       "DELETE FROM t WHERE id IN (100, 4500000, 4900, 200, 4000, -5, 4800, -7); "
       "INSERT INTO t VALUES (4500000, 'v100'), (200, 'gone'), (4000, 'v200'), (-5, 'new'), (-7, 'v4800')");
@@ -470,7 +480,7 @@ TEST_F(InstantiationTest, AResumedCopyMeetsTheSourceAfterCatchUp) {
   EXPECT_FALSE(again->needs_constraints);
 }
 
-// What is ordered by operators of an extension has no place among ranges: its text is ordered otherwise, or its
+// A key that is ordered by operators of an extension is not split into ranges: its text is ordered otherwise, or its
 // operators are not found.
 TEST_F(InstantiationTest, KeysOfAnExtensionsTypesAreOneRange) {
   for (pg::Connection* side : {&*source_, &*destination_}) run(*side, "CREATE EXTENSION citext");

@@ -78,7 +78,7 @@ class Progress {
   void clear();
   void begin_table(TableCounters& counters);
   void end_rows(TableCounters& counters);
-  // What there is to build, before any of it is.
+  // Records the indexes to build, before any of them is built.
   void plan_indexes(TableCounters& counters, int64_t total, int64_t built);
   void add_built(TableCounters& counters, int64_t built);
 

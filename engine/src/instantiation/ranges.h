@@ -16,7 +16,7 @@ namespace thalweg::instantiation {
 // Key values as text, in key order.
 using KeyValues = std::vector<std::string>;
 
-// What the bounds of a key depend on: each column's name, type and collation, in key order. Empty without a key.
+// The columns that a key's bounds depend on: each one's name, type and collation, in key order. Empty without a key.
 using KeyColumns = std::vector<std::string>;
 KeyColumns key_columns(const TableShape& table);
 

@@ -5,7 +5,7 @@
 #include "instantiation/dry_run.h"
 #include "instantiation/shape.h"
 
-// What to do about what the destination refuses. Pure.
+// Cures for refusals by the destination. Pure.
 
 namespace thalweg::instantiation {
 

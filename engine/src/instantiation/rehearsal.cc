@@ -9,6 +9,7 @@
 #include <set>
 
 #include "instantiation/bookkeeping.h"
+#include "instantiation/called_code.h"
 #include "instantiation/catalogue.h"
 #include "instantiation/comparison.h"
 #include "instantiation/destination_schema.h"
@@ -24,11 +25,34 @@ namespace {
 
 constexpr size_t kDependantsShown = 10;
 
-base::Result<pg::Connection> open(const base::Conninfo& conninfo, const std::atomic<bool>* abandon) {
-  pg::ConnectOptions options;
-  options.abandon = abandon;
-  options.application_name = "thalweg rehearsal";
-  return pg::Connection::open(conninfo, options);
+constexpr const char* kBounds = "SET statement_timeout = '60s'; SET lock_timeout = '20s'";
+// A server whose client has gone ends the statement then, whatever a function in it catches. Not on every system.
+constexpr const char* kEndsWithClient = "SET client_connection_check_interval = '2s'";
+
+base::Result<pg::Connection> open(const base::Conninfo& conninfo, const RehearsalOptions& options) {
+  THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(conninfo, {.application_name = "thalweg rehearsal",
+                                                                            .abandon = options.abandon,
+                                                                            .lifetime = options.time_max}));
+  THALWEG_TRY(connection.script(kBounds));
+  if (auto set = connection.script(kEndsWithClient); !set && connection.broken()) return std::unexpected(set.error());
+  return connection;
+}
+
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
+// Nothing has been copied yet: a table may be dropped, and its stream does not have to have it.
+std::string cure_before_start(base::ErrorCode code) {
+  switch (code) {
+    case base::ErrorCode::destination_table_differs:
+      return "Change the destination's table as the message says, or drop it and let the engine create it.";
+    case base::ErrorCode::missing_table:
+      return "Create the table, or take it out of the stream.";
+    default:
+      return std::string(base::cure_of(code));
+  }
 }
 
 Finding finding_of(const base::Error& error, std::string part, const TableName& about) {
@@ -39,7 +63,7 @@ Finding finding_of(const base::Error& error, std::string part, const TableName& 
           .message = error.message,
           .sqlstate = error.sqlstate,
           .statement = {},
-          .cure = std::string(base::cure_of(error.code)),
+          .cure = cure_before_start(error.code),
           .cure_sql = {}};
 }
 
@@ -60,6 +84,8 @@ class Rehearsal {
   base::Result<void> compare_tables();
   base::Result<void> compare_types();
   base::Result<void> compare_requirements();
+  base::Result<void> leave_out_called_code();
+  void leave_out(const TableShape& table, const CalledCode& call);
   base::Result<void> try_statements();
   base::Result<std::vector<Statement>> plan();
   bool is_tried(const Statement& statement) const;
@@ -167,6 +193,54 @@ base::Result<void> Rehearsal::compare_requirements() {
   return {};
 }
 
+base::Result<void> Rehearsal::leave_out_called_code() {
+  std::vector<CarriedTable> carried;
+  for (const TableShape& shape : shapes_) carried.push_back(carried_table(shape, nullptr, false));
+  THALWEG_ASSIGN(const std::vector<CalledCode> calls, code_to_accept(source_, destination_, carried, {}));
+  for (const CalledCode& call : calls) {
+    const auto shape = std::ranges::find(shapes_, call.table, &TableShape::name);
+    if (shape == shapes_.end() || hopeless_.contains(call.table)) continue;
+    leave_out(*shape, call);
+    for (const TableShape& partition : shape->partitions) leave_out(partition, call);
+    findings_.push_back({.outcome = Outcome::not_tried,
+                         .part = call.part,
+                         .table = call.table.quoted(),
+                         .name = call.name,
+                         .message = fmt::format("{} ({}) {}", call.table.quoted(), call.part, call.use()),
+                         .sqlstate = {},
+                         .statement = {},
+                         .cure = {},
+                         .cure_sql = {}});
+  }
+  return {};
+}
+
+// A part that a table can do without has a statement of its own, and is left out alone; any other takes the table with
+// it. A type is left out with its tables.
+void Rehearsal::leave_out(const TableShape& table, const CalledCode& call) {
+  for (const std::string_view kind : {"default of ", "constraint "}) {
+    if (!call.part.starts_with(kind)) continue;
+    hopeless_parts_.emplace(table.name, call.part.substr(kind.size()));
+    return;
+  }
+  if (call.part.starts_with("index ")) {
+    const std::string index = without_quotes(call.part.substr(6));
+    for (const IndexShape& one : table.indexes) {
+      if (without_quotes(table.name.schema + "." + one.name) == index) hopeless_parts_.emplace(table.name, one.name);
+    }
+    for (const ConstraintShape& one : table.constraints) {
+      if (without_quotes(table.name.schema + "." + one.name) == index) hopeless_parts_.emplace(table.name, one.name);
+    }
+    return;
+  }
+  hopeless_.insert(table.name);
+  if (!call.part.starts_with("type ")) return;
+  const std::string type = without_quotes(call.part.substr(5));
+  for (const TypeShape& one : types_) {
+    if (without_quotes(one.name.schema + "." + one.name.name) == type) hopeless_.insert(one.name);
+  }
+}
+
 bool Rehearsal::is_tried(const Statement& statement) const {
   if (statement.references && hopeless_.contains(*statement.references)) return false;
   return !hopeless_.contains(statement.table) && !hopeless_parts_.contains({statement.table, statement.name});
@@ -258,18 +332,44 @@ base::Result<std::vector<Finding>> Rehearsal::run() {
   THALWEG_TRY(compare_tables());
   THALWEG_TRY(compare_types());
   THALWEG_TRY(compare_requirements());
+  THALWEG_TRY(leave_out_called_code());
   THALWEG_TRY(try_statements());
   return std::move(findings_);
 }
 
 }  // namespace
 
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::refused:
+      return "refused";
+    case Outcome::left_out:
+      return "left_out";
+    case Outcome::not_tried:
+      return "not_tried";
+  }
+  return "";
+}
+
 base::Result<std::vector<Finding>> rehearse(const RehearsalOptions& options) {
-  auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo, options.abandon); });
-  auto destination = open(options.destination_conninfo, options.abandon);
-  THALWEG_ASSIGN(pg::Connection source, opening.get());
-  if (!destination) return std::unexpected(destination.error());
-  return Rehearsal(options, std::move(source), std::move(*destination)).run();
+  const auto end = std::chrono::steady_clock::now() + options.time_max;
+  auto found = [&]() -> base::Result<std::vector<Finding>> {
+    auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo, options); });
+    auto destination = open(options.destination_conninfo, options);
+    THALWEG_ASSIGN(pg::Connection source, opening.get());
+    if (!destination) return std::unexpected(destination.error());
+    return Rehearsal(options, std::move(source), std::move(*destination)).run();
+  }();
+  const bool is_over = std::chrono::steady_clock::now() >= end;
+  // A session whose time is over is lost, or was not there yet.
+  const bool has_no_session = !found && (found.error().code == base::ErrorCode::connection_lost ||
+                                         found.error().code == base::ErrorCode::database_unreachable);
+  if (!is_over || !has_no_session) return found;
+  return base::fail(base::ErrorCode::database_busy,
+                    fmt::format("The databases have not answered all questions within {} s: whether the tables can be "
+                                "made is not known",
+                                std::chrono::duration_cast<std::chrono::seconds>(options.time_max).count()),
+                    found.error().side);
 }
 
 }  // namespace thalweg::instantiation

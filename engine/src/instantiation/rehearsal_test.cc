@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 #include <stdexcept>
 
 #include "pg/connection.h"
@@ -34,8 +36,16 @@ class RehearsalTest : public testing::Test {
   void at_source(const std::string& sql) { run(source_name_, sql); }
   void at_destination(const std::string& sql) { run(destination_name_, sql); }
 
+  // The superuser of these tests tries no code of functions: that is no finding of theirs.
   std::vector<Finding> rehearse_tables(const std::vector<std::string>& names,
                                        const std::set<TableName>& inserts_only = {}) {
+    std::vector<Finding> findings = rehearse_all(names, inserts_only);
+    std::erase_if(findings, [](const Finding& one) { return one.outcome == Outcome::not_tried; });
+    return findings;
+  }
+
+  std::vector<Finding> rehearse_all(const std::vector<std::string>& names,
+                                    const std::set<TableName>& inserts_only = {}) {
     RehearsalOptions options{test::shared_cluster().conninfo(source_name_),
                              test::shared_cluster().conninfo(destination_name_),
                              {},
@@ -211,6 +221,40 @@ TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
 }
 
 // A table that is there may be busy: whoever writes to it waits for nobody, and nobody for him.
+// A constant argument is enough for the server to call a function while it makes a check or an index.
+TEST_F(RehearsalTest, CallsNoCodeThatNobodyHasAccepted) {
+  const char* function =
+      "CREATE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE EXCEPTION 'called'; END$$;";
+  at_source(R"sql(
+    CREATE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+    CREATE TABLE t (id int PRIMARY KEY, n int DEFAULT f(1), CONSTRAINT checked CHECK (f(1) > 0));
+    CREATE INDEX indexed ON t (id) WHERE f(1) > 0;
+    CREATE DOMAIN bound AS int CHECK (f(1) > 0);
+    CREATE TABLE whole (id int PRIMARY KEY, b bound); CREATE TABLE plain (id int PRIMARY KEY REFERENCES t);
+  )sql");
+  at_destination(function);
+  std::set<std::string> parts;
+  for (const Finding& one : rehearse_all({"t", "whole", "plain"})) {
+    EXPECT_EQ(one.outcome, Outcome::not_tried) << one.message;
+    EXPECT_EQ(one.name, "public.f(integer)");
+    parts.insert(one.part);
+  }
+  EXPECT_EQ(parts,
+            (std::set<std::string>{"default of n", "constraint checked", "index public.indexed", "type public.bound"}));
+}
+
+TEST_F(RehearsalTest, EndsWithItsTime) {
+  at_source("CREATE TABLE t (id int PRIMARY KEY)");
+  RehearsalOptions options{test::shared_cluster().conninfo(source_name_),
+                           test::shared_cluster().conninfo(destination_name_),
+                           {{"public", "t"}},
+                           {}};
+  options.time_max = std::chrono::milliseconds(1);
+  const auto found = rehearse(options);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, base::ErrorCode::database_busy) << found.error().message;
+}
+
 TEST_F(RehearsalTest, AForeignKeyAtABusyTableIsTriedWithoutItsLock) {
   at_source(R"sql(
     CREATE TABLE "busy" (id int, "a b" text COLLATE "C", PRIMARY KEY (id), UNIQUE ("a b"));

@@ -11,8 +11,9 @@
 namespace thalweg::instantiation {
 namespace {
 
-// What the catalogs record as needed by a table's columns, expressions, constraints and indexes. Built-in objects are
-// pinned: pg_depend does not have them, and every server of that version does. An array's dependency is its element's.
+// Objects that the catalogs record as needed by a table's columns, expressions, constraints and indexes. Built-in
+// objects are pinned: pg_depend does not have them, and every server of that version does. An array's dependency is its
+// element's.
 constexpr const char* kRequirements = R"sql(
 WITH wanted AS (SELECT * FROM unnest($1::oid[], $2::oid[]) w(root, oid)),
 objects AS (
@@ -45,8 +46,8 @@ SELECT DISTINCT n.nspname, r.relname, o.part, e.extname, en.nspname, f.oid::regp
  ORDER BY 1, 2, 3 NULLS FIRST, 4, 6
 )sql";
 
-// What a function's definition wants before it: its schema, and the types of its arguments and its result. The engine
-// makes those for the tables, but only after the function was needed. A table's row type comes with the table alone.
+// Prerequisites of a function's definition: its schema, and the types of its arguments and its result. The engine makes
+// those for the tables, but only after the function was needed. A table's row type comes with the table alone.
 constexpr const char* kWanted = R"sql(
 SELECT f.oid::regprocedure::text, n.nspname, t.oid::bigint
   FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace

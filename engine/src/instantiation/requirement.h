@@ -7,7 +7,7 @@
 #include "instantiation/shape.h"
 #include "pg/connection.h"
 
-// What tables need beside their types, and the engine does not bring: extensions, and functions that defaults,
+// Objects beside types that tables need and the engine does not bring: extensions, and functions that defaults,
 // generated columns, checks and indexes call.
 
 namespace thalweg::instantiation {

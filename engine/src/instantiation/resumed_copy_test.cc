@@ -9,7 +9,7 @@
 #include "instantiation/bookkeeping.h"
 #include "instantiation/instantiation_harness.h"
 
-// What a copy that was interrupted goes on with, and what it starts anew.
+// Resumption of an interrupted copy: the parts that it keeps, and those that it starts anew.
 
 namespace thalweg::instantiation {
 namespace {

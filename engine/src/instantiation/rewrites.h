@@ -14,7 +14,7 @@
 
 namespace thalweg::instantiation {
 
-// What is known of them from look to look. Owner: one thread.
+// The partitions with another file, as known from look to look. Owner: one thread.
 class Rewrites {
  public:
   // Whether there are any, so that settle() has something to decide.

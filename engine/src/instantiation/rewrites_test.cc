@@ -26,7 +26,7 @@ class RewritesTest : public testing::Test {
     records_.emplace(kEvent, std::move(record));
   }
 
-  // What the source shows: each leaf's file, and the transaction that made it so.
+  // The source's answer: each leaf's file, and the transaction that made it so.
   static SourceTables source(std::pair<uint32_t, uint32_t> first, std::pair<uint32_t, uint32_t> second,
                              base::Lsn wal_end = kFirst) {
     SourceTables now;

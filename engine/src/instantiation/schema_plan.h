@@ -36,14 +36,14 @@ struct Statement {
   // Of one that is tried with another table (stand_in.h): what it references and is.
   std::optional<std::pair<TableName, std::string>> stands_for = {};
 
-  // What a table can do without is left out with a warning where the destination refuses it.
+  // A part that a table can do without is left out, with a warning, where the destination refuses it.
   bool is_essential() const { return part < Part::column_default || part == Part::primary_key; }
   std::string what() const;  // `"public"."t": index "i"`
   // Texts of the source's are in it: where they hold a second statement, it is not run. Fails with unsupported_table.
   base::Result<void> check_alone() const;
 };
 
-// What the destination has, of what the plan may name. The plan adds what it makes.
+// Objects at the destination that the plan may name. The plan adds those that it makes.
 struct Present {
   std::set<std::string> schemas;
   std::set<TableName> relations;

@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "instantiation/table_name.h"
 
-// What a database's catalogs say about tables, as far as the other side must have the same. Plain values: catalogue
+// Tables as a database's catalogs describe them, as far as the other side must have the same. Plain values: catalogue
 // fills them, ddl turns them into SQL.
 
 namespace thalweg::instantiation {
@@ -81,7 +81,7 @@ struct TypeShape {
   char kind = 0;                    // pg_type.typtype; 'a' for an array
   std::string extension;            // that owns it
   std::vector<std::string> labels;  // of an enum, in order
-  // What it is made of, as SQL: a composite's "name type" by attribute, a domain's base type, a range's subtype.
+  // Its components, as SQL: a composite's "name type" by attribute, a domain's base type, a range's subtype.
   std::vector<std::string> parts;
   std::vector<std::string> rules;       // of a domain: NOT NULL, and its checks as SQL
   std::vector<std::string> create_sql;  // statements; empty where the engine cannot create it

@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "pg/replica_identity.h"
+
 namespace thalweg::instantiation {
 namespace {
 
@@ -27,13 +29,14 @@ constexpr const char* kTables =
     "OR (n.nspname, c.relname) IN (SELECT e->>0, e->>1 FROM jsonb_array_elements($4::jsonb) e))";
 
 // Not pg_partition_tree, which waits for whoever changes the tree.
-constexpr const char* kLeaves =
+const std::string kLeaves =
     "WITH RECURSIVE tree (root, relation) AS (SELECT o, o FROM unnest($1::oid[]) o UNION ALL "
     "SELECT t.root, i.inhrelid FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation "
     "AND NOT i.inhdetachpending) "
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
-    "c.xmin::text "
-    "FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
+    "c.xmin::text, " +
+    pg::has_replica_identity("c") +
+    " FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 
 uint32_t oid_at(const pg::Rows& rows, size_t row, size_t column) {
@@ -46,7 +49,7 @@ TableName name_at(const pg::Rows& rows, size_t row, size_t column) {
 
 std::string array_of(const std::set<uint32_t>& oids) { return fmt::format("{{{}}}", fmt::join(oids, ",")); }
 
-// What both publications send of their tables.
+// The kinds of change that each of the two publications sends.
 class Publications {
  public:
   explicit Publications(const pg::Rows& rows) {
@@ -127,6 +130,7 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
       THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
       if (with_rows) table->with_rows.push_back(leaf.relation);
     }
+    if (!leaves.boolean(i, 5) && !leaves.boolean(i, 7)) table->unidentified.push_back(leaf.relation);
     table->changed_by[leaf.relation] = oid_at(leaves, i, 6);
     table->now.leaves.push_back(std::move(leaf));
   }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "thalweg rehearsal of ";
 
-// By table: its name as a definition writes it, whether it may be referenced, the columns of its keys, and its keys.
-// What a foreign key can point at: a unique index, not partial, over columns, that is checked at once.
+// By table: its name as a definition writes it, whether it may be referenced, the columns of its keys, and its keys. A
+// foreign key can reference a unique index that is not partial, is over columns, and is checked at once.
 constexpr const char* kReferenced = R"sql(
 SELECT wanted.place, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
        pg_catalog.has_table_privilege(c.oid, 'REFERENCES') OR pg_catalog.has_any_column_privilege(c.oid, 'REFERENCES'),

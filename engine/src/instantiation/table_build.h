@@ -9,7 +9,7 @@
 #include "instantiation/shape.h"
 #include "instantiation/work_queue.h"
 
-// What tables lack once their rows are there, and the steps that make it.
+// The parts that tables lack once their rows are there, and the steps that make them.
 
 namespace thalweg::instantiation {
 

@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 5> kNames = {"DROPPED", "REPLACED", "RENAMED", "UNPUBLISHED",
-                                                    "PARTITIONS CHANGED"};
+constexpr std::array<std::string_view, 6> kNames = {"DROPPED",     "REPLACED",           "RENAMED",
+                                                    "UNPUBLISHED", "PARTITIONS CHANGED", "UNIDENTIFIED"};
 constexpr size_t kNamedMax = 5;  // partitions that a reason names
 
 // "a, b and 3 more"
@@ -57,6 +57,18 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
   add_sentence(reason, attached, "was attached with rows, which PostgreSQL does not publish.");
   add_sentence(reason, gone, "was detached or dropped: its rows are still at the destination.");
   add_sentence(reason, outside, "is unlogged or foreign: its changes are in no WAL.");
+  return reason;
+}
+
+// A partition does not get its root's REPLICA IDENTITY FULL.
+std::string unidentified_partitions(const SourceTable& now) {
+  Listed partitions;
+  for (const Leaf& leaf : now.now.leaves) {
+    if (std::ranges::find(now.unidentified, leaf.relation) != now.unidentified.end()) partitions.add(leaf.name);
+  }
+  std::string reason;
+  add_sentence(reason, partitions,
+               "has no replica identity: PostgreSQL refuses updates and deletes of its rows at the source.");
   return reason;
 }
 
@@ -139,6 +151,10 @@ std::string cure_of(const TableTrouble& trouble, bool stopped) {
       return "Follow the rename: the stream's rules and the destination's table get the new name.";
     case TroubleKind::unpublished:
       return "Copy the table again: it is published again, its rows at the destination are deleted and copied anew.";
+    case TroubleKind::unidentified:
+      return "At the source, run ALTER TABLE ... REPLICA IDENTITY FULL for each of these partitions, and for those "
+             "that "
+             "are added from now on; or give the partitioned table a primary key, which partitions get by themselves.";
     case TroubleKind::partitions_changed:
       return stopped ? "Copy the table again: partitions that the destination lacks are made."
                      : "Copy the table again: partitions that the destination lacks are made. Or mend the destination "
@@ -181,7 +197,12 @@ std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& 
     return trouble;
   }
   if (trouble.kind == TroubleKind::renamed) return trouble;
-  return std::nullopt;
+  std::string unidentified = was.inserts_only ? std::string{} : unidentified_partitions(*captured);
+  if (unidentified.empty()) return std::nullopt;
+  trouble.kind = TroubleKind::unidentified;
+  trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), unidentified);
+  trouble.now = name;
+  return trouble;
 }
 
 }  // namespace thalweg::instantiation

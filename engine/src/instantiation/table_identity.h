@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "instantiation/table_name.h"
 
-// Which relation of the source a stream's table is, and what has become of it (docs/decisions/table-identity.md). A
+// The relation of the source that a stream's table is, and what has become of it (docs/decisions/table-identity.md). A
 // name is not enough: another table may bear it tomorrow. Plain values and pure functions.
 
 namespace thalweg::instantiation {
@@ -23,7 +23,7 @@ struct Leaf {
   bool operator==(const Leaf&) const = default;
 };
 
-// What was captured when the table was copied.
+// The source's table as it was captured when it was copied.
 struct TableIdentity {
   uint32_t relation = 0;  // pg_class.oid; 0: not known, an older engine copied it
   // pg_publication_rel.oid: another one where it was not published all the time; 0: not known
@@ -50,6 +50,7 @@ struct SourceTable {
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
   // Each leaf's pg_class.xmin: the transaction, or subtransaction, that has changed its catalog row last.
   std::map<uint32_t, uint32_t> changed_by = {};
+  std::vector<uint32_t> unidentified = {};  // leaves without a replica identity
 };
 
 struct SourceTables {
@@ -60,19 +61,19 @@ struct SourceTables {
   const SourceTable* find(const TableName& name) const;
 };
 
-enum class TroubleKind : uint8_t { dropped, replaced, renamed, unpublished, partitions_changed };
+enum class TroubleKind : uint8_t { dropped, replaced, renamed, unpublished, partitions_changed, unidentified };
 std::string_view name_of(TroubleKind kind);  // "DROPPED", "PARTITIONS CHANGED"
 std::optional<TroubleKind> trouble_kind(std::string_view name);
 
-// What keeps the destination's table from being the source's.
+// Trouble that keeps the destination's table from matching the source's.
 struct TableTrouble {
   TroubleKind kind = TroubleKind::dropped;
   std::string reason;
   base::UnixMicros since;
-  TableName now;  // renamed: its name now
+  TableName now;  // where it loses nothing: its name now
 
-  // Its changes go on arriving whole: nothing is lost.
-  bool loses_nothing() const { return kind == TroubleKind::renamed; }
+  // Its changes go on arriving whole: nothing is lost. Those of unidentified rows fail at the source.
+  bool loses_nothing() const { return kind == TroubleKind::renamed || kind == TroubleKind::unidentified; }
 };
 std::string cure_of(const TableTrouble& trouble, bool stopped);
 

@@ -93,9 +93,26 @@ TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
   EXPECT_NE(reason_of(grown).find("\"event_3\" is unlogged or foreign"), std::string::npos);
 }
 
+TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {
+  SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
+  grown.unidentified = {13};
+  const auto trouble = examined({grown});
+  ASSERT_TRUE(trouble);
+  EXPECT_EQ(trouble->kind, TroubleKind::unidentified);
+  EXPECT_TRUE(trouble->loses_nothing());
+  EXPECT_EQ(trouble->now, kEvent);
+  EXPECT_NE(trouble->reason.find("\"event_3\" has no replica identity"), std::string::npos) << trouble->reason;
+  EXPECT_NE(cure_of(*trouble, false).find("REPLICA IDENTITY FULL"), std::string::npos);
+  TableIdentity given_up = kWas;
+  given_up.inserts_only = true;
+  grown.published = Published::inserts;
+  EXPECT_FALSE(examine(kEvent, given_up, {.tables = {grown}})) << "only inserts come";
+}
+
 TEST(TableIdentityTest, KindsHaveNames) {
-  for (const TroubleKind kind : {TroubleKind::dropped, TroubleKind::replaced, TroubleKind::renamed,
-                                 TroubleKind::unpublished, TroubleKind::partitions_changed}) {
+  for (const TroubleKind kind :
+       {TroubleKind::dropped, TroubleKind::replaced, TroubleKind::renamed, TroubleKind::unpublished,
+        TroubleKind::partitions_changed, TroubleKind::unidentified}) {
     EXPECT_EQ(trouble_kind(name_of(kind)), kind);
   }
   EXPECT_FALSE(trouble_kind("WELL"));
@@ -105,7 +122,8 @@ TEST(TableIdentityTest, OnceItsChangesWereLeftOutOnlyACopyHelps) {
   const TableTrouble trouble{.kind = TroubleKind::partitions_changed, .reason = "r", .since = {}, .now = {}};
   EXPECT_NE(cure_of(trouble, false).find("accept"), std::string::npos);
   EXPECT_EQ(cure_of(trouble, true), "Copy the table again: partitions that the destination lacks are made.");
-  // What was attached with rows is not at the destination, and what was detached is: both ways by hand are named.
+  // A partition attached with rows is missing at the destination, and a detached one is still there: the cure names
+  // both ways by hand.
   EXPECT_TRUE(cure_of(trouble, false).starts_with(cure_of(trouble, true)));
   EXPECT_NE(cure_of(trouble, false).find("make and fill the one that came"), std::string::npos);
 }

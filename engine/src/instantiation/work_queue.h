@@ -13,7 +13,7 @@
 #include "instantiation/schema_plan.h"
 #include "instantiation/shape.h"
 
-// What the copy workers have to do, and in which order they may.
+// The work of the copy workers, and the order in which they may do it.
 
 namespace thalweg::instantiation {
 

@@ -50,8 +50,8 @@ enum class FrameKind : uint8_t {
   progress = 9,  // no change: everything that commits before lsn has been enqueued
 };
 
-// What the counters called lcrs count, in every component: changes of rows and TRUNCATEs, neither transaction marks nor
-// TABLE or PROGRESS.
+// Counters of lcrs, in every component, count changes of rows and TRUNCATEs, but neither transaction marks nor TABLE or
+// PROGRESS.
 constexpr bool is_change(FrameKind kind) { return kind >= FrameKind::insert && kind <= FrameKind::truncate; }
 
 enum FrameFlag : uint16_t {
@@ -190,7 +190,7 @@ base::Result<size_t> frame_length(std::span<const std::byte> bytes);
 
 // The length of the tuple that starts `bytes`, or corrupt_frame. Never reads past `bytes`.
 base::Result<size_t> check_tuple(std::span<const std::byte> bytes);
-// What TupleView reads `values` from.
+// Makes the tuple from which TupleView reads `values`.
 std::vector<std::byte> make_tuple(std::span<const Value> values);
 
 }  // namespace thalweg::lcr

@@ -2,7 +2,7 @@
 
 #include "lcr/frame.h"
 
-// What decode() and the writers both know about each kind of frame. Internal to lcr/.
+// Rules of each kind of frame that decode() and the writers share. Internal to lcr/.
 
 namespace thalweg::lcr {
 

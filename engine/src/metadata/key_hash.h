@@ -11,7 +11,7 @@ namespace thalweg::metadata {
 // XXH3-64 of `bytes` with a seed.
 uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed);
 
-// What a value's bytes say about its equality with another of its type, by the operator of the type's index.
+// Relation between a value's bytes and its equality with another of its type, by the operator of the type's index.
 enum class KeyForm : uint8_t {
   bytes,     // equal values have equal bytes
   integer,   // of any width: a foreign key may be narrower than the key that it refers to

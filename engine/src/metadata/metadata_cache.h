@@ -56,7 +56,7 @@ class MetadataCache {
   const TableMetadata* find(uint64_t key) const;
   // The destination's table differs from the metadata: find no longer returns it, and the writer invalidates it.
   void note_schema_change(uint64_t key);
-  // What reader `number` counts (it alone), on cache lines of its own.
+  // Counters of reader `number`, which alone writes them, on cache lines of their own.
   struct alignas(64) ReaderCounts {
     telemetry::Counter hits, misses, loads;
   };

@@ -89,7 +89,7 @@ TEST(OidRewriter, MakesValuesOfOneDatabaseThoseOfAnother) {
     const auto done = rewrite_oids(**node, value);
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_EQ(value, unhex(expected->text(0, 0)));
-    // Whatever is cut off or broken is refused, or harmless; never read past.
+    // Truncated or broken values are refused, or harmless; the rewriter never reads past their end.
     for (size_t length = 0; length < value.size(); ++length) {
       std::vector<std::byte> cut(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(length));
       static_cast<void>(rewrite_oids(**node, cut));

@@ -26,7 +26,7 @@ constexpr const char* kTypeQuery =
 
 base::TypeId type_id(const pg::Rows& rows, size_t column) { return {static_cast<uint32_t>(rows.integer(0, column))}; }
 
-// What lacks a form inside, lacks it as a whole.
+// A type lacks each form that a type inside it lacks.
 void take_in(TypeNode& node, const TypeNode& inner) {
   node.has_binary_input = node.has_binary_input && inner.has_binary_input;
   if (inner.send.empty()) node.send.clear();

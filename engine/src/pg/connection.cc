@@ -12,6 +12,7 @@
 
 #include "pg/connection_settings.h"
 #include "pg/libpq_handles.h"
+#include "pg/received_bytes.h"
 
 namespace thalweg::pg {
 
@@ -20,6 +21,7 @@ namespace {
 using base::ErrorCode;
 
 constexpr int kServerVersionMin = 140'000;
+constexpr size_t kGreetingBytesMax = size_t{1} << 20;     // before the session exists: a few hundred are usual
 constexpr std::chrono::milliseconds kConnectSlice{1000};  // between two looks at whether it is still wanted
 
 // Values come and go in one form whatever the database's or the role's settings say, and nothing but the engine
@@ -84,28 +86,6 @@ std::string name_of(const ServerSettings& server) {
   return name;
 }
 
-base::Result<void> wait_until_connected(PGconn* conn, const ConnectOptions& options, std::chrono::seconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-  while (status != PGRES_POLLING_OK) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    const bool abandoned = options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed);
-    if (left.count() <= 0 || abandoned) {
-      return base::fail(ErrorCode::database_unreachable,
-                        fmt::format("The server at {} port {} did not answer within {} s.",
-                                    PQhost(conn) == nullptr ? "?" : PQhost(conn), PQport(conn), timeout.count()));
-    }
-    pollfd entry{.fd = PQsocket(conn),
-                 .events = static_cast<short>(status == PGRES_POLLING_READING ? POLLIN : POLLOUT),
-                 .revents = 0};
-    if (entry.fd < 0) return std::unexpected(connect_error(conn));
-    if (::poll(&entry, 1, static_cast<int>(std::min(left, kConnectSlice).count())) <= 0) continue;
-    status = PQconnectPoll(conn);
-    if (status == PGRES_POLLING_FAILED) return std::unexpected(connect_error(conn));
-  }
-  return {};
-}
-
 }  // namespace
 
 // --- Rows
@@ -159,11 +139,13 @@ base::Result<Connection> Connection::open(const base::Conninfo& conninfo, const 
 
 base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, const ConnectOptions& options) {
   THALWEG_ASSIGN(const ConnectionSettings admitted, admitted_settings(conninfo, options.connect_timeout));
+  EndsAt ends_at;
+  if (options.lifetime.count() > 0) ends_at = std::chrono::steady_clock::now() + options.lifetime;
   std::string why;
   for (const ServerSettings& server : admitted.servers) {
     const std::string name = name_of(server);
     if (!options.server.empty() && name != options.server) continue;
-    auto opened = open_server(server, options);
+    auto opened = open_server(server, options, ends_at);
     if (opened && options.board != nullptr) opened->enter_board(conninfo, name, options);
     // A server that answers has the last word: a wrong password is wrong at the next one, too.
     if (opened || opened.error().code != ErrorCode::database_unreachable) return opened;
@@ -172,6 +154,28 @@ base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, co
   }
   if (why.empty()) why = "the conninfo does not name the server any more";
   return base::fail(ErrorCode::database_unreachable, std::move(why));
+}
+
+base::Result<void> Connection::Impl::wait_until_connected(std::chrono::seconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+  while (status != PGRES_POLLING_OK) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || is_over()) {
+      return base::fail(ErrorCode::database_unreachable,
+                        fmt::format("The server at {} port {} did not answer within {} s.",
+                                    PQhost(conn) == nullptr ? "?" : PQhost(conn), PQport(conn), timeout.count()));
+    }
+    pollfd entry{.fd = PQsocket(conn),
+                 .events = static_cast<short>(status == PGRES_POLLING_READING ? POLLIN : POLLOUT),
+                 .revents = 0};
+    if (entry.fd < 0) return std::unexpected(connect_error(conn));
+    if (::poll(&entry, 1, static_cast<int>(std::min(left, kConnectSlice).count())) <= 0) continue;
+    status = PQconnectPoll(conn);
+    if (status == PGRES_POLLING_FAILED) return std::unexpected(connect_error(conn));
+    if (received_bytes(PQsocket(conn)) > kGreetingBytesMax) return std::unexpected(too_much(kGreetingBytesMax));
+  }
+  return {};
 }
 
 void Connection::enter_board(const base::Conninfo& conninfo, std::string server, const ConnectOptions& options) {
@@ -183,7 +187,8 @@ void Connection::enter_board(const base::Conninfo& conninfo, std::string server,
                                          .since = {}});
 }
 
-base::Result<Connection> Connection::open_server(const ServerSettings& server, const ConnectOptions& options) {
+base::Result<Connection> Connection::open_server(const ServerSettings& server, const ConnectOptions& options,
+                                                 EndsAt ends_at) {
   std::vector<const char*> keywords;
   std::vector<const char*> values;
   const auto set = [&](const char* keyword, const char* value) {
@@ -199,13 +204,15 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   set(nullptr, nullptr);
   auto impl = std::make_unique<Impl>();
   impl->abandon = options.abandon;
-  if (options.lifetime.count() > 0) impl->ends_at = std::chrono::steady_clock::now() + options.lifetime;
+  impl->is_replication = options.replication != Replication::off;
+  impl->ends_at = ends_at;
+  impl->answer_bytes_max = options.answer_bytes_max;
   impl->conn = PQconnectStartParams(keywords.data(), values.data(), 0);
   if (impl->conn == nullptr) return base::fail(ErrorCode::database_unreachable, "out of memory");
   PQsetNoticeReceiver(impl->conn, log_notice, nullptr);
   PQsetErrorVerbosity(impl->conn, PQERRORS_VERBOSE);  // the only way to a SQLSTATE before the session exists
   if (PQstatus(impl->conn) == CONNECTION_BAD) return std::unexpected(connect_error(impl->conn));
-  THALWEG_TRY(wait_until_connected(impl->conn, options, server.connect_timeout));
+  THALWEG_TRY(impl->wait_until_connected(server.connect_timeout));
   PQsetErrorVerbosity(impl->conn, PQERRORS_DEFAULT);
   if (PQserverVersion(impl->conn) < kServerVersionMin) {
     return base::fail(ErrorCode::unsupported_version,

@@ -56,6 +56,11 @@ struct ServerSettings;
 class SessionBoard;
 enum class Replication { off, database };
 
+// Of one answer that is collected as a whole: the catalogues of ten thousand tables are a tenth of it.
+constexpr size_t kAnswerBytesMax = size_t{256} << 20;
+// Of answers with users' values: PostgreSQL makes no larger one of a row.
+constexpr size_t kRowBytesMax = size_t{1} << 30;
+
 struct ConnectOptions {
   std::string application_name = "thalweg";
   Replication replication = Replication::off;
@@ -66,10 +71,12 @@ struct ConnectOptions {
   // Once any thread sets it, a wait for the server ends within two seconds: the connection is abandoned. It outlives
   // the connection. Null: waits as long as it takes.
   const std::atomic<bool>* abandon = nullptr;
-  // The connection is also abandoned this long after it was opened; zero: never.
+  // The connection is also abandoned this long after it was begun to open; zero: never.
   std::chrono::milliseconds lifetime{0};
   // The board that shows its statements to others (session_board.h). It outlives the connection. Null: no board.
   SessionBoard* board = nullptr;
+  // A server that sends more as the answer to one statement is left, with database_error. COPY is free of it.
+  size_t answer_bytes_max = kAnswerBytesMax;
   // The only one of the conninfo's servers that will do, as the board has it; empty: any.
   std::string server = {};
 };
@@ -118,12 +125,15 @@ class Connection {
   Canceller canceller() const;
 
  private:
+  friend class AnswerBound;
   friend class Pipeline;
   friend class ReplicationStream;
   struct Impl;
   explicit Connection(std::unique_ptr<Impl> impl);
   static base::Result<Connection> open_any(const base::Conninfo& conninfo, const ConnectOptions& options);
-  static base::Result<Connection> open_server(const ServerSettings& server, const ConnectOptions& options);
+  using EndsAt = std::optional<std::chrono::steady_clock::time_point>;
+  static base::Result<Connection> open_server(const ServerSettings& server, const ConnectOptions& options,
+                                              EndsAt ends_at);
   void enter_board(const base::Conninfo& conninfo, std::string server, const ConnectOptions& options);
   std::unique_ptr<Impl> impl_;
 };
@@ -168,6 +178,10 @@ class Pipeline {
 // insufficient_privilege; 53100: disk_full; 40001, 40P01, 55P03, 57014: database_busy; 3D000: missing database ... see
 // the table in error_map.cc; else database_error.
 base::Error error_from_sqlstate(std::string_view sqlstate, std::string message);
+
+// Removes libpq's variables (PGSSLMODE, PGSERVICE, PGHOSTADDR, PGOPTIONS, ...) from the process's environment: only a
+// conninfo says where and how the engine connects. Before there are threads.
+void forget_environment();
 
 std::string quote_identifier(std::string_view name);
 std::string quote_table(std::string_view schema, std::string_view table);

@@ -40,11 +40,18 @@ constexpr std::array<std::string_view, 4> kPemKeywords{"sslrootcert", "sslcert",
 constexpr std::string_view kPemBegin = "-----BEGIN ";
 constexpr std::string_view kDefaultPort = "5432";
 
+// Nothing of the engine's account goes along with a user's settings: neither its tickets nor its passwords and keys in
+// the files where libpq looks by itself.
+constexpr std::string_view kNoFile = "/dev/null/none";
 // A peer that falls silent is noticed within half a minute: until then a stream would show a state that is not so.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kDefaults{{{"keepalives_idle", "10"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefaults{{{"keepalives_idle", "10"},
                                                                                   {"keepalives_interval", "5"},
                                                                                   {"keepalives_count", "4"},
-                                                                                  {"tcp_user_timeout", "30000"}}};
+                                                                                  {"tcp_user_timeout", "30000"},
+                                                                                  {"gssencmode", "disable"},
+                                                                                  {"sslmode", "prefer"},
+                                                                                  {"passfile", kNoFile},
+                                                                                  {"sslcert", kNoFile}}};
 
 struct Parsed {
   Settings plain;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 
 #include "pg/connection.h"
@@ -48,6 +50,30 @@ TEST(ConnectionSettings, PemContentsLieInMemoryForTheOwnerAlone) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
+TEST(ConnectionSettings, NothingOfTheEnginesAccountGoesAlong) {
+  const auto admitted = admit("host=db");
+  ASSERT_TRUE(admitted);
+  EXPECT_EQ(value_of(admitted->servers.front(), "gssencmode"), "disable");
+  EXPECT_EQ(value_of(admitted->servers.front(), "sslmode"), "prefer");
+  for (const char* file : {"passfile", "sslcert"}) {
+    const auto path = value_of(admitted->servers.front(), file);
+    ASSERT_TRUE(path) << file;
+    EXPECT_FALSE(std::filesystem::exists(*path)) << *path;
+  }
+  EXPECT_EQ(value_of(admit("host=db gssencmode=require sslmode=verify-full")->servers.front(), "gssencmode"),
+            "require");
+}
+
+TEST(ConnectionSettings, TheEnvironmentChangesNoConnection) {
+  ::setenv("PGHOSTADDR", "192.0.2.1", 1);
+  ::setenv("PGSERVICE", "somewhere", 1);
+  ::setenv("PGOPTIONS", "-c search_path=public", 1);
+  ::setenv("PGTZ", "Asia/Tokyo", 1);
+  forget_environment();
+  for (const char* name : {"PGHOSTADDR", "PGSERVICE", "PGOPTIONS", "PGTZ"}) EXPECT_EQ(::getenv(name), nullptr) << name;
+  EXPECT_TRUE(Connection::open(base::Conninfo{test::shared_cluster().conninfo()}, {}));
+}
+
 TEST(ConnectionSettings, SeveralHostsAreSeveralServers) {
   const auto admitted = admit("host=a,b port=1,2 dbname=d connect_timeout=3 target_session_attrs=prefer-standby");
   ASSERT_TRUE(admitted);
@@ -61,7 +87,7 @@ TEST(ConnectionSettings, SeveralHostsAreSeveralServers) {
   EXPECT_FALSE(admit("host=a,b,c port=1,2"));
 }
 
-// What a connection is for goes before what the address says.
+// The role that a connection is for takes precedence over the address's target_session_attrs.
 TEST(ConnectionSettings, ARoleChoosesTheServer) {
   const base::Conninfo both("host=a,b dbname=d target_session_attrs=any");
   const auto attributes = [&](base::ServerRole role) {
@@ -117,7 +143,7 @@ TEST(ConnectionSettings, NextServerIsTriedWhenOneIsAway) {
                        {.search_path = "public"}));
 }
 
-// Whoever may create in public could have the engine's user call it.
+// A user who may create in public could have the engine's user call a function of theirs.
 TEST(ConnectionSettings, FunctionsInPublicAreNotTakenForTheServersOwn) {
   const std::string conninfo = test::shared_cluster().conninfo();
   auto admin = Connection::open(conninfo, {.search_path = "public"});

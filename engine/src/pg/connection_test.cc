@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "support/fake_server.h"
 #include "support/test_cluster.h"
 
 namespace thalweg::pg {
@@ -51,6 +52,22 @@ TEST(Connection, QueriesWithParameters) {
   EXPECT_TRUE(rows->is_null(5, 0));
   EXPECT_GE(connection.server_version(), 140000);
   EXPECT_GT(connection.backend_pid(), 0);
+}
+
+// The audience of a message depends on what it may quote. A function may raise any text under any SQLSTATE.
+TEST(Connection, TellsMessagesThatMayShowRows) {
+  Connection connection = connect();
+  const auto shows_rows = [&](const char* sql, const char* sqlstate) {
+    const auto failed = connection.script(sql);
+    EXPECT_EQ(failed.error().sqlstate, sqlstate) << sql;
+    return failed.error().may_show_rows;
+  };
+  EXPECT_FALSE(shows_rows("SELECT FROM not_there", "42P01"));
+  EXPECT_FALSE(shows_rows("SELECT pg_catalog.not_there()", "42883"));
+  EXPECT_TRUE(shows_rows("SELECT 'secret'::int", "22P02"));
+  EXPECT_TRUE(shows_rows("DO $$BEGIN RAISE EXCEPTION 'secret'; END$$", "P0001"));
+  EXPECT_TRUE(shows_rows("DO $$BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = 'MYAPP'; END$$", "MYAPP"));
+  EXPECT_TRUE(shows_rows("DO $$BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = '42501'; END$$", "42501"));
 }
 
 TEST(Connection, SessionHasOneForm) {
@@ -201,6 +218,51 @@ TEST(Connection, IsCancelledFromAnotherThread) {
   other.join();
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().sqlstate, "57014");
+}
+
+// The server answers a statement, or greets a client, without an end.
+TEST(Connection, AnAnswerIsBounded) {
+  using Then = test::FakeServerOptions::Then;
+  constexpr size_t kMiB = size_t{1} << 20;
+  const auto open = [](const test::FakeServer& server) {
+    base::Conninfo conninfo(server.conninfo());
+    conninfo.side = base::ErrorSide::destination;
+    return Connection::open(conninfo, {});
+  };
+  const auto expect_bounded = [](const base::Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::database_error) << error.message;
+    EXPECT_EQ(error.side, base::ErrorSide::destination);
+    EXPECT_NE(error.message.find("MiB"), std::string::npos) << error.message;
+  };
+  const test::FakeServer large({.statements = 1, .then = Then::rows, .bytes = 100 * kMiB});
+  auto served = open(large);
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_TRUE(served->script("SELECT"));
+  EXPECT_TRUE(served->script("SELECT")) << "the session goes on";
+  for (const Then then : {Then::rows, Then::notices, Then::statuses}) {
+    const test::FakeServer endless({.statements = 1, .then = then, .bytes = 290 * kMiB});
+    const auto expect_over = [&](auto&& ask) {
+      auto connection = open(endless);
+      ASSERT_TRUE(connection) << connection.error().message;
+      const auto answer = ask(*connection);
+      ASSERT_FALSE(answer) << static_cast<int>(then);
+      expect_bounded(answer.error());
+      EXPECT_TRUE(connection->broken());
+    };
+    expect_over([](Connection& connection) { return connection.script("SELECT"); });
+    expect_over([](Connection& connection) { return connection.query("SELECT"); });
+    expect_over([](Connection& connection) {
+      Pipeline pipeline(connection);
+      EXPECT_TRUE(pipeline.execute("SELECT"));
+      return pipeline.sync();
+    });
+  }
+  for (const Then then : {Then::notices, Then::statuses}) {
+    const test::FakeServer greets({.statements = -1, .then = then, .bytes = 8 * kMiB});
+    const auto opened = open(greets);
+    ASSERT_FALSE(opened) << static_cast<int>(then);
+    expect_bounded(opened.error());
+  }
 }
 
 }  // namespace

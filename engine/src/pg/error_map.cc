@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "pg/connection.h"
@@ -32,6 +33,15 @@ constexpr std::array kMappings{
     Mapping{"57P0", ErrorCode::connection_lost},  // shutdown, crash of another backend, starting up
 };
 
+// The server's own messages under these SQLSTATEs name objects, addresses and limits only. Other messages quote values
+// (bad data, violated constraints and views' conditions), or say whatever a function has raised.
+constexpr std::array<std::string_view, 16> kStatesWithoutRows{
+    "08", "25", "28", "3D", "3F", "40", "42501", "42703", "42704", "42883", "42P01", "53", "54", "55", "57", "58"};
+
+bool names_no_rows(std::string_view sqlstate) {
+  return std::ranges::any_of(kStatesWithoutRows, [&](std::string_view state) { return sqlstate.starts_with(state); });
+}
+
 }  // namespace
 
 base::Error error_from_sqlstate(std::string_view sqlstate, std::string message) {
@@ -41,6 +51,7 @@ base::Error error_from_sqlstate(std::string_view sqlstate, std::string message) 
   }
   base::Error error = base::fail(code, std::move(message)).error();
   error.sqlstate = sqlstate;
+  error.may_show_rows = !names_no_rows(sqlstate);
   return error;
 }
 

@@ -9,12 +9,16 @@
 
 #include <fmt/format.h>
 
+#include "pg/received_bytes.h"
+
 namespace thalweg::pg {
 
 namespace {
 
 // One slice of an unbounded wait: how late a connection that broke without an event is noticed.
 constexpr std::chrono::milliseconds kWaitSlice{1000};
+// Most answers are whole before it comes to a look, which is a system call.
+constexpr uint32_t kReadsBetweenLooks = 16;
 
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -97,6 +101,17 @@ BoardEntry::Statement::~Statement() {
   if (entry_.board_ != nullptr && !abandoned_) entry_.board_->end(entry_.place_);
 }
 
+// --- AnswerBound
+
+base::Result<void> AnswerBound::check(Connection::Impl& connection) {
+  if (++reads_ % kReadsBetweenLooks != 0) return {};
+  const uint64_t received = received_bytes(PQsocket(connection.conn));
+  if (reads_ == kReadsBetweenLooks) received_at_first_ = received;
+  if (received - received_at_first_ <= connection.answer_bytes_max) return {};
+  connection.abandoned = true;
+  return std::unexpected(connection.too_much(connection.answer_bytes_max));
+}
+
 // --- Connection::Impl
 
 base::Error Connection::Impl::error_from_result(const PGresult* result) const {
@@ -112,6 +127,8 @@ base::Error Connection::Impl::error_from_result(const PGresult* result) const {
   // libpq itself makes results without a SQLSTATE when the server has gone.
   base::Error error = sqlstate.empty() ? base::fail(base::ErrorCode::connection_lost, std::move(message)).error()
                                        : error_from_sqlstate(sqlstate, std::move(message));
+  // With a context it came out of a function, which may say anything under any SQLSTATE, or out of a line of COPY.
+  if (!is_replication && !field(result, PG_DIAG_CONTEXT).empty()) error.may_show_rows = true;
   if (const auto table = field(result, PG_DIAG_TABLE_NAME); !table.empty()) {
     error.table = quote_table(field(result, PG_DIAG_SCHEMA_NAME), table);
   }
@@ -138,7 +155,7 @@ bool Connection::Impl::is_over() const {
 base::Result<short> Connection::Impl::wait(short events, std::chrono::milliseconds timeout) {
   const int socket = PQsocket(conn);
   if (socket < 0) return std::unexpected(lost());
-  if (is_over()) {
+  if (abandoned || is_over()) {
     abandoned = true;
     return base::fail(base::ErrorCode::connection_lost, "the session was given up while the server was working", side);
   }
@@ -153,23 +170,37 @@ base::Result<short> Connection::Impl::wait(short events, std::chrono::millisecon
 
 base::Result<void> Connection::Impl::consume_input() {
   if (PQconsumeInput(conn) == 0) return std::unexpected(lost());
+  // libpq keeps notifications until they are taken. Nobody here listens for any.
+  while (PGnotify* const unwanted = PQnotifies(conn)) PQfreemem(unwanted);
   return {};
 }
 
+base::Error Connection::Impl::too_much(size_t bytes_max) const {
+  return base::fail(base::ErrorCode::database_error,
+                    fmt::format("The server has sent more than {} MiB, which is more than its answer may have.",
+                                bytes_max >> 20),
+                    side)
+      .error();
+}
+
 base::Result<void> Connection::Impl::flush() {
+  AnswerBound bound;
   while (true) {
     const int rest = PQflush(conn);
     if (rest == 0) return {};
     if (rest < 0) return std::unexpected(lost());
     THALWEG_ASSIGN(const short ready, wait(POLLIN | POLLOUT, kWaitSlice));
     if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) THALWEG_TRY(consume_input());
+    THALWEG_TRY(bound.check(*this));  // libpq may have read more to be able to send
   }
 }
 
-base::Result<ResultPtr> Connection::Impl::next_result() {
+base::Result<ResultPtr> Connection::Impl::next_result(AnswerBound& bound) {
   while (PQisBusy(conn) != 0) {
     THALWEG_ASSIGN(const short ready, wait(POLLIN, kWaitSlice));
-    if (ready != 0) THALWEG_TRY(consume_input());
+    if (ready == 0) continue;
+    THALWEG_TRY(consume_input());
+    THALWEG_TRY(bound.check(*this));
   }
   return ResultPtr{PQgetResult(conn)};
 }
@@ -177,8 +208,9 @@ base::Result<ResultPtr> Connection::Impl::next_result() {
 base::Result<ResultPtr> Connection::Impl::finish_command() {
   ResultPtr last;
   std::optional<base::Error> error;
+  AnswerBound bound;
   while (true) {
-    THALWEG_ASSIGN(ResultPtr result, next_result());
+    THALWEG_ASSIGN(ResultPtr result, next_result(bound));
     if (!result) break;
     const ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE) {

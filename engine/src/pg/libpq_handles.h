@@ -78,6 +78,20 @@ class BoardEntry {
   SessionBoard::Place place_;
 };
 
+// Bounds what libpq collects of one answer: it keeps all of it until the answer is whole. What is handed out as it
+// comes, by COPY or by a replication stream, has no such end. Owner: whoever reads the answer.
+class AnswerBound {
+ public:
+  // After each read: fails with database_error, and gives the session up, once there is too much.
+  base::Result<void> check(Connection::Impl& connection);
+  // The next answer begins.
+  void restart() { reads_ = 0; }
+
+ private:
+  uint32_t reads_ = 0;
+  uint64_t received_at_first_ = 0;  // by the session, at the answer's first look
+};
+
 // Owner: the Connection's owner. The socket is always in non-blocking mode; every wait is a bounded poll.
 struct Connection::Impl {
   PGconn* conn = nullptr;
@@ -87,7 +101,9 @@ struct Connection::Impl {
   size_t copy_unflushed = 0;  // bytes given to libpq since the last flush
   const std::atomic<bool>* abandon = nullptr;
   std::optional<std::chrono::steady_clock::time_point> ends_at;
-  bool abandoned = false;  // what is on its way is nobody's
+  size_t answer_bytes_max = kAnswerBytesMax;
+  bool abandoned = false;       // what is on its way is nobody's
+  bool is_replication = false;  // nobody's functions run in it
   BoardEntry on_board;
 
   Impl() = default;
@@ -105,13 +121,17 @@ struct Connection::Impl {
   base::Error lost() const;
   // libpq refused to send a command: connection_lost, or invalid_request when the connection is well.
   base::Error send_failed() const;
+  // Until the session exists; database_unreachable after `timeout`.
+  base::Result<void> wait_until_connected(std::chrono::seconds timeout);
   // Polls the socket for at most `timeout`; the events that came, 0 when none did. connection_lost once abandoned.
   base::Result<short> wait(short events, std::chrono::milliseconds timeout);
   base::Result<void> consume_input();
+  // The server sends more than it may; with where the trouble is.
+  base::Error too_much(size_t bytes_max) const;
   // Sends all that libpq holds, reading meanwhile whatever the server says, so that neither side stalls.
   base::Result<void> flush();
   // The next result, nullptr after a command's last one.
-  base::Result<ResultPtr> next_result();
+  base::Result<ResultPtr> next_result(AnswerBound& bound);
   // Reads the results of a simple command to its end: its last result, or its first error.
   base::Result<ResultPtr> finish_command();
   // The session is given up, or has reached its end.

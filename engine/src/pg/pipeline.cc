@@ -21,7 +21,7 @@ using base::ErrorCode;
 // Sent to the socket in pieces of this size, so that the server works while the rest of a batch is being queued.
 constexpr size_t kFlushBytes = 32 * 1024;
 constexpr std::chrono::milliseconds kWaitSlice{1000};
-// What the protocol adds to a statement's parameters: Bind, Describe, Execute and their names, roughly.
+// Protocol overhead of a statement beside its parameters: Bind, Describe, Execute and their names, roughly.
 constexpr size_t kStatementOverheadBytes = 64;
 
 }  // namespace
@@ -34,6 +34,7 @@ struct Pipeline::Impl {
   size_t outstanding = 0;        // statements and sync points without a result
   size_t unflushed = 0;          // bytes handed to libpq since the last flush
   bool unsent = false;           // the socket did not take all
+  AnswerBound bound;
 
   PGconn* conn() const { return connection->conn; }
 
@@ -47,7 +48,7 @@ struct Pipeline::Impl {
     return flush();
   }
 
-  // What the socket takes.
+  // Sends as much as the socket takes.
   base::Result<void> push() {
     const int rest = PQflush(conn());
     if (rest < 0) return std::unexpected(lost());
@@ -63,6 +64,7 @@ struct Pipeline::Impl {
       if ((ready & (POLLIN | POLLERR | POLLHUP)) != 0) {
         THALWEG_TRY(connection->consume_input());
         THALWEG_TRY(take_results());
+        THALWEG_TRY(bound.check(*connection));
       }
     }
   }
@@ -84,6 +86,7 @@ struct Pipeline::Impl {
   }
 
   base::Result<void> take(PGresult* result) {
+    bound.restart();
     switch (PQresultStatus(result)) {
       case PGRES_PIPELINE_SYNC:
         --outstanding;
@@ -116,7 +119,7 @@ struct Pipeline::Impl {
     taken.affected.push_back(rows);
   }
 
-  // What the server said last is the better reason than libpq's.
+  // The server's last message is a better reason than libpq's.
   base::Error lost() {
     if (taken.error && taken.error->code == ErrorCode::connection_lost) return *taken.error;
     return connection->lost();
@@ -127,7 +130,8 @@ struct Pipeline::Impl {
       (void)take_results();  // a FATAL that came before the end of the connection says why
       return std::unexpected(lost());
     }
-    return take_results();
+    THALWEG_TRY(take_results());
+    return bound.check(*connection);
   }
 
   base::Result<void> send_sync() {

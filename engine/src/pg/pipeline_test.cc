@@ -73,7 +73,7 @@ TEST_F(PipelineTest, SyncsBehindOneAnotherAreTransactionsOfTheirOwn) {
   EXPECT_FALSE(*none);
 }
 
-// What an applier that gives up in the middle relies on: the sync alone would commit.
+// An applier that gives up in the middle relies on this: the sync alone would commit.
 TEST_F(PipelineTest, ARollbackUndoesWhatWasSentWithoutBegin) {
   Pipeline pipeline(connection_);
   ASSERT_TRUE(pipeline.execute("INSERT INTO p VALUES (1)"));

@@ -4,7 +4,7 @@
 
 namespace thalweg::pg {
 
-// What a stream publishes at its source. Each of its tables is in one of the two.
+// A stream's publications at its source. Each of its tables is in one of the two.
 struct PublicationNames {
   std::string changes;  // insert, update, delete, truncate
   std::string inserts;  // insert, truncate: of tables whose updates and deletes are given up

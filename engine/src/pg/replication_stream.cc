@@ -87,7 +87,7 @@ void bound_window_of_near_source(int socket) {
 // share is the library's name, in whatever language.
 bool is_about_plugin(const base::Error& error) { return error.message.contains(name_of(OutputPlugin::thalweg_output)); }
 
-// What the server's refusals mean for a slot; everywhere else the same SQLSTATEs mean other things.
+// Translates the server's refusals that concern a slot; elsewhere the same SQLSTATEs mean other things.
 void name_slot_error(base::Error& error, bool wal_level_is_logical) {
   if (error.sqlstate == "55006") error.code = ErrorCode::slot_in_use;
   if (error.sqlstate == "53400" || error.sqlstate == "53300") error.code = ErrorCode::slot_limit_reached;
@@ -126,7 +126,7 @@ struct ReplicationStream::Impl {
     return {};
   }
 
-  // What libpq holds may be handed out.
+  // Succeeds once the messages that libpq holds may be handed out: `check` has passed since the last of them came.
   base::Result<void> pass_check() {
     if (!check || !unchecked) return {};
     THALWEG_TRY(check());

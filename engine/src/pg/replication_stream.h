@@ -29,8 +29,8 @@ struct SystemIdentity {
   bool standby = false;
 };
 
-// What decodes at the source. thalweg_output sends pgoutput's messages in batches, and says which subtransactions
-// committed (docs/formats/output-batch.md).
+// The output plugin, which decodes at the source. thalweg_output sends pgoutput's messages in batches, and says which
+// subtransactions committed (docs/formats/output-batch.md).
 enum class OutputPlugin : uint8_t { pgoutput, thalweg_output };
 // As pg_replication_slots shows it.
 std::string_view name_of(OutputPlugin plugin);

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "pg/connection.h"
 
-// Which external form the values of tables can travel in. PostgreSQL's binary form is the cheap one, but not every type
-// has one, and some types' receive functions refuse what their own send functions make.
+// The external form in which the values of tables can travel. PostgreSQL's binary form is the cheap one, but not every
+// type has one, and some types' receive functions refuse what their own send functions make.
 
 namespace thalweg::pg {
 

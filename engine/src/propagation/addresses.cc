@@ -26,8 +26,8 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-// What waits unsent in the kernel stays short, so that a heartbeat does not queue behind seconds of data and the rest
-// of the window stays where a reconnect can send it again.
+// TCP_NOTSENT_LOWAT. Few unsent bytes wait in the kernel, so that a heartbeat does not queue behind seconds of data and
+// the rest of the window stays where a reconnect can send it again.
 constexpr int kUnsentBytes = 512 * 1024;
 
 std::string text_of(int error_number) { return std::generic_category().message(error_number); }

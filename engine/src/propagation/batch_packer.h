@@ -16,7 +16,7 @@
 
 namespace thalweg::propagation {
 
-// What the sender's threads tell each other and the samplers. Every field has one writer, named behind it.
+// State that the sender's threads share with each other and the samplers. Every field has one writer, named behind it.
 struct SenderShared {
   telemetry::TimeAccount packer_time;                     // packer: the component's time
   telemetry::TimeAccount link_time;                       // link

@@ -77,7 +77,7 @@ base::Result<size_t> Connection::read_some(std::span<std::byte> out) {
       continue;
     }
     read_wants_write_ = SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_WRITE;
-    // What came before an end or an error is handed out first; the next call finds the same end again.
+    // Bytes received before an end or an error are handed out first; the next call finds the same end again.
     if (total > 0) {
       ERR_clear_error();
       return total;

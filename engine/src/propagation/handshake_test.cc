@@ -1,4 +1,4 @@
-// Who may talk to whom: certificates, names, garbage.
+// Tests which engines may connect to each other: certificates, names, garbage.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ class TlsHandshake : public Test {
  protected:
   TestCertificates certificates;
 
-  // What a sender with `files` says that talks to an engine with `engine_files`.
+  // The error that a sender with `files` reports when it connects to an engine with `engine_files`.
   base::Error sender_error(const TlsFiles& engine_files, const std::optional<TlsFiles>& files,
                            const std::function<void(SenderOptions&)>& change = {}) {
     ReceivingEngine b(engine_files);

@@ -10,12 +10,12 @@
 
 #include "base/error.h"
 
-// What sender and receiver both are told: who the two engines are and how they talk (README.md has the essay; the bytes
-// are docs/formats/propagation.md).
+// Settings that sender and receiver share: the two engines' identities and how they talk (README.md has the essay; the
+// bytes are docs/formats/propagation.md).
 
 namespace thalweg::propagation {
 
-// What this build speaks, a closed range. Both engines announce theirs and use the highest version that both know.
+// Protocol versions of this build, a closed range. Both engines announce theirs and use the highest common one.
 struct ProtocolVersions {
   uint16_t lowest = 1;
   uint16_t highest = 1;

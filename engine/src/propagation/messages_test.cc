@@ -1,5 +1,5 @@
 // The golden files in engine/test/golden/propagation/ are the protocol, version 1: one message each, in hexadecimal.
-// What is written must equal them byte for byte. A difference means that the protocol changed: that needs a new
+// Written messages must equal them byte for byte. A difference means that the protocol changed: that needs a new
 // version. A file for a new message is written by running this test once with THALWEG_WRITE_GOLDEN=1; existing ones are
 // never overwritten.
 

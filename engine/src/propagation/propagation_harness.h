@@ -183,13 +183,14 @@ class SendingEngine {
   void start_sender(const std::function<void(SenderOptions&)>& change = {}) {
     sender.reset();
     queue = std::make_unique<queue::LcrQueue>(small_queue());
+    frames.emplace(*queue, 0);
     SenderOptions options{.stream_id = "stream01",
                           .engine = "a",
                           .peer_engine = "b",
                           .host = "127.0.0.1",
                           .port = port,
                           .security = {.tls = files, .plain_on_loopback = !files},
-                          .queue = queue.get(),
+                          .frames = &*frames,
                           .clock = &clock,
                           .window_bytes = size_t{4} << 20,
                           .batch_bytes = size_t{32} << 10,
@@ -212,6 +213,7 @@ class SendingEngine {
   uint16_t port;
   std::optional<TlsFiles> files;
   std::unique_ptr<queue::LcrQueue> queue;
+  std::optional<queue::QueueFrames> frames;
   std::unique_ptr<Sender> sender;
 };
 

@@ -32,7 +32,8 @@ struct ReceiverOptions {
   uint32_t timeline = 0;
 
   queue::LcrQueue* queue = nullptr;  // outlives the receiver, which is its producer
-  // What apply has made durable: commits below it. Called by the receiver's thread, also before anything was received.
+  // Position below which apply has made all commits durable. Called by the receiver's thread, also before anything was
+  // received.
   std::function<base::Lsn()> durable;
   const base::Clock* clock = nullptr;  // outlives the receiver
 

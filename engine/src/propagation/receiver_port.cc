@@ -166,7 +166,7 @@ base::Result<std::optional<Hello>> ReceiverPort::State::read_hello(Handshake& ha
   }
 }
 
-// Who it is comes first, so that a version that does not fit shows at the stream that it was meant for.
+// Checks the engines' names before the version, so that a version mismatch is reported on the right stream.
 base::Result<void> ReceiverPort::State::hand_over(Handshake& handshake, Hello hello) {
   if (hello.receiver_engine != options.engine) {
     return refuse(handshake, RefusalReason::wrong_engine,

@@ -63,7 +63,7 @@ void Receiver::State::run() {
     if (!arrived) {
       text.set("WAITING FOR SENDER");
       time.enter(Activity::idle);
-      // What the last connection left goes into the queue meanwhile.
+      // Batches that the last connection left go into the queue meanwhile.
       const auto enqueued = enqueue_pending();
       if (!enqueued) fatal = std::unexpected(enqueued.error());
       if (!fatal) break;

@@ -36,9 +36,7 @@ base::Result<void> check(const SenderOptions& options) {
 
 struct Sender::State {
   explicit State(SenderOptions given)
-      : queue_frames(given.frames == nullptr ? std::make_unique<queue::QueueFrames>(*given.queue, given.consumer)
-                                             : nullptr),
-        options(with_frames(std::move(given), queue_frames.get())),
+      : options(std::move(given)),
         window(options.window_bytes, kBatchHeaderBytes + options.batch_bytes),
         link(options, window, shared,
              {.welcomed = [this](base::Lsn durable, uint32_t accepted) { welcomed(durable, accepted); },
@@ -113,12 +111,6 @@ struct Sender::State {
     link.wake();
   }
 
-  static SenderOptions with_frames(SenderOptions given, queue::FrameSource* own) {
-    if (own != nullptr) given.frames = own;
-    return given;
-  }
-
-  const std::unique_ptr<queue::QueueFrames> queue_frames;  // where it takes a queue's consumer as it is
   const SenderOptions options;
   SenderShared shared;
   SendWindow window;

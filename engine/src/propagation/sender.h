@@ -14,7 +14,6 @@
 #include "propagation/link.h"
 #include "propagation/peer_address.h"
 #include "queue/frame_source.h"
-#include "queue/lcr_queue.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
 
@@ -32,11 +31,8 @@ struct SenderOptions {
   LinkSecurity security = {};
   uint32_t timeline = 0;  // that the source is on, as far as the LCRs' positions mean anything; 0: not told
 
-  // Set one of them, which outlives the sender: the source of LCRs, or a queue whose consumer the sender is.
-  queue::FrameSource* frames = nullptr;
-  queue::LcrQueue* queue = nullptr;
-  size_t consumer = 0;
-  const base::Clock* clock = nullptr;  // outlives the sender
+  queue::FrameSource* frames = nullptr;  // the source of LCRs; it and the clock outlive the sender
+  const base::Clock* clock = nullptr;
 
   Compression compression = Compression::none;
   int zstd_level = 1;

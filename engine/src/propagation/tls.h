@@ -35,8 +35,8 @@ base::Result<Ssl> make_tls_session(SSL_CTX* context, TlsRole role, int descripto
 // True when the peer's certificate carries `engine` as a DNS name among its subject alternative names.
 bool certificate_names(SSL* ssl, const std::string& engine);
 
-// What went wrong in a handshake or later, from OpenSSL's queue and the verification's result: certificate_rejected
-// where certificates are the reason, else link_lost. `action`: "TLS handshake with engine b".
+// The error of a handshake or of a later failure, from OpenSSL's queue and the verification's result:
+// certificate_rejected where certificates are the reason, else link_lost. `action`: "TLS handshake with engine b".
 base::Error tls_error(SSL* ssl, std::string_view action);
 
 }  // namespace thalweg::propagation

@@ -9,6 +9,7 @@ namespace thalweg::queue {
 
 using base::Result;
 using std::chrono::steady_clock;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -28,6 +29,7 @@ BacklogConsumer::BacklogConsumer(LcrQueue& queue, size_t consumer, spill::SpillS
       options_(std::move(options)),
       begun_(clock.steady_now()),
       memory_(queue, consumer, space),
+      from_(options_.from),
       synced_at_(begun_),
       logged_(options_.from.value) {
   memory_.set_doorbell(&bell_);
@@ -37,7 +39,7 @@ BacklogConsumer::BacklogConsumer(LcrQueue& queue, size_t consumer, spill::SpillS
 Result<const std::byte*> BacklogConsumer::browse(std::chrono::microseconds timeout) {
   if (!run_.empty()) return run_.data();
   if (!joined_) join();
-  if (!on_disk_.load(std::memory_order_relaxed)) return memory_.browse(timeout);
+  if (!on_disk_.load(std::memory_order_relaxed)) return browse_memory(timeout);
   const auto deadline = steady_clock::now() + timeout;
   while (true) {
     const uint32_t seen = bell_.ticket();
@@ -49,6 +51,7 @@ Result<const std::byte*> BacklogConsumer::browse(std::chrono::microseconds timeo
       }
       if (may_leave_disk()) {
         on_disk_.store(false, std::memory_order_relaxed);
+        taken_.follow(ledger_);
       } else {
         auto taken = take_batch();
         note_durability();
@@ -57,15 +60,28 @@ Result<const std::byte*> BacklogConsumer::browse(std::chrono::microseconds timeo
       }
     }
     const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - steady_clock::now());
-    if (!on_disk_.load(std::memory_order_relaxed)) return memory_.browse(std::max(left, std::chrono::microseconds{0}));
+    if (!on_disk_.load(std::memory_order_relaxed)) return browse_memory(std::max(left, std::chrono::microseconds{0}));
     if (left.count() <= 0) return nullptr;
     bell_.wait(seen, left);
   }
 }
 
+Result<const std::byte*> BacklogConsumer::browse_memory(std::chrono::microseconds timeout) {
+  const bool ends_here = at_ == nullptr && taken_.is_between_transactions();  // what it has browsed it gets again
+  if (ends_here && cut_asked_.load(std::memory_order_relaxed)) {
+    is_cut_.store(true, std::memory_order_release);
+    if (timeout.count() > 0) bell_.wait(bell_.ticket(), timeout);
+    return nullptr;
+  }
+  THALWEG_ASSIGN(at_, memory_.browse(timeout));
+  return at_;
+}
+
 void BacklogConsumer::dequeue() {
   if (run_.empty()) {
     consumed_.store(true, std::memory_order_release);
+    taken_.took(lcr::FrameView::trusted(at_));
+    at_ = nullptr;
     return memory_.dequeue();
   }
   run_ = run_.subspan(lcr::FrameView::trusted(run_.data()).header().length);
@@ -76,11 +92,13 @@ void BacklogConsumer::release() {
 }
 
 bool BacklogConsumer::may_leave_disk() const {
-  return attended_ && !stay_ && clock_.steady_now() - begun_ >= options_.on_disk_for;
+  return attended_ && !stay_ && !cut_asked_.load(std::memory_order_relaxed) &&
+         clock_.steady_now() - begun_ >= options_.on_disk_for;
 }
 
 bool BacklogConsumer::move() {
   const std::lock_guard lock(mutex_);
+  if (discarding_) return memory_.move();
   if (!on_disk_.load(std::memory_order_relaxed)) {
     if (attended_ || consumed_.load(std::memory_order_acquire)) return memory_.move();
     on_disk_.store(true, std::memory_order_relaxed);
@@ -102,19 +120,33 @@ Result<bool> BacklogConsumer::take_batch() {
   uint64_t bytes = 0;
   size_t frames = 0;
   for (; frames < kBatchFramesMax && bytes < kBatchBytesMax; ++frames) {
-    const std::byte* const at = queue_.browse(consumer_, std::chrono::microseconds{0});
+    const bool spilled = memory_.is_spilling();
+    THALWEG_ASSIGN(const std::byte* const at, spilled ? next_spilled() : queue_.browse(consumer_, 0us));
     if (at == nullptr) break;
     const auto frame = lcr::FrameView::trusted(at);
-    THALWEG_TRY(append(frame));
-    bytes += frame.header().length;
-    queue_.dequeue(consumer_);
+    auto appended = append(frame);
+    if (appended) bytes += frame.header().length;
+    if (spilled) {
+      if (appended) memory_.dequeue();
+      memory_.release();
+    } else if (appended) {
+      queue_.dequeue(consumer_);
+    }
+    THALWEG_TRY(std::move(appended));
   }
   return frames > 0;
 }
 
+// An agent that was cut was behind: what had been spilled for it comes before what is in the queue.
+Result<const std::byte*> BacklogConsumer::next_spilled() {
+  auto next = memory_.browse(0us);
+  is_lost_ = !next;
+  return next;
+}
+
 Result<void> BacklogConsumer::append(const lcr::FrameView& frame) {
   if (!log_) {
-    THALWEG_ASSIGN(log_, spill::DurableLog::create(space_, options_.folder, options_.session, options_.from));
+    THALWEG_ASSIGN(log_, spill::DurableLog::create(space_, options_.folder, options_.session, from_));
   }
   if (ledger_.is_between_transactions() && log_->segment_bytes() >= options_.segment_bytes) {
     THALWEG_TRY(log_->end_segment());
@@ -145,7 +177,9 @@ Result<void> BacklogConsumer::sync_if_due(bool now) {
   return {};
 }
 
-void BacklogConsumer::note_durability() { not_durable_.store(log_ && log_->sync_failure(), std::memory_order_relaxed); }
+void BacklogConsumer::note_durability() {
+  not_durable_.store(is_lost_ || (log_ && log_->sync_failure()), std::memory_order_relaxed);
+}
 
 void BacklogConsumer::join() {
   const std::lock_guard lock(mutex_);
@@ -153,18 +187,63 @@ void BacklogConsumer::join() {
   joined_ = true;
 }
 
-bool BacklogConsumer::leave() {
+bool BacklogConsumer::cut() {
+  const std::lock_guard lock(mutex_);
+  cut_asked_.store(true, std::memory_order_relaxed);
+  return on_disk_.load(std::memory_order_relaxed);
+}
+
+base::Lsn BacklogConsumer::taken() const {
+  const std::lock_guard lock(mutex_);
+  return taken_.committed();
+}
+
+bool BacklogConsumer::leave(base::Lsn durable) {
   const std::lock_guard lock(mutex_);
   run_ = {};
+  at_ = nullptr;
   joined_ = false;
   memory_.release();
-  if (consumed_.load(std::memory_order_acquire) || memory_.is_spilling()) return false;
+  cut_asked_.store(false, std::memory_order_relaxed);
+  const bool was_cut = is_cut_.exchange(false, std::memory_order_acq_rel);
+  if (consumed_.load(std::memory_order_acquire) || memory_.is_spilling()) {
+    return was_cut && go_to_disk(durable);
+  }
   attended_ = false;
   if (log_) {
     log_->rewind();
     on_disk_.store(true, std::memory_order_relaxed);
   }
   return true;
+}
+
+// All that the agent got from memory is durable at the destination: a log that begins here lacks nothing.
+bool BacklogConsumer::go_to_disk(base::Lsn durable) {
+  // Spilled frames are on disk twice for a while.
+  if (durable < taken_.committed() || (memory_.is_spilling() && space_.use().bytes > space_.limit() / 2)) return false;
+  if (log_) log_->remove();
+  log_.reset();
+  from_ = std::max(from_, std::min(taken_.position(), durable));
+  logged_.store(std::max(logged_.load(std::memory_order_relaxed), from_.value), std::memory_order_release);
+  ledger_ = BacklogLedger(std::max(from_, taken_.position()), taken_.tables());
+  note_durability();
+  attended_ = false;
+  consumed_.store(false, std::memory_order_release);
+  on_disk_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void BacklogConsumer::discard() {
+  const std::lock_guard lock(mutex_);
+  discarding_ = true;
+  run_ = {};
+  on_disk_.store(true, std::memory_order_relaxed);  // the spiller looks more often
+  if (log_) log_->remove();
+  log_.reset();
+  ledger_ = {};
+  is_lost_ = false;
+  note_durability();
+  memory_.discard();
 }
 
 void BacklogConsumer::confirm(base::Lsn durable) {
@@ -192,7 +271,7 @@ void BacklogConsumer::stay_on_disk(bool stay) {
 void BacklogConsumer::close() {
   const std::lock_guard lock(mutex_);
   if (auto synced = sync_if_due(true); !synced) {
-    // What was not synced comes again from the source.
+    // Frames that were not synced come again from the source.
     base::log_error("backlog_not_synced", synced.error(), {{"folder", options_.folder.string()}});
   }
 }
@@ -203,12 +282,13 @@ BacklogStatistics BacklogConsumer::statistics() const {
   const std::lock_guard lock(mutex_);
   BacklogStatistics out;
   out.on_disk = on_disk_.load(std::memory_order_relaxed) && log_ != nullptr;
-  out.frames = queued + in_memory.waiting_frames + (log_ ? log_->frames_left() : 0);
+  out.frames_on_disk = in_memory.waiting_frames + (log_ ? log_->frames_left() : 0);
+  out.frames = queued + out.frames_on_disk;
   out.lcrs = log_ ? log_->changes_left() : 0;
   out.spilled_lcrs = appended_lcrs_ + in_memory.spilled_lcrs;
   out.spilled_bytes = appended_bytes_ + in_memory.spilled_bytes;
-  out.not_durable = log_ && log_->sync_failure();
-  out.failure = out.not_durable ? log_->sync_failure() : failure_ ? failure_ : in_memory.failure;
+  out.not_durable = not_durable_.load(std::memory_order_relaxed);
+  out.failure = log_ && log_->sync_failure() ? log_->sync_failure() : failure_ ? failure_ : in_memory.failure;
   return out;
 }
 

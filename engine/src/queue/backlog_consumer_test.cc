@@ -117,7 +117,7 @@ TEST_F(BacklogConsumerTest, AnAgentReadsTheDiskThenMemory) {
   put_transaction(2200);
   EXPECT_EQ(commits(take(*consumer_)), 1u);
   EXPECT_EQ(consumer_->statistics().spilled_lcrs, 3u);
-  EXPECT_FALSE(consumer_->leave());  // what it took from memory comes from the source only
+  EXPECT_FALSE(consumer_->leave({}));  // what it took from memory comes from the source only
   EXPECT_TRUE(fs::exists(directory_ / "log"));
   consumer_->confirm({2208});
   EXPECT_FALSE(fs::exists(directory_ / "log"));
@@ -132,14 +132,14 @@ TEST_F(BacklogConsumerTest, TheNextAgentGetsItAgain) {
   EXPECT_EQ(commits(take(*consumer_)), 2u);
   put_transaction(2200);
   EXPECT_EQ(commits(take(*consumer_)), 1u);  // the agent takes it through the disk by itself
-  EXPECT_TRUE(consumer_->leave());
+  EXPECT_TRUE(consumer_->leave({}));
   put_transaction(2300);
   EXPECT_EQ(commits(take(*consumer_)), 4u);
 }
 
 TEST_F(BacklogConsumerTest, AnAgentThatNeverReadLeavesEverything) {
   put_transaction(2000);
-  EXPECT_TRUE(consumer_->leave());
+  EXPECT_TRUE(consumer_->leave({}));
   while (consumer_->move()) {
   }
   EXPECT_EQ(commits(take(*consumer_)), 1u);
@@ -185,10 +185,132 @@ TEST_F(BacklogConsumerTest, ConfirmedSegmentsGoFromTheFront) {
   consumer_->move();
   consumer_->confirm({commit + 8});
   EXPECT_EQ(segments(), 1);
-  EXPECT_TRUE(consumer_->leave());
+  EXPECT_TRUE(consumer_->leave({}));
   const auto again = take(*consumer_);
   ASSERT_FALSE(again.empty());
   EXPECT_EQ(again.front().first, FrameKind::table);
+}
+
+// Its destination is paused while the capture goes on.
+class CutBacklogTest : public BacklogConsumerTest {
+ protected:
+  void SetUp() override {
+    BacklogConsumerTest::SetUp();
+    put(lcr::make_table_frame(lcr::sample_table()));
+    put_transaction(2000);
+    EXPECT_EQ(commits(take(*consumer_)), 1u);
+  }
+  // Moves all frames to disk, and returns those that the next agent gets.
+  std::vector<std::pair<FrameKind, uint64_t>> take_from_disk() {
+    while (consumer_->move()) {
+    }
+    EXPECT_EQ(queue_.lag(0).frames, 0u);
+    return take(*consumer_);
+  }
+};
+
+TEST_F(CutBacklogTest, GoesOnDiskWhereItsAgentGotDone) {
+  EXPECT_FALSE(consumer_->cut());
+  put_transaction(2100);
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_TRUE(consumer_->is_cut());
+  EXPECT_EQ(consumer_->taken(), base::Lsn{2008});
+  EXPECT_TRUE(consumer_->leave({2008}));
+  put_transaction(2200);
+  const auto again = take_from_disk();
+  EXPECT_EQ(commits(again), 2u);
+  EXPECT_EQ(again.front().first, FrameKind::table);  // it came once, before the cut
+  put_transaction(2300);
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  EXPECT_FALSE(consumer_->leave({2208}));  // this agent was not cut, and had something of memory's
+}
+
+TEST_F(CutBacklogTest, ItsLogSaysWhereItBegins) {
+  consumer_->cut();
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_TRUE(consumer_->leave({2008}));
+  put_transaction(2100);
+  while (consumer_->move()) {
+  }
+  consumer_->close();
+  consumer_.reset();  // the process ends
+  auto log = spill::DurableLog::open(*space_, directory_ / "log");
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_EQ((*log)->from(), base::Lsn{2008});
+  EXPECT_EQ((*log)->synced(), base::Lsn{2108});
+}
+
+TEST_F(CutBacklogTest, WhatWasBrowsedIsStillThere) {
+  put_transaction(2100);
+  const auto before = consumer_->browse(0us);
+  ASSERT_TRUE(before && *before != nullptr);
+  consumer_->cut();
+  consumer_->release();  // its agent waits for room
+  const auto again = consumer_->browse(0us);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *before);
+  EXPECT_FALSE(consumer_->is_cut());
+  EXPECT_EQ(commits(take(*consumer_)), 1u);  // what has begun is taken whole
+  EXPECT_TRUE(consumer_->is_cut());
+}
+
+TEST_F(CutBacklogTest, IsCutOnlyWhereNothingIsOpen) {
+  put(row({7}, 2050));  // of a transaction that comes in pieces
+  put_transaction(2100);
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  consumer_->cut();
+  put_transaction(2200);
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  EXPECT_FALSE(consumer_->is_cut());
+  put(lcr::make_commit_frame({7}, true, mark(2300)));
+  put_transaction(2400);
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  EXPECT_TRUE(consumer_->is_cut());
+  EXPECT_TRUE(consumer_->leave({2308}));
+  EXPECT_EQ(commits(take_from_disk()), 1u);
+}
+
+TEST_F(CutBacklogTest, LosesWhatItsDestinationHasNotGotDone) {
+  consumer_->cut();
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_FALSE(consumer_->leave({2000}));
+}
+
+TEST_F(CutBacklogTest, WhatHadBeenSpilledComesFirst) {
+  for (uint64_t commit = 3000; queue_.lag(0).frames <= queue_.gauges().capacity / 2; commit += 10) {
+    put_transaction(commit);
+  }
+  EXPECT_TRUE(consumer_->move());  // spilled, not durable
+  EXPECT_TRUE(consumer_->is_spilling());
+  const auto waiting = consumer_->statistics().frames;
+  consumer_->cut();
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_TRUE(consumer_->leave({2008}));
+  put_transaction(9000);
+  const auto again = take_from_disk();
+  EXPECT_EQ(again.size(), 1 + waiting + 5);  // the table's description
+  std::vector<uint64_t> committed;
+  for (const auto& [kind, lsn] : again) {
+    if (kind == FrameKind::commit) committed.push_back(lsn);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(committed));
+  EXPECT_EQ(committed.back(), 9000u);
+}
+
+TEST_F(CutBacklogTest, IsDiscardedWithItsDestination) {
+  consumer_->cut();
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_TRUE(consumer_->leave({2008}));
+  put_transaction(2100);
+  while (consumer_->move()) {
+  }
+  consumer_->discard();
+  EXPECT_FALSE(fs::exists(directory_ / "log"));
+  put_transaction(2200);
+  while (consumer_->move()) {
+  }
+  EXPECT_EQ(queue_.lag(0).frames, 0u);
+  EXPECT_FALSE(fs::exists(directory_ / "log"));
 }
 
 TEST_F(BacklogConsumerTest, AFullDiskKeepsTheRestInTheQueue) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -10,11 +11,15 @@
 
 namespace thalweg::queue {
 
-// What must be known of a backlog's frames so that its log can be cut from the front: which segments hold something of
-// which transaction, and the table descriptions that a reader which begins later needs.
+// Facts about a backlog's frames by which its log can be cut from the front: the segments that hold changes of each
+// transaction, and the table descriptions that a reader which begins later needs.
 // Owner: one thread, or a lock of its owner's.
 class BacklogLedger {
  public:
+  BacklogLedger() = default;
+  // All that commits below `position` has gone another way, which knows these tables.
+  BacklogLedger(base::Lsn position, std::map<uint32_t, std::vector<std::byte>> tables)
+      : position_(position), tables_(std::move(tables)) {}
   // `frame` was appended to segment `segment`.
   void appended(const lcr::FrameView& frame, uint32_t segment);
   // A segment may end here: outside a transaction that comes whole.
@@ -23,6 +28,8 @@ class BacklogLedger {
   base::Lsn position() const { return position_; }
   // The latest description of each table, for the beginning of a segment.
   const std::map<uint32_t, std::vector<std::byte>>& tables() const { return tables_; }
+  // Transactions that came in pieces and have not ended, with the segments of their first pieces.
+  const std::map<uint32_t, uint32_t>& streamed() const { return streamed_; }
   // The first segment that has something of a transaction that commits at or above `durable`, or of an open one; at
   // most `last`.
   uint32_t first_needed(base::Lsn durable, uint32_t last);

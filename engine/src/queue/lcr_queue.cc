@@ -13,7 +13,7 @@ namespace thalweg::queue {
 
 namespace {
 
-// What a slot holds.
+// Content of a slot.
 struct FrameReference {
   const std::byte* frame = nullptr;
   size_t bytes = 0;

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-// What SpmcQueue is measured against: the same semantics (bounded, every consumer sees every item, browse then dequeue)
-// with a mutex and condition variables. For benchmarks only.
+// Baseline for SpmcQueue: the same semantics (bounded, every consumer sees every item, browse then dequeue) with a
+// mutex and condition variables. For benchmarks only.
 
 namespace thalweg::queue {
 

@@ -1,4 +1,4 @@
-// What queue spill costs: a consumer that may spill beside a plain one while both keep up, and the way over the disk.
+// Cost of queue spill: a consumer that may spill beside a plain one while both keep up, and the way over the disk.
 //
 // Method: one thread. A round enqueues 8192 row frames of about 200 bytes and then takes them all; only the taking is
 // timed. Rounds of both kinds alternate; medians. Over the disk: the same frames, moved to segments, then taken.

@@ -4,8 +4,6 @@
 
 namespace thalweg::queue {
 
-using telemetry::Activity;
-
 namespace {
 
 // A queue that fills within it makes the producer wait for the rest of it, once, when spilling begins.
@@ -25,18 +23,15 @@ QueueSpiller::~QueueSpiller() {
 }
 
 void QueueSpiller::run() {
-  time_.enter(Activity::idle);
   while (!stop_.load(std::memory_order_acquire)) {
     const uint32_t seen = bell_.ticket();
     bool moved = false;
     bool spilling = false;
     for (Spillable* const consumer : consumers_) {
-      if (consumer->is_spilling() && time_.current() != Activity::disk) time_.enter(Activity::disk);
       moved = consumer->move() || moved;
       spilling = spilling || consumer->is_spilling();
     }
     if (moved) continue;
-    if (time_.current() != Activity::idle) time_.enter(Activity::idle);
     if (!stop_.load(std::memory_order_acquire)) bell_.wait(seen, spilling ? kNapWhileSpilling : kNap);
   }
 }

@@ -6,13 +6,12 @@
 
 #include "base/doorbell.h"
 #include "queue/spillable.h"
-#include "telemetry/agent.h"
 
 namespace thalweg::queue {
 
 // The agent that spills for the consumers of one queue, or of several. It looks at each every 20 ms, and works on
 // those that spill as long as they have something to move.
-// Owner: whoever makes it; the consumers outlive it. time() belongs to anybody.
+// Owner: whoever makes it; the consumers outlive it.
 class QueueSpiller {
  public:
   explicit QueueSpiller(std::vector<Spillable*> consumers);
@@ -20,15 +19,12 @@ class QueueSpiller {
   QueueSpiller(const QueueSpiller&) = delete;
   QueueSpiller& operator=(const QueueSpiller&) = delete;
 
-  const telemetry::TimeAccount& time() const { return time_; }
-
  private:
   void run();
 
   const std::vector<Spillable*> consumers_;
   base::Doorbell bell_;
   std::atomic<bool> stop_{false};  // Writer: the destructor (release). Reader: the agent (acquire).
-  telemetry::TimeAccount time_;
   std::thread thread_;
 };
 

@@ -163,7 +163,7 @@ void SpillingConsumer::discard() {
 
 QueueSpillStatistics SpillingConsumer::statistics() const {
   const std::lock_guard lock(mutex_);
-  // What was given back first: it never exceeds what was spilled.
+  // Reads the given-back counters first: so they never exceed the spilled ones.
   const uint64_t given_frames = given_frames_.get();
   const uint64_t given_bytes = given_bytes_.get();
   return {.spilling = log_ != nullptr,

@@ -35,6 +35,12 @@ Result<void> write_at(base::File& file, uint64_t at, std::span<const std::byte> 
   return written;
 }
 
+// When the file was made; where its file system does not keep that, when it was last written to.
+base::UnixMicros born(const struct statx& file) {
+  const statx_timestamp& at = (file.stx_mask & STATX_BTIME) != 0 ? file.stx_btime : file.stx_mtime;
+  return {at.tv_sec * 1'000'000 + at.tv_nsec / 1000};
+}
+
 Result<bool> has_segments(const std::filesystem::path& folder) {
   std::error_code error;
   bool found = false;
@@ -56,8 +62,8 @@ Result<std::optional<LogMark>> read_mark(const std::filesystem::path& folder) {
   THALWEG_ASSIGN(base::File file, base::File::open(path, O_RDWR | O_NOFOLLOW));
   std::array<std::byte, 2 * kMarkStride> bytes{};
   THALWEG_ASSIGN(const size_t got, file.read_some(bytes));
-  // Whoever wrote it may not have synced it, or in vain: it must not be less after a loss of power than now. An fsync
-  // writes nothing that the kernel has given up, so the bytes are written once more.
+  // The mark's writer may not have synced it, or its sync may have failed: a loss of power must not bring back an older
+  // one. An fsync does not write pages that the kernel has given up, so the bytes are written once more.
   THALWEG_TRY(write_at(file, 0, std::span(bytes).first(got), path));
   THALWEG_TRY(file.sync());
   const auto mark = newest_mark(std::span(bytes).first(got));
@@ -150,17 +156,17 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::fil
   for (uint32_t number = mark.first_segment; number < mark.end_segment; ++number) {
     const bool is_last = number + 1 == mark.end_segment;
     const auto path = log->path_of(number);
-    struct stat found{};
     // Segments that had been passed went after the last mark.
     if (log->segments_.empty() && !is_last && !std::filesystem::exists(path)) {
       log->read_number_ = number + 1;
       continue;
     }
-    if (::stat(path.c_str(), &found) != 0) {
+    struct statx found{};
+    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
       if (errno != ENOENT) return file_failure("find", path);
       return base::fail(ErrorCode::backlog_damaged, fmt::format("{} is missing.", path.string()));
     }
-    const auto bytes = static_cast<uint64_t>(found.st_size);
+    const uint64_t bytes = found.stx_size;
     if (is_last && bytes < mark.last_bytes) {
       return base::fail(ErrorCode::backlog_damaged,
                         fmt::format("{} has {} bytes of {}.", path.string(), bytes, mark.last_bytes));
@@ -168,7 +174,8 @@ Result<std::unique_ptr<DurableLog>> DurableLog::open(SpillSpace& space, std::fil
     if (is_last && ::truncate(path.c_str(), static_cast<off_t>(mark.last_bytes)) != 0) {
       return file_failure("cut", path);
     }
-    Segment& segment = log->segments_.emplace_back(Segment{.number = number, .begun = space.segment_begun()});
+    Segment& segment =
+        log->segments_.emplace_back(Segment{.number = number, .begun = space.segment_found(born(found))});
     segment.bytes = is_last ? mark.last_bytes : bytes;
     segment.blocks = is_last ? mark.last_blocks : UINT32_MAX;
     segment.ended = !is_last || mark.last_ended != 0;
@@ -308,7 +315,7 @@ Result<void> DurableLog::write_mark(base::Lsn position) {
   return {};
 }
 
-// What cannot be read is lost, unless nothing was promised for it.
+// Corrupt frames are lost changes, unless a sync had failed: then nothing was promised for them.
 base::Error DurableLog::unreadable(base::Error error) const {
   if (error.code == ErrorCode::corrupt_frame) {
     error.code = sync_failure_ ? ErrorCode::file_error : ErrorCode::backlog_damaged;

@@ -16,6 +16,7 @@ namespace thalweg::spill {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 // Its LSN is the sequence; some are larger than a block.
 std::vector<std::byte> frame_of(uint64_t sequence) {
@@ -147,6 +148,34 @@ TEST_F(DurableLogTest, ATornMarkLeavesTheOneBefore) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ((*found)->synced(), base::Lsn{5000});
   EXPECT_EQ(read(**found, 0), 300u);
+}
+
+class LaterClock final : public base::Clock {
+ public:
+  explicit LaterClock(std::chrono::hours later) : later_(later) {}
+  base::UnixMicros unix_now() const override {
+    return {now_.unix_now().value + std::chrono::duration_cast<std::chrono::microseconds>(later_).count()};
+  }
+  std::chrono::steady_clock::time_point steady_now() const override { return now_.steady_now(); }
+
+ private:
+  base::SystemClock now_;
+  std::chrono::hours later_;
+};
+
+TEST_F(DurableLogTest, ItIsAsOldForTheNextProcess) {
+  append(0, 500);
+  ASSERT_TRUE(log_->sync({200}));
+  log_.reset();
+  const auto age_after = [&](std::chrono::hours later) {
+    const LaterClock clock(later);
+    SpillSpace space(directory_, uint64_t{1} << 30, clock, 0);
+    const auto log = DurableLog::open(space, folder());
+    EXPECT_TRUE(log && *log);
+    return space.use().age;
+  };
+  EXPECT_GE(age_after(5h), 4h);
+  EXPECT_LT(age_after(-5h), 1h);  // the wall clock was set back
 }
 
 TEST_F(DurableLogTest, DamageIsAnErrorAndNeverData) {

@@ -16,7 +16,7 @@ inline constexpr size_t kSegmentHeaderBytes = 32;
 inline constexpr size_t kBlockHeaderBytes = 24;
 inline constexpr size_t kBlockRawBytesMax = size_t{64} << 10;  // lz4 looks back no further than this
 
-// Which segment it is: of which log (unique in its directory), and its place in it, from 0.
+// Identity of a segment: its log (unique in its directory), and its place in that log, from 0.
 struct SegmentId {
   uint64_t log = 0;
   uint32_t number = 0;
@@ -47,7 +47,7 @@ void append_end_block(SegmentId id, uint32_t number, std::vector<std::byte>& out
 base::Result<SegmentId> decode_segment_header(std::span<const std::byte> bytes);
 // Lengths, kind and number are within their bounds; the checksum is looked at with the payload.
 base::Result<BlockHeader> decode_block_header(std::span<const std::byte> bytes, uint32_t number_expected);
-// What the checksum of a block must be.
+// Computes the checksum that a block must have.
 uint64_t checksum_of(SegmentId id, const BlockHeader& header, std::span<const std::byte> stored);
 // Checks `stored`, which is what stands behind `header` in segment `id`, and unpacks it into `raw`, which has
 // header.raw_bytes.

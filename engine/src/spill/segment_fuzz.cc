@@ -32,7 +32,7 @@ void drain(std::span<const std::byte> bytes) {
   }
 }
 
-// What LZ4 is given: any bytes behind a header that fits them.
+// Feeds LZ4 arbitrary bytes, behind a header that fits them.
 void unpack(std::span<const std::byte> stored) {
   if (stored.size() < 4) return;
   uint32_t raw_bytes = 0;

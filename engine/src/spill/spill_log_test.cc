@@ -167,6 +167,7 @@ TEST_F(SpillLogTest, TheLimitStopsItAndMoreSpaceLetsItGoOn) {
     while (!appended) {
       ASSERT_EQ(appended.error().code, ErrorCode::spill_limit_reached);
       EXPECT_NE(appended.error().message.find("spill_limit_mb"), std::string::npos);
+      EXPECT_TRUE(appended.error().message.ends_with(" MiB")) << appended.error().message;
       EXPECT_EQ(space_->use().bytes, file_bytes());
       ++failures;
       space_->set_limit(150'000 + failures * 50'000);

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <string>
@@ -71,7 +72,7 @@ Result<void> SpillSpace::take(uint64_t bytes) {
   const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
   if (used_bytes_ + bytes > limit) {
     return base::fail(ErrorCode::spill_limit_reached,
-                      fmt::format("spilled LCRs take {:.0f} MiB in {}, which {} limits to {:.0f}",
+                      fmt::format("spilled LCRs take {:.0f} MiB in {}, which {} limits to {:.0f} MiB",
                                   static_cast<double>(used_bytes_) / kMiB, directory_.string(), limit_name_,
                                   static_cast<double>(limit) / kMiB));
   }
@@ -111,6 +112,15 @@ SpillSpace::Begun SpillSpace::segment_begun() {
   const std::lock_guard lock(mutex_);
   segments_.insert(now);
   return now;
+}
+
+SpillSpace::Begun SpillSpace::segment_found(base::UnixMicros born) {
+  // The wall clock may have been set back since.
+  const std::chrono::microseconds age(std::max<int64_t>(0, clock_.unix_now().value - born.value));
+  const Begun begun = clock_.steady_now() - age;
+  const std::lock_guard lock(mutex_);
+  segments_.insert(begun);
+  return begun;
 }
 
 void SpillSpace::segment_gone(Begun begun) {

@@ -17,7 +17,7 @@
 
 namespace thalweg::spill {
 
-// What spilling uses of the disk right now.
+// Current use of the disk by spilling.
 struct SpillUse {
   uint64_t bytes;     // of segment files
   uint64_t logs;      // spilled transactions, or lagging consumers
@@ -52,9 +52,11 @@ class SpillSpace {
   // Counts what is there already, even above the limit: of a log that outlived a process.
   void adopt(uint64_t bytes);
 
-  // A segment begins or goes; `begun` is what segment_begun returned.
+  // A segment begins or goes; `begun` is what segment_begun or segment_found returned.
   using Begun = std::chrono::steady_clock::time_point;
   Begun segment_begun();
+  // One that outlived a process, or a session: it is as old as its file.
+  Begun segment_found(base::UnixMicros born);
   void segment_gone(Begun begun);
 
   SpillUse use() const;

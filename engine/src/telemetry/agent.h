@@ -11,7 +11,7 @@
 
 namespace thalweg::telemetry {
 
-// What a thread does right now. Names are stable: the API and the advisor use name_of().
+// The current activity of a thread. Names are stable: the API and the advisor use name_of().
 enum class Activity : uint8_t {
   busy,
   idle,          // waiting for input
@@ -27,7 +27,8 @@ enum class Activity : uint8_t {
 inline constexpr size_t kActivityCount = 10;
 std::string_view name_of(Activity activity);
 
-// Single-writer: enter() belongs to the agent's thread. Readers sample at any time without stopping it.
+// One writer at a time: enter() belongs to the agent's thread, or to the holder of its baton (base/baton.h), which
+// orders the writes of successive holders. Readers sample at any time without stopping it.
 class TimeAccount {
  public:
   TimeAccount();
@@ -37,7 +38,7 @@ class TimeAccount {
   std::array<uint64_t, kActivityCount> sample() const;
 
  private:
-  // Writer of all four: the agent. Readers: anybody in sample(). A sequence lock without fences: the writer stores
+  // Writer of all four: as enter(). Readers: anybody in sample(). A sequence lock without fences: the writer stores
   // version_ odd (relaxed), then the fields (release, so that none moves before the odd version), then version_ even
   // (release). A reader loads version_ (acquire), the fields (acquire, so that none moves behind the second version_
   // load), version_ again; both even and equal: the fields belong together.
@@ -62,7 +63,8 @@ class ActivityScope {
   Activity before_;
 };
 
-// Writer: one agent (relaxed load and store, no read-modify-write). Reader: anybody (relaxed).
+// One writer at a time: an agent, or the holder of its baton (relaxed load and store, no read-modify-write). Reader:
+// anybody (relaxed).
 class Counter {
  public:
   void add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }

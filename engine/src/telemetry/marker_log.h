@@ -24,7 +24,7 @@ struct MarkerPassage {
   base::UnixMicros at;           // by this engine's
 };
 
-// What passed one place. Thread-safe: a lock, taken by its agent for markers only: a few a minute.
+// The markers that passed one place. Thread-safe: a lock, taken by its agent for markers only: a few a minute.
 class MarkerLog {
  public:
   static constexpr size_t kKeptMax = 128;

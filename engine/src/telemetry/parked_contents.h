@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-// What a parked transaction wanted, row by row, beside what the destination has now, as
-// GET /v1/streams/{id}/errors/{error_id} shows it.
+// The changes of a parked transaction, row by row, beside the destination's current rows, as GET
+// /v1/streams/{id}/errors/{error_id} shows them.
 
 namespace thalweg::telemetry {
 

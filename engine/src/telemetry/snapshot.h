@@ -6,8 +6,8 @@
 
 namespace thalweg::telemetry {
 
-// What an agent shows of a list that changes all the time: a copy, made when it suits the agent. Neither side holds the
-// other up: the lock is held for the exchange of a pointer, values are made and freed outside it.
+// A copy of an agent's list that changes all the time, made when it suits the agent. Neither side holds the other up:
+// the lock is held for the exchange of a pointer, values are made and freed outside it.
 // Thread-safe: publish belongs to one agent, read to anybody.
 template <typename T>
 class Snapshot {
@@ -17,7 +17,7 @@ class Snapshot {
     const std::lock_guard lock(mutex_);
     value_.swap(next);
   }
-  // What was published last; an empty one before.
+  // The value published last; an empty one before the first.
   std::shared_ptr<const T> read() const {
     const std::lock_guard lock(mutex_);
     return value_;

@@ -1,4 +1,4 @@
-// What apply asks the destination's catalog: the statements of engine/src/metadata and data_layer.cc.
+// Apply's queries of the destination's catalog: the statements of engine/src/metadata and data_layer.cc.
 
 #include <charconv>
 

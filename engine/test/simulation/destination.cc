@@ -53,7 +53,7 @@ void Destination::began() {
   });
 }
 
-// What was committed after the last flush is there or not, but never without what was committed before it.
+// Commits after the last flush may be lost, but none survives without all that came before it.
 void Destination::crashed() {
   const size_t survives = scheduler().random(log_.size());
   log_ = {log_[survives]};

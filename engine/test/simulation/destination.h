@@ -51,7 +51,7 @@ class Destination final : public Server {
   void register_stream(base::Lsn start);
 
   const DestinationState& committed() const { return log_.back(); }
-  // What no crash takes away any more.
+  // The state that no crash takes away any more.
   const DestinationState& durable() const { return log_.front(); }
   bool has_data_layer() const { return has_data_layer_; }
   // Somebody keeps rows locked for a while: an operator's session.

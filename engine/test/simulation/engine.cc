@@ -70,7 +70,7 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
     control::DestinationDefinition one;
     one.id = to.name;
     one.name = to.name;
-    one.status = control::DesiredStatus::enabled;
+    one.status = to.is_paused ? control::DesiredStatus::disabled : control::DesiredStatus::enabled;
     one.backlog = options.destinations.size() > 1;
     if (to.engine.empty()) {
       one.conninfo = "host=" + to.name;

@@ -29,6 +29,7 @@ struct EngineOptions {
     std::string name;    // the server's, and the destination's id
     std::string engine;  // that applies; empty: this one
     uint16_t port = 0;
+    bool is_paused = false;
   };
   std::vector<Destination> destinations;  // several: each has a backlog; one: it reads the queue
   control::StreamParameters parameters;
@@ -37,7 +38,7 @@ struct EngineOptions {
 
 control::StreamDefinition definition_of(const EngineOptions& options);
 
-// What the world's faults may well cause. Anything else is a finding.
+// Errors that the world's faults may cause. Any other is a finding.
 bool is_expected(base::ErrorCode code);
 
 class Engine {
@@ -54,6 +55,8 @@ class Engine {
   // Ends the sessions in order, everything that is queued applied, and makes them anew.
   void restart_in_order() { restart_ = true; }
   void set_parallelism(int parallelism) { options_.parameters.parallelism = parallelism; }
+  // Of one that has a backlog; the sessions go on.
+  void set_paused(size_t destination, bool paused) { options_.destinations[destination].is_paused = paused; }
   // Whether what comes from another engine found no room when somebody last looked.
   bool is_held_back() const { return is_held_back_; }
 

@@ -12,7 +12,7 @@ namespace {
 std::string row_name(int table, const Value& key) { return fmt::format("{}/{}", table, *key); }
 std::string existence_name(int table, const Value& key) { return fmt::format("{}!{}", table, *key); }
 
-// What a transaction writes and, of parents, needs.
+// The rows and tables that a transaction writes, and the parent rows that it needs.
 struct Touches {
   std::set<std::string> writes;
   std::set<std::string> reads;

@@ -9,7 +9,7 @@
 #include "apply/ranges.h"
 #include "simulation/relational.h"
 
-// What the source has committed, and what a destination that keeps its promises may look like.
+// The transactions that the source has committed, and the states that a correct destination may have.
 
 namespace thalweg::simulation {
 
@@ -47,8 +47,8 @@ class History {
 
 enum class Order : uint8_t { full, dependent };
 
-// What the destination has, according to its own rows of progress: a set of source transactions, each of them applied
-// or in the error queue, and the data that those which were applied make. Part of every committed state of the
+// The content that the destination must have, according to its own rows of progress: a set of source transactions, each
+// of them applied or in the error queue, and the data that the applied ones make. Part of every committed state of the
 // destination, so that it goes back with it after a crash.
 class Expected {
  public:

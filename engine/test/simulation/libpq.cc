@@ -1,5 +1,5 @@
-// libpq for the world: the client's side of a Channel, behind the functions of libpq-fe.h that engine/src/pg calls.
-// What is in pg/ above it is the engine's own.
+// libpq for the world: the client's side of a Channel, behind the functions of libpq-fe.h that engine/src/pg calls. The
+// code above it, in pg/, is the engine's own.
 
 #include <libpq-fe.h>
 #include <poll.h>
@@ -173,6 +173,7 @@ int PQsetnonblocking(PGconn*, int) { return 0; }
 PGcancel* PQgetCancel(PGconn*) { return nullptr; }
 int PQcancel(PGcancel*, char*, int) { return 0; }
 void PQfreeCancel(PGcancel*) {}
+PGnotify* PQnotifies(PGconn*) { return nullptr; }
 void PQfreemem(void* memory) { std::free(memory); }
 
 int PQsendQuery(PGconn* conn, const char* sql) {

@@ -4,7 +4,7 @@
 
 namespace thalweg::simulation {
 
-// What poll(2) says of the socket of a database connection (a PGconn), and when that may change by itself.
+// The poll(2) events of the socket of a database connection (a PGconn); `changes`: when they may change by themselves.
 short database_events(const void* connection, short wanted, Time& changes);
 
 }  // namespace thalweg::simulation

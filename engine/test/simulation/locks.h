@@ -22,7 +22,7 @@ class Locks {
   // Without waiting.
   bool try_acquire(int pid, const std::string& name, Mode mode);
   void release(int pid);
-  // Whom it waits for.
+  // The processes that `pid` waits for.
   std::vector<int> blockers(int pid) const;
   void clear();
   bool holds_anything(int pid) const { return held_.contains(pid); }

@@ -51,7 +51,7 @@ struct Totals {
   double seconds = 0;
 };
 
-// What a world's process tells its parent through a pipe.
+// Report of a world's process to its parent, through a pipe.
 struct Report {
   uint64_t seed;
   bool ok;

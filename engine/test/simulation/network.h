@@ -75,7 +75,7 @@ class Network {
   int accept(int descriptor);
   int64_t send(int descriptor, std::span<const std::byte> bytes);
   int64_t receive(int descriptor, std::span<std::byte> out);
-  // What poll(2) says of it now, and when it may say something else although nobody does anything.
+  // The poll(2) events of the descriptor now; `changes`: when they may change without anybody's doing.
   short events(int descriptor, short wanted, Time& changes);
 
   // --- faults

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kRetriesOnceInLooks = 40;  // of 50 ms
 constexpr uint32_t kExecutesOnceInLooks = 10;
 
-// What somebody may be told who executes a parked transaction.
+// Errors that the execution of a parked transaction may return.
 bool is_expected_at_queue(ErrorCode code) {
   switch (code) {
     case ErrorCode::parked_behind:
@@ -50,10 +50,7 @@ control::StreamStats Operator::look() {
   if (!options_.parameters.disable_on_error && !is_at_queue_ && scheduler_.chance(kExecutesOnceInLooks)) {
     execute_something();
   }
-  if (options_.parameters.parallelism != parallelism_) {
-    parallelism_ = options_.parameters.parallelism;
-    sessions_->set_parameters(definition_of(options_));
-  }
+  sessions_->take_up(definition_of(options_));
   return stats;
 }
 
@@ -62,13 +59,15 @@ void Operator::look_at_destinations(const control::StreamStats& stats) {
   for (const telemetry::ComponentSample& one : stats.components) now += fmt::format(" | {}", one.state);
   for (const control::DestinationStatus& one : sessions_->destinations()) {
     const auto code = one.error ? std::optional(one.error->error.code) : std::nullopt;
-    now += fmt::format(" | {} {} {} {} {}", one.id, one.status, one.phase, one.backlog.state,
+    const control::StateNames names = names_of(one.state);
+    now += fmt::format(" | {} {} {} {} {}", one.id, names.status, names.phase, name_of(one.backlog.state),
                        code ? base::name_of(*code) : "");
     // Nothing damages a backlog here: what a loss of power left was seen to when it was written.
     if (code && (!is_expected(*code) || *code == ErrorCode::corrupt_frame)) {
       fail("destination {} fails with {}: {}", one.id, base::name_of(*code), one.error->error.message);
     }
-    if (one.status == "ABORTED" && scheduler_.chance(kRetriesOnceInLooks)) sessions_->find(one.id)->retry();
+    if (one.state == control::State::aborted && scheduler_.chance(kRetriesOnceInLooks))
+      sessions_->find(one.id)->retry();
   }
   if (now != shown_) trace("{}", now);
   shown_ = now;

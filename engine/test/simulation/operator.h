@@ -9,7 +9,8 @@
 #include "simulation/engine.h"
 #include "simulation/scheduler.h"
 
-// Somebody who watches an engine: tries again what gave up, executes what is parked, changes live parameters.
+// Somebody who watches an engine: tries again what gave up, executes what is parked, changes live parameters, pauses
+// destinations.
 
 namespace thalweg::simulation {
 
@@ -37,7 +38,6 @@ class Operator {
   std::thread at_queue_;
   bool is_at_queue_ = false;
   std::string shown_;
-  int64_t parallelism_ = 0;
 };
 
 }  // namespace thalweg::simulation

@@ -1,5 +1,5 @@
-// What apply keeps about itself at the destination, in schema thalweg: the statements of progress.cc,
-// progress_writer.cc and recorder.cc.
+// Apply's bookkeeping at the destination, in schema thalweg: the statements of progress.cc, progress_writer.cc and
+// recorder.cc.
 
 #include <set>
 
@@ -30,7 +30,6 @@ std::set<int64_t> rows_of(const std::map<int64_t, ProgressRow>& progress) {
 Outcome DestinationSession::progress_statement(const std::string& sql, const Parameters& parameters, bool& known) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
-  if (is("SELECT EXISTS (SELECT FROM pg_catalog.pg_class c ")) return rows({{"t"}});
   if (is("SELECT s.source_system_identifier, ")) return find_stream();
   if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t", "t"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ")) {
@@ -94,7 +93,7 @@ Outcome DestinationSession::lock_progress() {
   return affected(0);
 }
 
-// What a start does to the rows of earlier appliers.
+// Folds the rows of earlier appliers, as a start does.
 Outcome DestinationSession::fold_progress(const std::string& sql, const Parameters& parameters) {
   if (sql.starts_with("SELECT")) {
     const bool locks = sql.ends_with("FOR UPDATE");

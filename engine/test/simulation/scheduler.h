@@ -22,8 +22,8 @@ inline constexpr Time kMillisecond = 1'000'000;
 inline constexpr Time kSecond = 1'000'000'000;
 inline constexpr Time kNever = INT64_MAX;
 
-// What dies together: an engine, a database server. Killing it forgets its fibers where they stand: no destructor runs,
-// as with kill -9. Their memory goes when the process that simulates this seed ends.
+// Unit that dies as a whole: an engine, a database server. Killing it forgets its fibers where they stand: no
+// destructor runs, as with kill -9. Their memory goes when the process that simulates this seed ends.
 struct Process {
   std::string name;
   bool alive = true;

@@ -260,7 +260,7 @@ void Server::client_died(const Process& client) {
   for (const auto& weak : channels_) {
     const auto channel = weak.lock();
     if (!channel || channel->client != &client) continue;
-    // What the network had taken arrives, unless the whole machine went.
+    // Bytes that the network had taken arrive, unless the client's whole machine went.
     auto& arriving = channel->to_server;
     if (scheduler_.chance(2)) arriving.resize(scheduler_.random(arriving.size() + 1));
     channel->server_notices = std::min(

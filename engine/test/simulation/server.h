@@ -24,7 +24,7 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
-// What a statement gave.
+// The result of a statement.
 struct Outcome {
   std::vector<Row> rows;  // texts
   size_t columns = 0;

@@ -44,8 +44,9 @@ class Source final : public Server {
   bool clients_done() const { return done_; }
   const History& history() const { return history_; }
   uint64_t wal_end() const { return wal_end_; }
-  // Whose durable state the slot's position is compared with. None: what the slot has passed never comes again, and
-  // whoever had it neither on disk nor at its destination will lack it.
+  // The destination with whose durable state the slot's position is compared; without one there is no check. A change
+  // that the slot has passed never comes again: a consumer that has it neither on disk nor at its destination will lack
+  // it.
   void check_feedback_against(const Destination& destination) { destination_ = &destination; }
   uint64_t confirmed() const { return confirmed_; }
 

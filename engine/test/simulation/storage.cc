@@ -65,7 +65,7 @@ void Storage::synced(int descriptor) {
   if (fs::is_directory(path, error)) {
     const auto last =
         std::find_if(steps_.rbegin(), steps_.rend(), [&](const Step& step) { return step.path.parent_path() == path; });
-    // What was done before it lies in the same journal.
+    // Earlier steps are in the same journal, and durable as well.
     steps_.erase(steps_.begin(), last.base());
   } else if (fs::exists(path, error)) {
     std::string bytes = read_all(path);

@@ -47,7 +47,7 @@ class Storage {
   void lose_power(const std::filesystem::path& directory);
 
  private:
-  // What was done to folders and may not be there after a loss of power; never without what was done before it.
+  // Changes of folders that a loss of power may undo, but none without all that came after it.
   struct Step {
     enum class Kind : uint8_t { made_file, made_folder, removed_file, removed_folder };
     Kind kind;

@@ -1,5 +1,5 @@
-// What a stream's start asks both databases, without the initial copy: takes the place of daemon/stream_start.cc, which
-// the linker then leaves out. Slot, publications and the record at the destination are there from the beginning.
+// A stream's start, its queries at both databases, without the initial copy: takes the place of daemon/stream_start.cc,
+// which the linker then leaves out. Slot, publications and the record at the destination are there from the beginning.
 
 #include "daemon/stream_start.h"
 

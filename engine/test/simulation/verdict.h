@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-// What is wrong with the world: the first violation ends its run. And what it does, for whoever asked for a trace.
+// The verdict on the world: the first violation ends its run. Also the trace of its steps, if one was asked for.
 
 namespace thalweg::simulation {
 

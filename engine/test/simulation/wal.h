@@ -23,9 +23,9 @@ struct WalRecord {
   std::string content = {};
 };
 
-// What it makes of its log: pgoutput's messages, protocol version 2. Buffers transactions until their commit, or
-// streams the largest one in pieces when there is too much. It may forget to tell of a subtransaction that was rolled
-// back, as PostgreSQL does; thalweg_output then says which ones committed.
+// The server's logical decoding of its WAL: pgoutput's messages, protocol version 2. Buffers transactions until their
+// commit, or streams the largest one in pieces when there is too much. It may forget to report a subtransaction that
+// was rolled back, as PostgreSQL does; thalweg_output then says which ones committed.
 class LogicalDecoding {
  public:
   struct Options {

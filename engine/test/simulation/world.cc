@@ -38,6 +38,7 @@ struct Plan {
   bool applied_elsewhere[std::size(kNames)] = {};  // at an engine of its own
   Order order = Order::dependent;
   bool has_data_layer = false;
+  bool pauses = false;  // destinations, in turn
   size_t faults = 0;
   bool storage_faults = false;
   SourceOptions source;
@@ -57,6 +58,7 @@ Plan make_plan(Scheduler& scheduler) {
   }
   plan.order = scheduler.chance(3) ? Order::full : Order::dependent;
   plan.has_data_layer = scheduler.chance(2);
+  plan.pauses = plan.destinations > 1 && !scheduler.chance(3);
   plan.faults = scheduler.chance(8) ? 0 : between(1, 10);
   plan.storage_faults = scheduler.chance(2);
   plan.source.transactions = between(5, 60);
@@ -155,6 +157,7 @@ class World {
     for (const auto& engine : engines_) engine->start();
     source_.run_clients(nature_);
     if (!plan_.engine.parameters.disable_on_error) scheduler_.spawn(nature_, [this] { refuse_rows(); });
+    if (plan_.pauses) scheduler_.spawn(nature_, [this] { pause_destinations(); });
     if (fans_out() && plan_.faults == 0) stand_still();
     for (size_t i = 0; i < plan_.faults; ++i) {
       pause(kFaultPauseMax);
@@ -202,6 +205,20 @@ class World {
       destination.refuse_rows(2 + static_cast<uint32_t>(scheduler_.random(10)));
       pause(kOutageMax);
       destination.refuse_rows(0);
+    }
+  }
+
+  // The others and the capture go on.
+  void pause_destinations() {
+    Engine& capturing = *engines_.back();
+    while (!healed_) {
+      pause(kFaultPauseMax);
+      const size_t which = scheduler_.random(destinations_.size());
+      trace("{} is paused", destinations_[which]->name());
+      capturing.set_paused(which, true);
+      pause(kOutageMax);
+      trace("{} is resumed", destinations_[which]->name());
+      capturing.set_paused(which, false);
     }
   }
 

@@ -33,7 +33,7 @@ struct Account {
   gid_t group;
 };
 
-// Whom to become: nobody else unless we are root, which PostgreSQL refuses.
+// The account to run the server as: none unless we are root, which PostgreSQL refuses.
 std::optional<Account> unprivileged_account() {
   if (geteuid() != 0) return std::nullopt;
   for (const char* name : {"postgres", "nobody"}) {

@@ -72,7 +72,7 @@ def test_a_copy_again_of_what_came_after_the_consent_is_refused(scene: Scene) ->
     assert table_of(scene, "hit")["state"] == "REPLICATING"
     assert (spied(scene), scene.at_destination(CHECKED)) == (0, [(0,)])
 
-    # What is accepted is one definition: not what the function is given otherwise.
+    # Only one definition is accepted, not every call of the function.
     set_accepted(scene, "constraint public.spy('body'::text)")
     scene.wait_replicating()
     with pytest.raises(RefusedError):
@@ -110,6 +110,26 @@ def test_a_start_after_a_pause_makes_nothing_that_came_after_the_consent(scene: 
     scene.wait_applied()
     scene.assert_same()
     assert scene.at_destination(CHECKED) == [(1,)]
+
+
+def test_a_type_of_the_destinations_is_code_too(scene: Scene) -> None:
+    """The source's domain checks nothing; the destination's, of the same name, calls a function."""
+    scene.at_source("CREATE DOMAIN word AS text")
+    scene.at_destination("CREATE DOMAIN word AS text CHECK (spy(VALUE))")
+    scene.run_at_source(PAIR)
+    scene.start_stream()
+    scene.run_at_source("ALTER TABLE hit ADD CONSTRAINT later CHECK ((body::word) IS NOT NULL)")
+    with pytest.raises(RefusedError) as refused:
+        resolve(scene, "hit", "copy")
+    error = refused.value.error
+    assert error["code"] == "code_not_accepted"
+    assert '"public"."hit" (constraint later) uses the type public.word' in error["message"]
+    assert spied(scene) == 0
+    set_accepted(scene, "constraint (((body)::public.word)::text IS NOT NULL)",
+                 "constraint ((body)::public.word IS NOT NULL)")
+    scene.wait_replicating()
+    copy_again(scene, "hit")
+    assert spied(scene) >= 100
 
 
 def test_a_role_without_powers_needs_no_consent(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What users get wrong: each with a clear error and its cure, and nothing half-created left behind."""
+"""Mistakes of users: each with a clear error and its cure, and nothing half-created left behind."""
 
 import json
 import os
@@ -78,6 +78,18 @@ def test_no_replication_privilege(scene: Scene) -> None:
     finally:
         scene.engine.stop()
         scene.source.sql("postgres", "DROP ROLE plain")
+
+
+def test_rows_that_row_level_security_hides_are_not_left_out(scene: Scene) -> None:
+    """A policy that is forced on the owner hides rows from the copy: it is refused, and not taken for all rows."""
+    scene.run_at_source(TABLE + "INSERT INTO item SELECT i, $$x$$ FROM generate_series(2, 10) i;"
+                        "CREATE POLICY few ON item USING (id < 4); ALTER TABLE item ENABLE ROW LEVEL SECURITY, "
+                        "FORCE ROW LEVEL SECURITY;")
+    scene.engine.add_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "item")])
+    error = scene.engine.wait_aborted(scene.stream)
+    assert_clear(error, "insufficient_privilege")
+    assert "row-level security policy" in error["message"]
+    assert scene.destination.value(scene.database, "SELECT count(*) FROM item") == 0
 
 
 def test_no_privilege_at_destination(scene: Scene) -> None:

@@ -66,7 +66,7 @@ def test_a_step_breaks_no_link_and_delays_nothing(scene: Scene, clock: ClockShif
 
 
 def test_a_step_back_puts_off_no_retry(scene: Scene, clock: ClockShift) -> None:
-    """What waits to try again does so after its delay, not when the wall clock has come round to it again."""
+    """A stream that waits to try again does so after its delay, not when the wall clock has come round to it again."""
     scene.run_at_source("CREATE TABLE item (id integer PRIMARY KEY);")
     scene.start_stream()
     scene.destination.stop("immediate")

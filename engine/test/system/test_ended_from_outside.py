@@ -1,4 +1,4 @@
-"""What is ended from outside leaves no server, no engine and no load behind: scripts/guard.py."""
+"""A suite that is ended from outside leaves no server, no engine and no load behind: scripts/guard.py."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import pytest
 from harness.cluster import wait_for
 from harness.workspace import make_workspace, remove_workspace
 
-# What a suite starts: a server that its start program leaves behind, an engine, and a load in a session of its own.
+# The suite starts a server, which its start program leaves behind, an engine, and a load in a session of its own.
 PROGRAM = """
 import subprocess, sys, time
 from pathlib import Path

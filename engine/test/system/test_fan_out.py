@@ -111,7 +111,7 @@ def test_a_full_backlog_says_so_and_goes_on(fan: FanOut) -> None:
     fan.start_stream("a", "b", queue_memory_mb=1, queue_spill_limit_mb=16)
     fan.made["b"].relay.sever()
     fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
-    # What does not compress fills the limit and the queue.
+    # Text that does not compress fills the limit and the queue.
     for part in range(12):
         fan.scene.at_source(
             "INSERT INTO t SELECT n, "
@@ -174,6 +174,95 @@ def test_a_destination_joins_under_load_and_another_pauses(fan: FanOut, random_:
         fan.wait_phase("a", "REPLICATING")
     fan.wait_applied()
     fan.assert_same()
+
+
+def sessions_begun(fan: FanOut) -> int:
+    return fan.engine.log.read_text(errors="replace").count("session_begun")
+
+
+def applies_begun(fan: FanOut, name: str) -> int:
+    epoch = fan.scene.destination.value(fan.made[name].database, "SELECT epoch FROM thalweg.stream")
+    return int(str(epoch))
+
+
+def test_pausing_and_dropping_one_leaves_the_session_to_the_others(fan: FanOut, random_: random.Random) -> None:
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    before = (sessions_begun(fan), applies_begun(fan, "a"))
+
+    def write(connection: psycopg.Connection[Any], _: random.Random, __: int) -> None:
+        connection.execute("INSERT INTO t SELECT coalesce(max(id), 0) + 1, 'more' FROM t")
+        time.sleep(0.01)
+
+    with Writers(fan.scene.source, fan.scene.database, 1, random_, write) as writers:
+        for _ in range(2):
+            fan.change("b", status="DISABLED")
+            fan.wait("b", lambda found: found["status"] == "DISABLED", "DISABLED")
+            rounds = writers.rounds[0]
+            wait_for(lambda at=rounds: writers.rounds[0] > at + 50, SECONDS, "more rows come")
+            fan.wait_applied("a")
+            fan.wait_slot(fan.source_position())  # its backlog has the rest
+            assert fan.status("b")["backlog"]["state"] == "ON DISK"
+            fan.change("b", status="ENABLED")
+            fan.wait_phase("b", "REPLICATING")
+        fan.wait_applied()
+    fan.wait_applied()
+    fan.assert_same()
+    fan.drop("b")
+    wait_for(lambda: [one["id"] for one in fan.engine.status(fan.scene.stream)["destinations"]] == ["a"], SECONDS,
+             "b is forgotten")
+    assert not (fan.engine.directory / "state" / "spill" / fan.scene.stream / "b").exists()
+    insert(fan, 1_000_001, 1_001_000)
+    fan.wait_applied("a")
+    fan.wait_slot(fan.source_position())
+    fan.assert_same("a")
+    assert (sessions_begun(fan), applies_begun(fan, "a")) == before
+
+
+def test_one_that_joins_before_a_rename_is_followed_says_what_was_renamed(fan: FanOut) -> None:
+    scene = fan.scene
+    scene.run_at_source(TABLE)
+    insert(fan, 1, 100)
+    fan.start_stream("a")
+    scene.run_at_source("ALTER TABLE t RENAME TO called")
+    fan.set_destinations([*fan.destinations(), fan.make("b").definition()])
+    error = fan.wait("b", lambda found: found["status"] == "ABORTED", "ABORTED")["error"]
+    assert error["code"] == "table_trouble", error
+    assert '"public"."t" was renamed to "public"."called"' in error["message"]
+    assert "Follow the rename" in error["message"]
+    fan.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": "called"}])
+    fan.wait_phase("b", "REPLICATING")
+    scene.at_source("INSERT INTO called VALUES (1000, 'later')")
+    fan.wait_applied()
+    fan.assert_same()
+
+
+def test_a_slot_that_was_dropped_is_told_as_lost(fan: FanOut) -> None:
+    """Another one is made in its place, from which nobody can go on; also after a restart."""
+    scene = fan.scene
+    scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    fan.engine.set_stream(scene.stream, status="DISABLED")
+    fan.engine.wait_phase(scene.stream, "STOPPED")
+    slot = f"slot_name = 'thalweg_{scene.stream}'"
+    wait_for(lambda: not scene.source.value("postgres", f"SELECT active FROM pg_replication_slots WHERE {slot}"),
+             SECONDS, "the slot is free")
+    scene.at_source(f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE {slot}")
+    insert(fan, 1, 100)
+    fan.engine.set_stream(scene.stream, status="ENABLED")
+
+    def assert_lost(name: str) -> None:
+        error = fan.wait(name, lambda found: found["status"] == "ABORTED", "ABORTED")["error"]
+        assert error["code"] == "slot_lost", error
+        assert "Delete the stream and create it again" in error["cure"]
+        assert "another one was made" in error["message"]
+
+    for name in fan.made:
+        assert_lost(name)
+    fan.engine.kill()
+    fan.engine.start()
+    for name in fan.made:
+        assert_lost(name)
 
 
 def test_an_error_of_one_destination_aborts_that_one_only(fan: FanOut) -> None:

@@ -80,7 +80,7 @@ def test_parameters_change_while_running(scene: Scene, random_: random.Random) -
             if wanted := parameters.get("parallelism"):
                 scene.engine.wait_status(scene.stream, lambda _, wanted=wanted: applier_count(scene) == wanted, 30,
                                          f"{wanted} appliers")
-                # What is too much is not only left out: its connection is closed.
+                # A surplus applier is not only left idle: its connection is closed.
                 wait_for(lambda wanted=wanted: applier_connections(scene) == wanted, 30, f"{wanted} connections")
         time.sleep(1)
     scene.wait_applied()

@@ -88,6 +88,20 @@ def errors(scene: Scene, rest: str = "") -> Any:
     return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
 
 
+def test_what_was_parked_of_a_table_that_has_anothers_name_goes_with_its_copy(scene: Scene) -> None:
+    scene.run_at_source(PAIR.format(moved="c", gone="z"))
+    scene.start_stream(on_table_trouble="stop_table", disable_on_error=False)
+    scene.at_destination("DELETE FROM c WHERE id < 10")
+    scene.at_source("UPDATE c SET body = 'parked' WHERE id = 5")
+    scene.wait_applied()
+    assert [one["tables"] for one in errors(scene)["errors"]] == [['"public"."c"']]
+    scene.run_at_source("DROP TABLE z; ALTER TABLE c RENAME TO z;")
+    wait_state(scene, "z", "STOPPED")
+    copy_again(scene, "z")
+    wait_for(lambda: errors(scene)["total"] == 0, 60, "what the copy has is discarded")
+    scene.assert_same([("public", "z"), ("public", "kept")])
+
+
 def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) -> None:
     scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'old');"
                         "CREATE TABLE slow (id integer PRIMARY KEY); CREATE TABLE kept (id integer PRIMARY KEY);")

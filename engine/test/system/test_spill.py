@@ -14,8 +14,8 @@ from harness.processes import peak_resident_bytes
 from harness.scene import Scene
 
 MIB = 2**20
-# What the engine takes beside the budget and the queue: code and libraries, libpq's and the appliers' buffers, free
-# blocks kept for reuse (16 MiB), and what malloc holds back.
+# Memory of the engine beside the budget and the queue: code and libraries, libpq's and the appliers' buffers, free
+# blocks kept for reuse (16 MiB), and freed memory that malloc keeps.
 OVERHEAD = 64 * MIB
 BUDGET_MB = 32
 QUEUE_MB = 8

@@ -118,7 +118,7 @@ def test_a_promotion_under_load(scene: StandbyScene, random_: random.Random) -> 
     scene.wait_replicating()
     scene.wait_applied()
     assert (scene.slots_at(standby=True), scene.slots_at(standby=False)) == (0, 1)
-    # What becomes of tables is looked at where the stream reads, too.
+    # Changes of tables are looked for at the server that the stream reads, too.
     scene.servers.standby.sql("postgres", "SELECT pg_wal_replay_pause()")
     scene.run_at_source("ALTER TABLE pgbench_tellers RENAME TO aside")
     wait_trouble(scene, "pgbench_tellers", "RENAMED")

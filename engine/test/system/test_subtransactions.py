@@ -1,4 +1,4 @@
-"""What was rolled back to a savepoint is not applied, also where the source's server does not tell of it.
+"""Changes that were rolled back to a savepoint are not applied, also where the source's server does not report it.
 
 PostgreSQL sends no abort of a subtransaction of which it had spilled more than 4096 changes, chunks of large values
 say, before it streamed them.
@@ -27,7 +27,7 @@ CREATE TABLE plain (id integer PRIMARY KEY, tag text NOT NULL);
 INSERT INTO large SELECT n, 'copied', repeat('a', 3000) FROM generate_series(1, 12) n;
 INSERT INTO plain SELECT n, 'copied' FROM generate_series(1, 300) n;
 """
-# What is rolled back, and its LCRs. The large value comes last.
+# Statements that are rolled back, and the number of their LCRs. The large value comes last.
 ROLLED_BACK = [
     (f"UPDATE large SET body = repeat('gone', {LARGE} / 4) WHERE id = 1", 1),
     (f"DELETE FROM plain WHERE id <= 50; INSERT INTO large VALUES (20, 'gone', repeat('gone', {LARGE} / 4))", 51),

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cluster import wait_for
 from harness.compare import differences
-from harness.engine import RefusedError, destination_path
+from harness.engine import SECONDS, RefusedError, destination_path
 from harness.fan_out import FanOut
 from harness.scene import Scene
 from harness.troubles import NOTICED, copy_again, resolve, states_of, table_of, wait_resumed, wait_state, wait_trouble
@@ -100,7 +100,7 @@ def test_a_table_that_is_dropped_while_the_stream_is_stopped(scene: Scene) -> No
 
 
 def test_a_swap_is_noticed_however_the_names_go_back(scene: Scene) -> None:
-    """What was left out stays left out, though the source looks again as it did."""
+    """Changes that were left out stay left out, though the source looks again as it did."""
     scene.run_at_source(PAIR)
     scene.start_stream(on_table_trouble="stop_table")
     scene.run_at_source("ALTER TABLE hit RENAME TO aside; CREATE TABLE hit (id integer PRIMARY KEY, body text);")
@@ -185,6 +185,35 @@ def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:
     scene.wait_replicating()
     scene.wait_applied()
     scene.assert_same()
+
+
+def test_a_partition_that_comes_without_its_roots_replica_identity(scene: Scene) -> None:
+    """The source refuses its updates, and says so only to whoever makes them."""
+    scene.run_at_source("CREATE TABLE event (id integer, body text) PARTITION BY RANGE (id);"
+                        "CREATE TABLE event_1 PARTITION OF event FOR VALUES FROM (0) TO (100);"
+                        "ALTER TABLE event REPLICA IDENTITY FULL; ALTER TABLE event_1 REPLICA IDENTITY FULL;"
+                        "INSERT INTO event VALUES (1, 'one');")
+    scene.start_stream([("public", "event")])
+    grow = "CREATE TABLE event_2 PARTITION OF event FOR VALUES FROM (100) TO (200)"
+    scene.run_at_source(grow)
+    scene.at_destination(grow)
+    trouble = wait_trouble(scene, "event", "UNIDENTIFIED", SECONDS)
+    assert '"public"."event_2" has no replica identity' in trouble["reason"]
+    assert "REPLICA IDENTITY FULL" in trouble["cure"]
+    assert trouble["resolutions"] == []
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.engine.set_stream(scene.stream, status="ENABLED")
+    scene.wait_replicating()
+    scene.at_source("INSERT INTO event VALUES (150, 'new')")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        scene.at_source("UPDATE event SET body = 'changed' WHERE id = 150")
+    scene.run_at_source("ALTER TABLE event_2 REPLICA IDENTITY FULL")
+    wait_for(lambda: table_of(scene, "event")["trouble"] is None, SECONDS, "its trouble is over")
+    scene.at_source("UPDATE event SET body = 'changed' WHERE id = 150")
+    scene.wait_applied()
+    found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
+    assert not found, found
 
 
 @pytest.mark.parametrize("change", [
@@ -272,7 +301,7 @@ def test_a_truncate_of_the_whole_table_and_one_of_a_partition(scene: Scene, away
 
 
 def test_a_truncated_partition_whose_rows_come_again(scene: Scene) -> None:
-    """What fails at the destination for it is told as what it is, though the TRUNCATE of the whole might still come."""
+    """A failure that the TRUNCATE causes is reported as the trouble, though that of the whole might still come."""
     scene.run_at_source(EVENTS)
     scene.start_stream([("public", "event")], group_size=1)
     (key,), = scene.at_source("SELECT id FROM event WHERE day = 1 LIMIT 1")

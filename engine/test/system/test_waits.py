@@ -1,4 +1,4 @@
-"""What appliers wait for is what their states, statistics and metrics say."""
+"""States, statistics and metrics of appliers name the event that they wait for."""
 
 import psycopg
 import pytest

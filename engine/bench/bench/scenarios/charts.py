@@ -60,7 +60,7 @@ def _p99(ascending: list[float]) -> float:
 
 
 def _in_browser(arguments: argparse.Namespace, query: str) -> dict[str, dict[str, list[float]]]:
-    """What the page posts when it is done."""
+    """Waits for the result that the page posts when it is done."""
     results: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
     class Page(SimpleHTTPRequestHandler):

@@ -198,7 +198,7 @@ def _say_queries(report: Report, stack: Stack, seconds: float, wal_bytes: int) -
 
 
 def _class_of(query: str) -> str:
-    """What a statement does to which table first."""
+    """The verb of a statement, and its first table."""
     verb = query.split(None, 1)[0].upper()
     table = re.search(r"\b(?:FROM|INTO|UPDATE)\s+(?:ONLY\s+)?([a-z_]+)", query, re.IGNORECASE)
     locks = " and lock it" if "FOR UPDATE" in query or "FOR NO KEY UPDATE" in query else ""

@@ -12,13 +12,13 @@
 
 namespace thalweg::apply {
 
-// What an applier has done, for those who watch it; outlives its retirement. committed() and take() belong to whoever
-// has the applier's baton, the rest to anybody.
+// Counts of an applier's work, for observers; outlives the applier's retirement. committed() and take() belong to the
+// thread that has the applier's baton, the other members to any thread.
 class ApplierCounts {
  public:
   // A source transaction has committed here.
   void committed(const Transaction& transaction, base::UnixMicros now);
-  // What the executor has counted by table since the last time.
+  // Adds the executor's counts by table since the previous call.
   void take(GroupExecutor& executor, base::UnixMicros now);
 
   decltype(telemetry::ComponentSample::counters) counters() const;

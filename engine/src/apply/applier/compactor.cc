@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSlotsMin = 64;
 
-// What came over what was; UNCHANGED keeps.
+// Overwrites `into` with the columns of `from` that are not UNCHANGED.
 void merge(const metadata::TableMetadata& table, Values into, const lcr::Value* from) {
   for (size_t column = 0; column < table.columns.size(); ++column) {
     if (from[column].mark != ValueMark::unchanged) into[column] = from[column];

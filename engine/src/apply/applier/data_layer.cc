@@ -55,11 +55,15 @@ base::Result<void> rewrite_tuple(const metadata::TableMetadata& table, lcr::Tupl
 
 }  // namespace
 
+// Only a superuser creates the extension; but its schema may have been there, and whoever owns that can put a function
+// of their own in the place of ours.
 base::Result<bool> has_data_layer(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'thalweg_datalayer' "
-                                  "AND extversion = $1",
-                                  {kVersion}));
+  THALWEG_ASSIGN(const pg::Rows rows, connection.query("SELECT FROM pg_catalog.pg_extension e "
+                                                       "JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace "
+                                                       "JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner "
+                                                       "WHERE e.extname = 'thalweg_datalayer' AND e.extversion = $1 "
+                                                       "AND (n.nspowner = e.extowner OR r.rolsuper)",
+                                                       {kVersion}));
   return rows.size() == 1;
 }
 

@@ -19,13 +19,13 @@ namespace thalweg::apply {
 // Whether the destination has the extension, in the version that we know.
 base::Result<bool> has_data_layer(pg::Connection& connection);
 
-// What a call failed with says that the next ones may fail as well: the extension does not take one of the tables, or
-// is perhaps not there any more.
+// Whether the SQLSTATE of a failed call means that later calls may fail as well: the extension refuses one of the
+// tables, or may have been dropped.
 bool is_refused(std::string_view sqlstate);
 bool may_be_gone(std::string_view sqlstate);
 
-// Whether a call without rows works: the function is there, has its library, and may be called. What failed was
-// something within the call then, in a trigger say. No transaction may be open, nothing on its way.
+// Whether a call without rows works: the function exists, has its library, and may be called. The earlier failure then
+// came from within the call, a trigger for example. No transaction may be open, and no statement in flight.
 base::Result<bool> answers_calls(DestinationSession& session);
 
 // Collects frames in their order and sends them in calls of bounded size. Owner: the session's owner. Sends only;

@@ -3,7 +3,7 @@
 #include "apply/applier/group_executor.h"
 #include "apply/applier/tuple_values.h"
 
-// What an operator reads when a change cannot be applied.
+// Errors, in words for operators, of changes that cannot be applied.
 
 namespace thalweg::apply {
 
@@ -95,6 +95,7 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
     error.message = fmt::format("{} in a change of {}, {}", error.message, error.table, where);
     return error;
   }
+  error.may_show_rows = true;  // the row's key
   const auto kind = lcr::FrameView::trusted(failure.frame.data()).kind();
   const std::string change =
       fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame.data()), where);

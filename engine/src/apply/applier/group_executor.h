@@ -56,7 +56,7 @@ class GroupExecutor {
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
 
-  // What has been executed since the last take_counts(), by table.
+  // Rows executed since the previous take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
   // After a group, and before its transactions count as committed: gives its memory back, forgets its tables.
   void reset();

@@ -16,8 +16,7 @@ constexpr std::array kTypes{base::TypeId{3220}, base::TypeId{17}, base::TypeId{2
                             base::TypeId{23},   base::TypeId{20}, base::TypeId{23}};
 
 constexpr size_t kColumns = 6;  // of the table, progress.cc; row() has their values in the table's order
-// What a frame has to say of its origin. The tables of a source that can be replicated have larger oids
-// (FirstNormalObjectId).
+// The origin that a frame has to name: an oid below FirstNormalObjectId, which no replicated table of a source has.
 constexpr base::RelationId kRelation{1};
 constexpr uint32_t kVersion = 1;
 constexpr base::Xid kXid{1};
@@ -82,7 +81,7 @@ void ProgressWriter::committed() {
   number_ = number;
 }
 
-// What the next update makes of the row's number. The first comes again after half a billion commits.
+// The row's number after the next update. The numbers start over after half a billion commits.
 int ProgressWriter::next_number() const {
   if (versions_ < kVersionsMax) return number_;
   return number_ <= std::numeric_limits<int>::max() - kRowsMax ? number_ + kRowsMax : (number_ - 1) % kRowsMax + 1;

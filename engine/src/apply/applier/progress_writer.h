@@ -49,7 +49,7 @@ class ProgressWriter {
   LsnRanges pending_;
 };
 
-// What a failed progress update means.
+// The error of a progress update that found no row of its epoch: another engine has taken the stream over.
 base::Error taken_over(const std::string& stream_id);
 
 }  // namespace thalweg::apply

@@ -13,8 +13,8 @@ using metadata::TableMetadata;
 
 namespace {
 
-// What a row whose key stays has in the write set: its key, and once more its key or, of a key that foreign keys point
-// at, its existence.
+// Hashes in the write set for a row whose key stays: its key, and once more its key or, for a key that foreign keys
+// reference, its existence.
 constexpr size_t kHashesOfRow = 2;
 
 // One key alone orders its rows, and nobody looks on.

@@ -10,16 +10,16 @@
 #include "lcr/frame.h"
 #include "metadata/table_metadata.h"
 
-// Which rows of a group may be written while groups that it depends on are still being executed (Wong et al. 2009,
-// section V: dependent transactions wait; here it is their rows that wait). docs/decisions/groups-beside.md says why
-// that is safe.
+// Decides which rows of a group may be written while groups that it depends on are still being executed (Wong et al.
+// 2009, section V: dependent transactions wait; here it is their rows that wait). docs/decisions/groups-beside.md says
+// why that is safe.
 
 namespace thalweg::apply {
 
 enum class Turn : uint8_t {
   now,    // nobody else has to do with the row
-  later,  // an uncommitted group writes it: once that has committed
-  after,  // who can tell: it, and all that follow it, once they have committed
+  later,  // an uncommitted group writes it: the row waits until that group has committed
+  after,  // unknown: this row, and every later one, waits until the groups before have committed
 };
 
 // Owner: one applier. One group at a time: begin(), then its frames in their order.

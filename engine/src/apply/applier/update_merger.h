@@ -27,11 +27,12 @@ class UpdateMerger {
   // `merged`: updates that are left out because a later change of the row makes them unnecessary.
   explicit UpdateMerger(telemetry::Counter& merged) : merged_(merged) {}
 
-  // What goes to the data layer now, in this order; valid until the next call. The frame may be held for later.
+  // Returns the frames to send to the data layer now, in this order; valid until the next call. `frame` may be held for
+  // later.
   std::span<const PendingFrame> take(const metadata::TableMetadata& table, const lcr::FrameView& frame);
-  // Everything that is held; afterwards every row counts as not seen. Valid until the next call.
+  // Returns all held frames; afterwards every row counts as not seen. Valid until the next call.
   std::span<const PendingFrame> release();
-  // Updates of the table, in whichever version, are held.
+  // Whether updates of the table, in any of its versions, are held.
   bool holds(const metadata::TableMetadata& table) const;
   void clear();
 

@@ -186,7 +186,7 @@ TEST(UpdateMerger, KeepsEveryRowWhereOthersWouldTell) {
   }
 }
 
-// What a trigger looks at is as it was at the source.
+// A trigger must see the rows as they were at the source.
 TEST(UpdateMerger, SendsEverythingBeforeARowThatFiresTriggers) {
   const auto table = make_table();
   auto watching = make_table();

@@ -112,8 +112,8 @@ bool Coordinator::handle_news() {
   return Clock::now() + *wait >= wakes_at_;
 }
 
-// Whoever has news meanwhile does the work. While something comes the agent wakes by itself so often that nobody has to
-// wake it for a group that is held.
+// A thread with news does the work meanwhile. While changes keep coming, the agent wakes up often enough by itself that
+// no thread has to wake it for a held group.
 void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   const uint64_t lcrs = in_.pushed_lcrs();
   if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersComeWait);
@@ -242,7 +242,7 @@ bool Coordinator::take_transactions() {
     const Admission admission = schedule_.admission(*next, now);
     if (admission == Admission::no_room) return any;
     if (admission == Admission::begins_group) {
-      // What is there goes out before more is formed: a group of one where nobody waits.
+      // Hands out waiting groups before another one is formed: under light load a group has one transaction.
       if (hand_out()) {
         any = true;
         continue;
@@ -267,6 +267,10 @@ bool Coordinator::hand_out() {
 // The error queue was changed: what is parked is read again, with nothing on its way there.
 void Coordinator::reload_parked() {
   if (schedule_.running() > 0) return;
+  if (Clock::now().time_since_epoch().count() < shared_.hold_until.load(std::memory_order_relaxed)) {
+    shared_.is_held.store(true, std::memory_order_release);
+    return;
+  }
   const ActivityScope network(time_, Activity::network);
   // First: a change that comes while it is read has it read once more.
   shared_.reload_parked.exchange(false, std::memory_order_acq_rel);

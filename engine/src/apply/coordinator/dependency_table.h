@@ -5,15 +5,15 @@
 
 #include "apply/transaction.h"
 
-// Which group touched a key last.
+// The last group that touched each key.
 
 namespace thalweg::apply {
 
-// What a transaction has to wait for.
+// The groups that a transaction has to wait for.
 struct Dependencies {
   uint64_t after = 0;                  // all groups up to this one
   std::vector<uint64_t> predecessors;  // and these, distinct
-  // Why the predecessors: both sides write these keys (not distinct), or something else, too.
+  // Why these predecessors: both sides write these keys (not distinct), or they share something else, too.
   std::vector<uint64_t> contested;
   bool waits_whole = false;
   bool none() const { return after == 0 && predecessors.empty(); }

@@ -41,7 +41,7 @@ TEST(DependencyTable, AGroupThatReadTooWaitsForEarlierReaders) {
   EXPECT_EQ(find(table, {5}, {}, 0, 2).after, 1U);
 }
 
-// Whatever order it allows, two groups of which one writes what the other touches keep theirs.
+// Two groups of which one writes a key that the other touches keep their order, whatever order the table allows.
 TEST(DependencyTable, NeverForgetsAgainstAModel) {
   std::mt19937_64 random(3);
   DependencyTable table;

@@ -5,7 +5,8 @@
 
 namespace thalweg::apply {
 
-// Whether LCRs come in a steady flow: at least kLcrsPerMs over the last kWindow. Owner: the coordinator's turn.
+// Whether LCRs come in a steady flow: at least kLcrsPerMs over the last kWindow. Owner: the holder of the coordinator's
+// baton.
 class FlowMeter {
  public:
   using Clock = std::chrono::steady_clock;

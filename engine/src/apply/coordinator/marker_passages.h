@@ -9,7 +9,7 @@
 namespace thalweg::apply {
 
 // When markers, transactions without changes, passed the coordinator: dispatched when they come, committed once
-// everything before them has. Owner: the coordinator's turn; the logs and the latency belong to anybody.
+// everything before them has. Owner: the holder of the coordinator's baton; the logs and the latency belong to anybody.
 class MarkerPassages {
  public:
   void dispatched(const Transaction& marker, base::UnixMicros now);

@@ -164,8 +164,8 @@ bool Schedule::may_go_behind(const Group& group, const ApplierSlot& slot, const 
          !moment.steady_flow && moment.now - slot.since < policy_.behind_wait && !limits_.in_commit_order;
 }
 
-// Which applier has a place for it now: one without a group, or else one where it goes behind another. What is held
-// back has the latter only: it goes without waiting, but wakes no other server process.
+// The applier that has a place for the group now: one without a group, or else one where it goes behind another. A
+// group that is held back has the latter only: it goes without waiting, but wakes no other server process.
 std::optional<int> Schedule::place_for(const Group& group, const Moment& moment) const {
   const bool held = hold_left(group, moment).count() > 0;
   for (int i = 0; i < limits_.appliers; ++i) {
@@ -284,8 +284,8 @@ Rest Schedule::rest(const Moment& moment) const {
   ScheduleClock::duration wait =
       running_ > 0 && limits_.in_commit_order ? ScheduleClock::duration(policy_.watch_pause) : policy_.idle_wait;
   if (held.count() > 0) {
-    // What is held while others run goes when one of them ends: no need to be on time beside that, unless it may become
-    // full, and begin beside them, at any moment.
+    // A group that is held while others run is handed out when one of those ends. The timer need not be exact then,
+    // unless the group may become full at any moment, and begin beside them.
     const bool on_time = running_ == 0 || moment.steady_flow;
     wait = on_time ? ScheduleClock::duration(policy_.held_wait_max) : policy_.others_run_wait;
     if (running_ == 0) wait = std::min(wait, held);

@@ -14,7 +14,7 @@
 #include "apply/parked_set.h"
 #include "apply/transaction.h"
 
-// Which transactions form a group, which applier runs which group, and when: a decision without clocks, threads or
+// Decides which transactions form a group, which applier runs which group, and when, without clocks, threads or
 // connections. Transactions, completions and the time come in; assignments and the next deadline go out.
 
 namespace thalweg::apply {
@@ -75,7 +75,7 @@ struct Rest {
   ScheduleClock::duration wait{};  // until something has to be decided without news
 };
 
-// Owner: the coordinator's turn.
+// Owner: the holder of the coordinator's baton.
 class Schedule {
  public:
   // Everything that ends at or before `low_watermark` has committed.

@@ -205,7 +205,7 @@ TEST_F(ScheduleTest, ThereIsRoomForSoManyGroups) {
   EXPECT_EQ(offer({1}, {.lcrs = 1, .barrier = true}), Admission::begins_group);
 }
 
-// What becomes of a group whose applier could not commit it.
+// A group whose applier could not commit it, and the completion and mode that must follow.
 struct Failure {
   const char* name;
   ErrorCode code;

@@ -2,7 +2,7 @@
 
 #include "apply/coordinator/coordinator.h"
 
-// What the coordinator shows of the transactions in its groups.
+// The coordinator's samples of the transactions in its groups.
 
 namespace thalweg::apply {
 

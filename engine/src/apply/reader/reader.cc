@@ -211,7 +211,7 @@ base::Result<void> Reader::watch_destination() {
   const auto watched = tables_.to_watch(shared_.clock->steady_now());
   if (watched.empty()) return {};
   time_.enter(Activity::idle);  // whoever has the baton meanwhile says what it does
-  // What somebody left word of is looked at by the next one who comes, or after this.
+  // News left meanwhile is handled by the next thread that comes, or by this one after the look.
   while (!baton_.put_down()) continue;
   auto versions = watch_.look(watched);
   while (!baton_.take()) frames_bell_.wait(frames_bell_.ticket(), kFlowControlWait);
@@ -272,7 +272,7 @@ base::Result<void> Reader::keep_within_budget() {
   return {};
 }
 
-// What has waited in memory for too long will wait on: it goes to disk before memory is short.
+// Spills transactions that have been in memory for too long, before memory is short: they are likely to wait on.
 base::Result<void> Reader::spill_old() {
   const auto now = shared_.clock->steady_now();
   if (now - ages_seen_at_ < kAgesLook) return {};

@@ -14,7 +14,8 @@
 
 namespace thalweg::apply {
 
-// Thread-safe: push belongs to the reader, the rest to whoever has the coordinator's turn but where noted.
+// Thread-safe: push, announce, full, fail_with and close belong to the holder of the reader's baton, the rest to the
+// holder of the coordinator's, unless noted otherwise.
 class TransactionQueue {
  public:
   static constexpr size_t kTransactionsMax = 16'384;
@@ -75,12 +76,12 @@ class TransactionQueue {
  private:
   SharedState& shared_;
   SpscRing<Transaction*> ring_;
-  // Writer: the reader. Reader: the coordinator. Sequentially consistent with wanted_: either the coordinator sees the
-  // new transaction before it sleeps, or the reader sees that it is wanted.
+  // Writer: the holder of the reader's baton. Reader: the coordinator's. Sequentially consistent with wanted_: either
+  // the coordinator sees the new transaction before it sleeps, or the reader sees that it is wanted.
   std::atomic<uint64_t> pushed_lcrs_{0};
   std::atomic<bool> wanted_{true};
-  bool is_announced_ = true;  // the reader's
-  // Writer: the reader. Reader: the coordinator.
+  bool is_announced_ = true;  // belongs to the holder of the reader's baton
+  // Writer: the holder of the reader's baton. Reader: the coordinator's.
   std::atomic<bool> reader_waits_{false};
   // Release in close pairs with acquire in closed: failure_ is written.
   std::atomic<bool> closed_{false};

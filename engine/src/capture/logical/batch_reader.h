@@ -13,7 +13,7 @@
 
 namespace thalweg::capture {
 
-// What differs is which messages come; the batch around them is the same.
+// The versions differ in the messages that may come; the batch around them is the same.
 inline constexpr uint8_t kBatchVersionMin = 1;
 inline constexpr uint8_t kBatchVersion = 2;
 

@@ -17,7 +17,7 @@
 #include "queue/lcr_queue.h"
 #include "support/test_cluster.h"
 
-// What tests of a running capture share: a database of its own, a slot, a publication, a queue and its consumer.
+// Fixture for tests of a running capture: a database of its own, a slot, a publication, a queue and its consumer.
 
 namespace thalweg::capture {
 

@@ -366,7 +366,7 @@ base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& messa
     captured_.store(std::max(captured_.load(std::memory_order_relaxed), message.wal_end.value),
                     std::memory_order_relaxed);
   }
-  // Whoever asks waits for a position: it is not held back.
+  // A server that requests a reply waits for a position: progress is due at once.
   if (message.reply_requested) progress_at_ = {};
   return {};
 }

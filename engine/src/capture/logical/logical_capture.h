@@ -49,7 +49,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   base::Result<void> start_replication(base::Lsn from, bool binary);
   base::Result<void> guard(const pg::SystemIdentity& identity);
   base::Result<void> read_until_stopped();
-  // What libpq and the socket hold; returns once nothing more is there.
+  // Takes the messages that libpq and the socket hold; returns once there are no more.
   base::Result<void> drain();
   base::Result<void> take(const pg::StreamMessage& message);
   // One of the output plugin's messages; `sent`: by the source's clock.

@@ -70,7 +70,7 @@ class OutputPluginTest : public CaptureHarness {
     }
     return out;
   }
-  // What is in the batches, which are `batches_`, but for the lists of committed subtransactions, which are `lists_`.
+  // The messages in the batches (`batches_`), without the lists of committed subtransactions, which go to `lists_`.
   std::vector<Bytes> decode_batches(const std::string& more) {
     batches_ = decode("thalweg_output", more + ", 'batch_version', '2'");
     lists_.clear();

@@ -42,17 +42,17 @@ base::Result<void> ensure_publications(pg::Connection& connection, const pg::Pub
 // Whether there is nothing to change: both are there, and publish exactly this.
 base::Result<bool> are_published(pg::Connection& connection, const pg::PublicationNames& names,
                                  const StreamTables& tables);
-// Both and their tables by their identities: two servers of one cluster that answer the same have the same.
+// Both publications and their tables by their identities: two servers of one cluster return the same.
 base::Result<std::string> publications_as_they_are(pg::Connection& connection, const pg::PublicationNames& names);
-// What it publishes, under the names of now; none where there is none.
+// The tables of publication `name`, under their current names; empty if it does not exist.
 base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name);
-// Those that there are.
+// Those of `tables` that exist.
 base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
                                                           const std::vector<PublishedTable>& tables);
-// Those of which updates and deletes can be published: PostgreSQL refuses them at the source for any other.
+// Those of `tables` whose updates and deletes can be published: PostgreSQL refuses them at the source for any other.
 base::Result<std::vector<PublishedTable>> identified_tables(pg::Connection& connection,
                                                             const std::vector<PublishedTable>& tables);
-// None is fine.
+// A publication that does not exist is no failure.
 base::Result<void> drop_publication(pg::Connection& connection, const std::string& name);
 base::Result<void> drop_publications(pg::Connection& connection, const pg::PublicationNames& names);
 

@@ -201,7 +201,8 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
     base::Error gap =
         base::fail(
             ErrorCode::position_gap,
-            fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing.",
+            fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing. "
+                        "Somebody has moved the slot on, or has dropped it and made another one.",
                         expected.slot, base::to_string(row->confirmed_flush), base::to_string(expected.low_watermark),
                         row->confirmed_flush.value - expected.low_watermark.value))
             .error();

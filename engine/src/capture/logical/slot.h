@@ -17,7 +17,7 @@ namespace thalweg::capture {
 // The name under which every session of a stream's capture appears at the source.
 std::string capture_application_name(std::string_view stream_id);
 
-// Which output plugin a new slot gets. `automatic`: thalweg_output where the source's server has it, else pgoutput.
+// The output plugin of a new slot. `automatic`: thalweg_output where the source's server has it, else pgoutput.
 enum class SourcePlugin : uint8_t { automatic, pgoutput, thalweg };
 
 // A slot just made. `stream` holds the exported snapshot: importable until the next command on it or its end.
@@ -45,7 +45,7 @@ base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, c
 base::Result<void> drop_slot(pg::Connection& connection, const std::string& slot, const std::string& application_name,
                              std::chrono::milliseconds patience);
 
-// What happened to a slot whose wal_status is lost. `reason` is pg_replication_slots.invalidation_reason, from
+// Describes how a slot whose wal_status is lost became so. `reason` is pg_replication_slots.invalidation_reason, from
 // PostgreSQL 17 on; else empty.
 std::string lost_in_words(const std::string& slot, std::string_view reason);
 

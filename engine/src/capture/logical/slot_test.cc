@@ -76,7 +76,8 @@ class PromotedSlotTest : public SlotTest {
     static test::TestCluster own;
     return own;
   }
-  // What a failover makes of a standby, without a second server: the slot stays where it is.
+  // Restarts the server as a standby, as a failover would find one, without a second server: the slot stays where it
+  // is.
   void become_standby() {
     source_.reset();
     admin_.reset();

@@ -62,7 +62,7 @@ base::Result<void> SourceEndProbe::place_markers() {
       return connection->query(kEmit, {heartbeats_.prefix, *content});
     }();
     if (!answer) {
-      heartbeats_.board->failed(*content, answer.error().message);
+      heartbeats_.board->failed(*content, base::message_without_rows(answer.error()));
       return std::unexpected(answer.error());
     }
     if (answer->is_null(0, 0)) {

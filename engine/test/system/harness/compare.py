@@ -43,7 +43,7 @@ def lines_of(connection: psycopg.Connection[Any], table: Table, columns: list[st
 
 def differences(source: Cluster, destination: Cluster, source_database: str, destination_database: str,
                 tables: Iterable[Table]) -> list[str]:
-    """What differs, a line each; empty when every table holds exactly the same rows."""
+    """The differences, a line each; empty when every table holds exactly the same rows."""
     found: list[str] = []
     with source.connect(source_database) as left, destination.connect(destination_database) as right:
         left.execute(SESSION)

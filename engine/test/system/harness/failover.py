@@ -52,7 +52,7 @@ class Servers:
         self._signal(self.standby)
 
     def follow(self) -> None:
-        """What was the primary until a promotion is made anew, as a standby of what is the primary now."""
+        """Makes the server that a promotion has replaced anew, as a standby of the present primary."""
         self.primary.sql("postgres", "SELECT pg_create_physical_replication_slot('standby')")
         self.primary.stop()
         shutil.rmtree(self.standby.directory)
@@ -107,7 +107,7 @@ class Servers:
 
     @contextmanager
     def standby_that_missed(self) -> Iterator[None]:
-        """What happens meanwhile the standby never gets: it is down; then the primary dies, and it is promoted."""
+        """Stops the standby, so that it lacks the changes made meanwhile; then kills the primary, and promotes it."""
         self.wait_standby()
         self.standby.stop()
         yield

@@ -1,4 +1,4 @@
-"""What every fault test asserts while the fault lasts: the state is true, and the error says what to do."""
+"""Assertions of every fault test while the fault lasts: the state is true, and the error says what to do."""
 
 import json
 import os

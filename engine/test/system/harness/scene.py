@@ -1,4 +1,4 @@
-"""What nearly every test needs: a database on each side, roles as an administrator would give them, one engine."""
+"""Scene of nearly every test: a database on each side, roles as an administrator would give them, one engine."""
 
 import secrets
 from contextlib import suppress

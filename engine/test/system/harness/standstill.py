@@ -1,4 +1,4 @@
-"""What a stream that does not move looks like from outside: for the message of a test that waited in vain."""
+"""Describes a stream that does not move, as seen from outside: for the message of a test that waited in vain."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What becomes of a stream's tables at the source, as the engine tells it, and what an operator does about it."""
+"""Troubles of a stream's tables at the source, as the engine reports them, and an operator's resolutions."""
 
 from typing import Any
 

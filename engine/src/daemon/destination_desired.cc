@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/destination.h"
+#include "daemon/stream_removal.h"
+
+// A destination with a backlog that is paused, resumed or dropped, while its session goes on for the others.
+
+namespace thalweg::daemon {
+namespace {
+
+using base::ErrorCode;
+using base::Lsn;
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kLeavePatience{10};  // of one that is paused, with what it has begun
+
+}  // namespace
+
+void Destination::desire(control::DesiredStatus status, bool force) {
+  {
+    std::lock_guard lock(mutex_);
+    if (wanted_ == status && force_ == force) return;
+    force_ = force;
+    wanted_ = status;
+    // A paused consumer of memory ends where no change is lost (takes_leave); everything else ends at once.
+    if (is_dropped() || (is_disabled() && (!is_live_ || is_starting_))) stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+// True: its consumer may be ended. It was paused, and either keeps what it reads on disk, or has got done with what it
+// had taken, or does not get done with it.
+bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!until) {
+    if (backlog_->cut()) return true;
+    observe(State::draining);
+    until = now + kLeavePatience;
+  }
+  if (!consumer_->is_running() || now >= *until) return true;
+  if (!backlog_->is_cut()) return false;
+  // An apply records the last of it once it ends; another engine's is asked until it has done so.
+  if (consumer_->apply() != nullptr || Lsn{durable_} >= backlog_->taken()) consumer_->request_stop(true);
+  return false;
+}
+
+void Destination::be_disabled() {
+  clear_error();
+  observe(State::disabled);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stop_ || drain_ || !is_disabled(); });
+  backoff_.reset();
+  in_use_.reset();
+}
+
+void Destination::be_dropped() {
+  {
+    std::lock_guard lock(mutex_);
+    if (life_.state() == State::dropped) return;
+    observe_locked(State::dropping);
+    unpublished_ = false;
+  }
+  {
+    std::unique_lock lock(session_lock_);
+    if (backlog_) backlog_->discard();
+    logs_.close();
+  }
+  while (!session_ends_) {
+    control::Delivery definition = options_.definition;
+    {
+      std::lock_guard lock(mutex_);
+      if (!session_ends_) stop_ = false;
+      definition.force = force_;
+    }
+    auto removed = remove_destination(definition, {.stop = &stop_, .board = options_.board});
+    if (!removed && stopping()) continue;
+    std::error_code error;
+    if (removed && options_.backlog) fs::remove_all(options_.directory, error);
+    if (removed && error) {
+      removed = std::unexpected(base::file_error(error.value(), "remove " + options_.directory.string()));
+    }
+    if (removed) {
+      clear_error();
+      if (!removed->empty()) {
+        std::lock_guard lock(mutex_);
+        error_ = control::ReportedError{base::fail(ErrorCode::database_unreachable, *removed).error(),
+                                        options_.clock->unix_now()};
+      }
+      if (options_.progress != nullptr) options_.progress->clear();
+      return observe(State::dropped);
+    }
+    give_up_or_wait(removed.error(), State::dropping);
+    std::unique_lock lock(mutex_);
+    const auto due = [&] { return stop_ || retry_asked_; };
+    if (life_.state() == State::aborted) {
+      changed_.wait(lock, due);
+    } else {
+      changed_.wait_until(lock, *retry_due_, due);
+    }
+    retry_asked_ = false;
+    observe_locked(State::dropping);
+  }
+}
+
+}  // namespace thalweg::daemon

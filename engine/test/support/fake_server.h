@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+// A server that speaks PostgreSQL's protocol as far as the login, and then misbehaves. No transport encryption.
+
+namespace thalweg::test {
+
+struct FakeServerOptions {
+  // It answers that many statements of a session with one row of one column, "1". Negative: it misbehaves before the
+  // session has begun.
+  int statements = 1;
+  // How it goes on: silence keeps the connection and says nothing; the others are messages without a need.
+  enum class Then { silence, rows, notices, statuses } then = Then::silence;
+  size_t bytes = 0;  // of messages; then the statement ends as it should
+};
+
+// Sessions have a thread each, until the destructor.
+class FakeServer {
+ public:
+  explicit FakeServer(FakeServerOptions options);
+  ~FakeServer();
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+
+  std::string conninfo() const;
+
+ private:
+  void accept();
+  void serve(int socket) const;
+
+  const FakeServerOptions options_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::mutex mutex_;
+  std::vector<int> sockets_;
+  std::vector<std::thread> sessions_;
+  std::thread acceptor_;
+};
+
+}  // namespace thalweg::test
