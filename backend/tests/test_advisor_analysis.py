@@ -11,7 +11,7 @@ from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.advisor.presentation import series_of
 from thalweg.kernel.clock import now
-from thalweg.live.schemas import Backlog, ComponentType, DestinationSample, LatencySample, Sample
+from thalweg.live.schemas import ComponentType, DestinationSample, Lag, LatencySample, Sample
 
 RECORDINGS = Path(__file__).parent / "recordings"
 RUNNING = Condition("ENABLED", "ENABLED", "REPLICATING")
@@ -191,9 +191,9 @@ def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
         [
             DestinationSample(
                 destination_id=name, status="ENABLED", phase="REPLICATING", lcrs_per_second=rate,
-                transactions_per_second=rate, bytes_per_second=rate, spilled=None, error_queue_transactions=0,
+                transactions_per_second=rate, bytes_per_second=rate, backlog=None, error_queue_transactions=0,
                 latency=LatencySample(p50_ms=rate, p99_ms=rate, transactions=1),
-                backlog=Backlog(bytes=round(rate), seconds=rate),
+                lag=Lag(bytes=round(rate), seconds=rate),
             )
             for name, rate in (("near", 1.0), ("far", 9000.0))
         ]
@@ -206,7 +206,7 @@ def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
     stream = StreamInput("k3j2h1g4", "orders", samples, source, ends, {}, RUNNING)
     analysis, views = analyse([stream], Thresholds(), now())
     assert [path.path_name for path in analysis.paths] == ["orders → near", "orders → far"]
-    backlogs = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "BACKLOG"]
+    lags = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "REPLICATION LAG"]
     latencies = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "LATENCY P99"]
-    assert (backlogs, latencies) == ([1, 9000], [0.001, 9])
-    assert [series.backlog_bytes[-1] for series in series_of(views)] == [1, 9000]
+    assert (lags, latencies) == ([1, 9000], [0.001, 9])
+    assert [series.lag_bytes[-1] for series in series_of(views)] == [1, 9000]

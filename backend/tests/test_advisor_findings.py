@@ -59,6 +59,37 @@ def test_what_slows_the_applier_down_that_the_others_wait_for_comes_before_their
     assert (alone.code, alone.is_cause) == ("apply_dependency_chain", True)
 
 
+def test_there_is_no_hot_row_where_no_group_depends_on_another() -> None:
+    alone = []
+    for sample in recorded("hot_row"):
+        parts = [
+            part.model_copy(update={"counter_rates": {**part.counter_rates, "dependent_groups": 0.0}})
+            if part.counter_rates is not None and "dependent_groups" in part.counter_rates
+            else part
+            for part in sample.components
+        ]
+        alone.append(sample.model_copy(update={"components": parts}))
+    assert findings("hot_row")[0].code == "apply_dependency_chain"
+    assert {"apply_dependency_chain", "apply_parallelism"}.isdisjoint(
+        one.code for one in findings("hot_row", samples=alone)
+    )
+
+
+def test_whole_tables_that_are_read_are_never_told_with_no_rows() -> None:
+    item = ("public", "item")
+    activity = Activity(seq_scan=3, seq_tup_read=6000, idx_scan=9, inserts=0, updates=9, deletes=0, rows=2000)
+    facts = DestinationFacts(now(), keyless=[item], before={item: activity}, after={item: activity})
+
+    def rows_read() -> tuple[object, str]:
+        (told,) = [one for one in findings("missing_index", destination=facts) if one.code == "apply_missing_index"]
+        (read,) = [one for one in told.evidence if one.statistic == "ROWS READ BY SEQUENTIAL SCANS"]
+        return read.value, read.unit
+
+    assert rows_read() == (6000.0, "ROWS SINCE COUNTING BEGAN")
+    facts.after = {item: replace(activity, seq_tup_read=8000)}
+    assert rows_read() == (2000.0, "ROWS WHILE LOOKED AT")
+
+
 def test_index_that_is_not_unique_is_missed_only_where_the_table_is_seen_being_read_whole() -> None:
     item = ("public", "item")
     activity = Activity(seq_scan=3, seq_tup_read=6000, idx_scan=9, inserts=0, updates=9, deletes=0, rows=2000)

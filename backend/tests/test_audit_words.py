@@ -7,12 +7,11 @@ import pytest
 
 import thalweg
 from thalweg.db.audit_words import SENTENCES, sentence_of
-from thalweg.features.streams.destination_lifecycle import DestinationAction
-from thalweg.features.streams.lifecycle import Action
 from thalweg.features.streams.schemas import TroubleResolution
+from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 
 MADE = {
-    *(f"streams_{action}" for action in Action), *(f"destinations_{action}" for action in DestinationAction),
+    *(f"streams_{action}" for action in StreamAction), *(f"destinations_{action}" for action in DestinationAction),
     *(f"stream_tables_{how}" for how in (TroubleResolution.COPY, TroubleResolution.ACCEPT)),
 }  # fmt: skip
 """Names that the code puts together."""
@@ -45,10 +44,10 @@ def test_every_action_has_a_sentence() -> None:
         ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
         ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w stopped"),
-        ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t made anew"),
+        ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t repeated"),
         (
             "stream_tables_copy", None, {"schema": "public", "table": "t", "refused": "not_found"},
-            "Copy of public.t made anew: refused",
+            "Copy of public.t repeated: refused",
         ),
         ("streams_update", {"rules": 1, "parameters": 1}, {"rules": 2, "parameters": 1}, "Tables changed"),
         (

@@ -1,4 +1,4 @@
-"""What the source's definitions would call at a destination, as the role that applies there, is named and asked for."""
+"""The preflight names code that the source's definitions would call at a destination, and asks for consent."""
 
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ async def test_functions_that_the_definitions_call_are_named(
     )
     found = (await checks_of(operator, registered))[CHECK]
     assert found["status"] == "warning", found
-    assert "4 functions and operators" in found["detail"] and sides.destination["user"] in found["detail"]
+    assert "4 functions, operators and types" in found["detail"] and sides.destination["user"] in found["detail"]
     for told in (
         "app.f(integer): public.loaded (default of n), public.loaded (generated column twice), "
         "public.loaded (index public.by_f), public.loaded (type app.bound)",
@@ -96,6 +96,34 @@ async def test_what_runs_is_judged_by_the_destination(
     assert found["status"] == "warning" and "app.=~=(integer, integer)" in found["detail"], found
 
 
+async def test_code_behind_types_is_found_where_it_runs(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    """The source's domain checks nothing, and its enum has no casts."""
+    for side in (sides.on_source, sides.on_destination):
+        side(
+            "CREATE SCHEMA app", "GRANT USAGE ON SCHEMA app TO PUBLIC", "CREATE TYPE app.mood AS ENUM ('calm')",
+            "CREATE TYPE app.state AS ENUM ('new')",
+        )  # fmt: skip
+    sides.on_source(
+        "CREATE DOMAIN app.word AS text",
+        "ALTER TABLE orders ADD mood app.mood DEFAULT 'calm', ADD state app.state DEFAULT 'new', "
+        "ADD CONSTRAINT word CHECK ((item::app.word) IS NOT NULL), ADD CONSTRAINT plain CHECK (state = 'new'), "
+        "ADD CONSTRAINT json CHECK (to_json(mood) IS NOT NULL)",
+    )
+    sides.on_destination(
+        "CREATE FUNCTION app.spy(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE DOMAIN app.word AS text CHECK (app.spy(VALUE))",
+        "CREATE FUNCTION app.as_json(app.mood) RETURNS json LANGUAGE sql AS $$SELECT '1'::json$$",
+        "CREATE CAST (app.mood AS json) WITH FUNCTION app.as_json(app.mood)",
+        f"ALTER ROLE {sides.destination['user']} CREATEDB",
+    )
+    found = (await checks_of(operator, registered))[CHECK]
+    assert (found["status"], found["items"]) == ("consent", [
+        "type app.mood: public.orders (constraint json)", "type app.word: public.orders (constraint word)",
+    ])  # fmt: skip
+
+
 async def test_what_the_copy_has_still_to_make_is_no_error(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
@@ -111,6 +139,8 @@ async def test_what_the_copy_has_still_to_make_is_no_error(
 
 def test_the_engine_asks_the_same_questions() -> None:
     assert (PACKAGE / "contract" / "called_code.inc").read_text() == ENGINE_SOURCE.read_text()
+    trust = ENGINE_SOURCE.parents[1] / "pg" / "bookkeeping_trust.inc"
+    assert (PACKAGE / "contract" / "bookkeeping_trust.inc").read_text() == trust.read_text()
 
 
 @pytest.mark.usefixtures("collector")
@@ -159,7 +189,7 @@ async def test_the_engine_is_told_what_was_accepted(
     assert entry["action"] == "streams_update" and "pg_read_file" in entry["after"]["accepted"][0], entry
     assert (await save()).status_code == 200
 
-    # What has gone is forgotten.
+    # A removed definition is forgotten.
     sides.on_source("ALTER TABLE orders DROP CONSTRAINT later")
     assert (await save()).status_code == 200
     assert await sent(1) == first
@@ -168,7 +198,7 @@ async def test_the_engine_is_told_what_was_accepted(
 async def test_a_consent_is_to_the_definition_not_to_the_functions_name(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
-    """What query_to_xml does is in its arguments."""
+    """The effect of query_to_xml depends on its arguments."""
     define = "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('{}', true, true, '') IS NOT NULL)"
     sides.on_destination(f"ALTER ROLE {sides.destination['user']} CREATEDB")
     sides.on_source(define.format("SELECT 1"))

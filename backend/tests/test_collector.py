@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -15,8 +16,14 @@ from tests.support.servers import RedisServer, free_port
 from tests.support.serving import eventually, serve
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.election import Election
+from thalweg.features.health import service
+from thalweg.features.streams import live as overviews
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
+from thalweg.live import latest
+from thalweg.live.bus import Bus, Rounds
 from thalweg.workers.collector import Collector
 
 
@@ -101,6 +108,24 @@ async def test_life_of_a_stream(
     assert (await operator.delete(f"/api/v1/databases/{registered['source']}")).status_code == 204
 
 
+async def test_failed_removal_is_tried_again_by_the_same_request(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    await wait_for(operator, path, status="ENABLED")
+    engine.status, engine.phase = "ABORTED", "STOPPED"
+    engine.error = example("status")["streams"][1]["error"]
+    first = (await operator.delete(path)).json()["operation_id"]
+    await wait_for(operator, f"/api/v1/operations/{first}", state="failed")
+    await wait_for(operator, path, status="ABORTED")
+    assert engine.retried == []
+    again = await operator.delete(path)
+    assert again.status_code == 202
+    assert engine.retried == [f"{stream['id']}/warehouse"]
+    await wait_for(operator, f"/api/v1/operations/{again.json()['operation_id']}", state="succeeded")
+
+
 async def test_aborted_stream_shows_its_error_and_cure_and_can_be_retried(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Collector
 ) -> None:
@@ -177,7 +202,9 @@ async def test_samples_begin_with_unknown_rates(
     assert all(part["time_percent"] is None for part in samples[0]["components"])
     assert samples[1]["lcrs_per_second"] == pytest.approx(1190)
     figures = {"p50_ms": 2.048, "p99_ms": 4.096}
-    assert samples[1]["latency"] == {**figures, "transactions": 118, "last": {**figures, "at": samples[1]["at"]}}
+    assert samples[1]["latency"] == {
+        **figures, "at_least": False, "transactions": 118, "last": {**figures, "at": samples[1]["at"]},
+    }  # fmt: skip
     identifiers = [part["id"] for part in samples[1]["components"]]
     assert identifiers == [
         "capture", "queue", "warehouse:reader", "warehouse:coordinator", "warehouse:server-1",
@@ -191,6 +218,24 @@ async def test_samples_begin_with_unknown_rates(
     assert server["time_percent"]["execute"] == pytest.approx(100 * 5 / 9, abs=0.01)
     overview = await wait_for(operator, "/api/v1/overview", live=True)
     assert overview["engines_online"] == 1
+
+
+async def test_without_a_collector_nothing_is_known(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = await created(operator, registered)
+    await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
+    for module in (latest, overviews):
+        monkeypatch.setattr(module, "now", lambda: now() + timedelta(seconds=20))
+    overview = (await operator.get("/api/v1/overview")).json()
+    (shown,) = overview["streams"]
+    assert (overview["engines_online"], overview["engines_total"]) == (None, 1)
+    assert (shown["sampled_at"], shown["status"], shown["health"]["level"]) == (None, "UNKNOWN", "unknown")
+    assert (shown["lag"]["bytes"], shown["destinations"][0]["lag"]["bytes"]) == (None, None)
 
 
 async def test_lost_engine_is_shown_and_recovers(
@@ -302,17 +347,57 @@ async def test_leader_that_loses_its_connection_leads_no_more(settings: Settings
         await second.resign()
 
 
-async def test_readiness_says_who_is_missing(anonymous: httpx.AsyncClient, settings: Settings) -> None:
-    before = await anonymous.get("/readyz")
-    assert (before.status_code, before.json()["status"], before.json()["collector"]) == (200, "degraded", "absent")
+async def test_readiness_says_who_is_missing(
+    anonymous: httpx.AsyncClient, settings: Settings, resources: Resources
+) -> None:
+    before = (await anonymous.get("/readyz")).json()
+    assert (before["status"], before["collector"]) == ("degraded", "absent")
+    assert before["reasons"] == ["No collector runs: nothing is observed, and no alert fires."]
     election = Election(settings.store_url)
     await election.leads()
     try:
         assert (await anonymous.get("/readyz")).json() == {
-            "status": "ready", "store": "ok", "redis": "ok", "collector": "ok", "history": "unknown",
+            "status": "ready", "store": "ok", "redis": "ok", "collector": "ok", "collector_round_age_seconds": None,
+            "history": "unknown", "reasons": [],
         }  # fmt: skip
+        at = now()
+        rounds = Rounds(
+            told_at=at, round_at=at - timedelta(seconds=180), failure="the store refuses", history_failure="x"
+        )
+        await Bus(resources.redis).tell_rounds(rounds)
+        late = (await anonymous.get("/readyz")).json()
+        assert (late["status"], late["collector"], late["history"]) == ("degraded", "late", "failing")
+        assert late["collector_round_age_seconds"] >= 180
+        assert late["reasons"] == [
+            "The collector has recorded nothing of an engine for 3 min: the store refuses.", "No history is written: x."
+        ]  # fmt: skip
     finally:
         await election.resign()
+
+
+async def test_a_loop_that_records_nothing_is_told_with_its_reason(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Collector,
+    anonymous: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await created(operator, registered)
+    well = await wait_for(anonymous, "/readyz", collector="ok", history="ok", reasons=[])
+    assert well["collector_round_age_seconds"] is not None
+
+    async def refused(*_: Any) -> bool:
+        raise OSError("10.0.0.7 does not answer")
+
+    monkeypatch.setattr(service, "LATE_SECONDS", 0)
+    monkeypatch.setattr(collector, "_turn", refused)
+
+    async def told() -> bool:
+        readiness = (await anonymous.get("/readyz")).json()
+        return any(reason.endswith(": the store cannot be reached.") for reason in readiness["reasons"])
+
+    await eventually(told)
 
 
 async def test_losing_redis_loses_pictures_only(
@@ -331,6 +416,7 @@ async def test_losing_redis_loses_pictures_only(
         assert (await anonymous.get("/readyz")).json()["status"] == "degraded"
         overview = (await operator.get("/api/v1/overview")).json()
         assert (overview["live"], overview["streams"][0]["phase"]) == (False, "REPLICATING")
+        assert overview["streams"][0]["lag"]["bytes"] is None, "not 0: no sample tells how far it is"
         assert (await operator.get(f"{path}/samples")).json()["live"] is False
         assert (await operator.post(f"{path}:stop")).status_code == 202
         await wait_for(operator, path, status="DISABLED")

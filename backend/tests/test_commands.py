@@ -140,7 +140,7 @@ async def test_second_factor_at_the_login_and_lost(
     entry = json.loads((await shell("audit", "--json")).out)[0]
     assert (entry["action"], entry["actor_name"]) == ("users_reset_second_factor", "thalweg-admin")
     refused = await shell("login", "--user", "admin", "--password-stdin", stdin=f"{PASSWORD}\n")
-    assert (refused.code, "A second factor has to be set up first" in refused.err) == (1, True)
+    assert (refused.code, "A second factor must be set up first" in refused.err) == (1, True)
 
 
 async def test_unreachable_control_plane(shell: Shell, users: Users) -> None:
@@ -182,7 +182,11 @@ async def test_stream_from_databases_to_deletion(
     assert made.code == 0, made.err
     assert engine.desired["streams"][0]["parameters"] == {"parallelism": 2}
     ticker = await run("watch", "--plain", "--count", "2")
-    assert "REPLICATING" in ticker.out
+    assert "s → warehouse" in ticker.out
+    assert "Replicating" in ticker.out
+    assert "REPLICATING" not in ticker.out
+    listed = await run("streams", "list")
+    assert (listed.code, "Replicating" in listed.out, "Healthy" in listed.out) == (0, True, True)
     assert "LCR/s" in (await run("status")).out
     assert (await run("streams", "set", "s", "disable_on_error=off")).code == 0
     invalid = await run("streams", "set", "s", "parallelism=0")
@@ -190,7 +194,9 @@ async def test_stream_from_databases_to_deletion(
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
     assert (await run("streams", "stop", "s", "--wait")).code == 0
     assert (await run("streams", "start", "s", "--wait")).code == 1
-    assert (await run("status")).code == 1
+    failed = await run("status")
+    assert (failed.code, "Aborted" in failed.out, "Failed: " in failed.out) == (1, True, True)
+    assert (await run("streams", "list")).code == 1
     assert (await run("streams", "retry", "s", "--wait")).code == 0
     engine.parked = 3
     queue = (await run("errors", "s")).out

@@ -14,11 +14,13 @@ from tests.conftest import PASSWORD, Users
 from tests.support.servers import RedisServer
 from tests.support.serving import serve, without_lifespan
 from thalweg.api import create_app
+from thalweg.features.events import service
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.live.bus import Bus
+from thalweg.live.hub import REPLAY_PART, REPLAYED_MAX, missed_events
 from thalweg.live.schemas import EngineEvent
 
 
@@ -198,3 +200,40 @@ async def test_ends_soon_after_the_user_is_disabled(
         answer = await admin.patch(path, json={"enabled": False}, headers={"If-Match": "*"})
         assert answer.status_code == 200, answer.text
         await opened.end()
+
+
+async def test_a_user_has_so_many_streams(
+    address: str, users: Users, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "STREAMS_EACH_MAX", 2)
+    viewer, operator = ({"Authorization": f"Bearer {users.tokens[role]}"} for role in (Role.VIEWER, Role.OPERATOR))
+    async with tab(address, users), httpx.AsyncClient(base_url=address) as client:
+        async with tab(address, users):
+            refused = await client.get("/api/v1/events", headers=viewer, timeout=5)
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+            assert "Close some" in refused.json()["cure"]
+            async with tab(address, users, login=operator):
+                pass
+        for _ in range(200):
+            if app.state.hub.count_of(users.ids[Role.VIEWER]) == 1:
+                break
+            await asyncio.sleep(0.05)
+        async with tab(address, users):
+            pass
+
+
+async def test_what_is_sent_again_is_bounded_and_in_parts(address: str, users: Users, resources: Resources) -> None:
+    bus = Bus(resources.redis)
+    await bus.publish([event("first")])
+    first = await bus.last_event_id()
+    await bus.publish([event(str(number)) for number in range(REPLAYED_MAX)])
+    parts = [part async for part in missed_events(resources.redis, first)]
+    assert [len(part) for part in parts] == [REPLAY_PART] * (REPLAYED_MAX // REPLAY_PART)
+    await bus.publish([event("one more")])
+    async with tab(address, users, first) as opened:
+        names = [(await opened.next())[0] for _ in range(REPLAYED_MAX + 1)]
+    assert names == ["engine"] * REPLAYED_MAX + ["reset"]
+    async with tab(address, users, "0-0") as opened:
+        assert (await opened.next())[0] == "reset"
+        await bus.publish([event("new")])
+        assert (await opened.next())[2]["engine_id"] == "new"

@@ -11,7 +11,7 @@ import jsonschema_rs
 from tests.conftest import Sides
 from tests.support.engine_double import EngineDouble
 
-# What only a running engine, a table in trouble, an alert that fires, the demo or the code of this moment can take.
+# Requests that need a running engine, a table in trouble, a firing alert, the demo or a current code.
 LEFT_OUT = {
     "engines_enrol", "engines_drop_stream", "destinations_add", "stream_markers_create", "advisor_cures_apply",
     "alerts_acknowledge", "lab_causes_start", "lab_load_change",

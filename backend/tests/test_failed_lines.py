@@ -1,4 +1,4 @@
-"""What scripts/test.sh prints of a suite that failed: the lines of what failed, of its own build tree."""
+"""The lines that scripts/test.sh prints of a failed suite: those of the failures, of its own build tree."""
 
 import subprocess
 import sys

@@ -55,15 +55,15 @@ async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_i
     assert parts(told)["reports20"]["parameters"] == {"queue_spill_limit_mb": 51200}
     assert running["mode"] == "fan-out"
     warehouse, away = running["destinations"]
-    assert (warehouse["id"], warehouse["phase"], warehouse["spilled"]["state"]) == (
+    assert (warehouse["id"], warehouse["phase"], warehouse["backlog"]["state"]) == (
         "warehouse", "REPLICATING", "IN MEMORY",
     )  # fmt: skip
-    assert (away["database"]["name"], away["phase"], away["spilled"]["bytes"]) == ("Reports 2.0", "RETRYING", 12582912)
+    assert (away["database"]["name"], away["phase"], away["backlog"]["bytes"]) == ("Reports 2.0", "RETRYING", 12582912)
     assert (away["error"]["code"], away["effective_parameters"]["queue_spill_limit_mb"]) == (
         "database_unreachable", 51200,
     )  # fmt: skip
     assert running["health"]["level"] == "warning"
-    assert running["health"]["reason"].startswith("The engine tries Reports 2.0 again, warehouse goes on. ")
+    assert running["health"]["reason"].startswith("The engine is retrying Reports 2.0; warehouse continues. ")
     assert (warehouse["actions"], away["actions"]) == (["stop", "drop"], ["stop", "retry", "drop"])
 
     async def rates() -> dict[str, Any] | None:
@@ -77,11 +77,14 @@ async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_i
     )  # fmt: skip
     assert [one["lcrs_per_second"] for one in sample["destinations"]] == [pytest.approx(1190)] * 2
     assert sample["lcrs_per_second"] == pytest.approx(1200), "captured once, not applied twice"
-    assert sample["destinations"][1]["backlog"]["bytes"] > sample["destinations"][0]["backlog"]["bytes"]
+    assert sample["destinations"][1]["lag"]["bytes"] > sample["destinations"][0]["lag"]["bytes"]
     topology = (await operator.get("/api/v1/topology")).json()
     applies = {edge["target"]: edge for edge in topology["edges"] if edge["source"] == f"{stream['id']}:queue"}
     assert set(applies) == {f"{stream['id']}:warehouse:apply", f"{stream['id']}:reports20:apply"}
     assert len(topology["edges"]) == 2 + 2 * 2
+    states = {node["id"]: node["state"] for node in topology["nodes"]}
+    assert states[f"{stream['id']}:reports20:apply"] == "RETRYING"
+    assert states[f"{stream['id']}:warehouse:apply"] == "APPLYING"
     (outage,) = (await operator.get(f"{path}/history")).json()["outages"]
     assert (outage["of"], outage["id"], outage["name"], outage["state"], outage["until"]) == (
         "destination", "reports20", "Reports 2.0", "RETRYING", None,
@@ -89,7 +92,10 @@ async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_i
     assert "connection refused" in outage["reason"]
     retry = (await operator.post(f"{path}/destinations/reports20:retry")).json()["operation_id"]
     done = await wait_for(operator, f"/api/v1/operations/{retry}", state="succeeded")
-    assert done["target"]["destination_id"] == "reports20"
+    assert (done["target"]["destination_id"], done["target"]["destination"]) == ("reports20", "Reports 2.0")
+    of_one = {"target_id": stream["id"], "destination_id": "reports20"}
+    (listed,) = (await operator.get("/api/v1/operations", params=of_one)).json()["items"]
+    assert listed["id"] == retry
     assert engine.retried == [f"{stream['id']}/reports20"]
     (over,) = (await operator.get(f"{path}/history")).json()["outages"]
     assert over["since"] == outage["since"] < over["until"]
@@ -140,7 +146,7 @@ async def test_a_destination_joins_and_is_dropped(
     path = f"{STREAMS}/{stream['id']}"
     alone = await wait_for(operator, path, phase="REPLICATING")
     (only,) = alone["destinations"]
-    assert (alone["mode"], only["actions"], only["spilled"]) == ("combined", ["stop"], None)
+    assert (alone["mode"], only["actions"], only["backlog"]) == ("combined", ["stop"], None)
     assert parts(engine.desired["streams"][0])["warehouse"]["backlog"] is False
     refused = await operator.delete(f"{path}/destinations/warehouse")
     assert (refused.status_code, refused.json()["code"]) == (409, "invalid_transition")
@@ -186,6 +192,22 @@ async def test_a_destination_joins_and_is_dropped(
     assert entries[0]["after"]["desired_status"] == "DROPPED"
 
 
+async def test_an_engine_that_cannot_apply_is_refused_before_the_databases_are_looked_at(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    pair: tuple[Enrolled, Enrolled],  # noqa: F811
+) -> None:
+    alpha, bravo = pair
+    stream = await created(operator, registered, capture_engine_id=bravo.id, applies=bravo.id)
+    path = f"{STREAMS}/{stream['id']}/destinations"
+    not_ready = await operator.post(path, json={"database_id": registered["source"]})
+    assert not_ready.json()["code"] == "preflight_failed"
+    refused = (await operator.post(path, json={"database_id": registered["source"], "engine_id": alpha.id})).json()
+    assert (refused["code"], [(one["pointer"], one["code"]) for one in refused["errors"]]) == (
+        "invalid_request", [("/engine_id", "propagation_address_missing")],
+    )  # fmt: skip
+
+
 async def test_a_destination_of_another_engine_is_told_and_dropped_in_order(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
@@ -222,7 +244,7 @@ async def test_a_destination_of_another_engine_is_told_and_dropped_in_order(
     await eventually(forgotten)
     statuses = [item["status"] for document in bravo.double.documents for item in document["streams"]]
     assert list(dict.fromkeys(statuses)) == ["ENABLED", "DISABLED", "DROPPED"]
-    # What alpha says now counts, not what it said while bravo received.
+    # Alpha's present report counts, not the one from when bravo received.
     error = example("status")["streams"][1]["error"]
     alpha.double.destinations["warehouse"] = {"status": "ABORTED", "phase": "STOPPED", "error": error}
     await wait_for(operator, path, status="ABORTED")
@@ -248,7 +270,7 @@ async def test_command_line(
     made = await run("streams", "create", "s", "--source", "shop", *to, "--include", "public.*", "--wait")
     assert made.code == 0, made.err
     listed = (await run("destinations", "list", "s")).out
-    assert "REPLICATING" in listed and "10.0 GiB" in listed
+    assert "Replicating" in listed and "10.0 GiB" in listed
     which = await run("errors", "s")
     assert (which.code, "--destination" in which.err) == (1, True)
     assert "apply_failed" not in (await run("errors", "s", "--destination", "warehouse")).err

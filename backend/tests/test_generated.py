@@ -1,4 +1,4 @@
-"""What is generated from the code is up to date: other parts build on these files."""
+"""Files generated from the code are up to date: other parts build on them."""
 
 import importlib.util
 from pathlib import Path

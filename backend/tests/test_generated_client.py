@@ -128,8 +128,8 @@ async def test_a_generated_client_drives_the_main_journey(
 
         sides.on_source("INSERT INTO orders VALUES (501, 'after the copy', 1)")
         await same_rows(sides)
-        stream = await api.until(lambda one: one.backlog.bytes_ is not None, "streams.streams_get", **this)
-        assert stream.backlog.bytes_ >= 0
+        stream = await api.until(lambda one: one.lag.bytes_ is not None, "streams.streams_get", **this)
+        assert stream.lag.bytes_ >= 0
         await api.until(lambda one: one.latency.p50_ms is not None, "streams.streams_get", **this)
 
         both = models.TableRules(include=[models.TableRule(schema="public", table="*")])

@@ -18,7 +18,7 @@ ODD = {
     "digits that are none": b"\xb2\xb3\xb9",
     "quotes": b'"\xff", W/"\xfe", =;,\\',
 }
-# What no HTTP client may send: the parser below the application refuses it.
+# Bytes that no HTTP client may send: the parser below the application refuses them.
 REFUSED = [b"a\x01b", b"a\x00b", b"\x7f", b"a\x1b[31m"]
 NAMES = ["If-Match", "If-None-Match", "Last-Event-ID", "Authorization", "Cookie", "X-CSRF-Token", "Idempotency-Key",
          "X-Request-Id", "User-Agent", "Accept", "Content-Type", "Origin", "Range", "X-Forwarded-For", "Forwarded",

@@ -7,6 +7,7 @@ import pytest
 
 from tests.test_last_latency import AT, sample_at
 from tests.test_units import facts
+from thalweg.live.going_on import that_go_on
 from thalweg.live.health import health_of
 from thalweg.live.rates import UNKNOWN
 from thalweg.live.schemas import HealthLevel, Sample
@@ -38,14 +39,14 @@ STOPS = "A table was replaced: public.t is another table now"
 @pytest.mark.parametrize(
     ("destinations", "reason"),
     [
-        ([STOPPED, destination("b")], f"Warehouse has stopped, Reports goes on. {STOPS}"),
-        ([STOPPED, destination("b"), destination("c")], f"Warehouse has stopped, the others go on. {STOPS}"),
+        ([STOPPED, destination("b")], f"Warehouse has stopped; Reports continues. {STOPS}"),
+        ([STOPPED, destination("b"), destination("c")], f"Warehouse has stopped; the others continue. {STOPS}"),
         ([STOPPED, destination("b", "ABORTED", GONE)], f"Warehouse and Reports have stopped. {STOPS}"),
         ([STOPPED, destination("b", "DISABLED")], f"Warehouse has stopped. {STOPS}"),
         ([STOPPED, RETRIED], f"Warehouse has stopped. {STOPS} And 1 more."),
         (
             [destination("a"), RETRIED],
-            "The engine tries Reports again, Warehouse goes on. The connection broke: no answer",
+            "The engine is retrying Reports; Warehouse continues. The connection broke: no answer",
         ),
         (
             [destination("a", "ENABLED", None, REPLACED, RENAMED), RETRIED],
@@ -53,7 +54,7 @@ STOPS = "A table was replaced: public.t is another table now"
         ),
         (
             [destination("a", "ABORTED", GONE, REPLACED), destination("b")],
-            f"Warehouse has stopped, Reports goes on. {STOPS}",
+            f"Warehouse has stopped; Reports continues. {STOPS}",
         ),
     ],
 )
@@ -65,13 +66,26 @@ FULL = {"title": "No space is left on the disk", "message": "write spill/1.", "s
 
 
 def test_the_engines_own_trouble_is_said_to_be_the_engines_with_its_cure() -> None:
-    words = "No space is left on the disk: write spill/1. It is the engine's own trouble. Free space."
+    words = "No space is left on the disk: write spill/1. The problem is in the engine. Free space."
     assert told(destination("a"), destination("b", "ENABLED", FULL))[1] == (
-        f"The engine tries Reports again, Warehouse goes on. {words}"
+        f"The engine is retrying Reports; Warehouse continues. {words}"
     )
-    for status, reason in (("ENABLED", f"The engine tries again. {words}"), ("ABORTED", words)):
+    for status, reason in (("ENABLED", f"The engine is retrying. {words}"), ("ABORTED", words)):
         known = facts(observed={"error": FULL, "destinations": []}, observed_status=status, observed_at=AT)
         assert health_of(known, AT).reason == reason
+
+
+def test_who_starts_or_waits_for_a_lock_does_not_go_on() -> None:
+    wait = {
+        "side": "destination", "destination": "c", "database": "archive", "statement": "LOCK x", "since": None,
+        "blockers": [{"pid": 0}],
+    }  # fmt: skip
+    starts = {**destination("b"), "phase": "INITIALIZING"}
+    observed = {"error": None, "destinations": [STOPPED, starts, destination("c")], "waits": [wait]}
+    known = facts(observed=observed, destination_names=NAMES, observed_at=AT)
+    assert health_of(known, AT).reason == f"Warehouse has stopped. {STOPS} And 1 more."
+    assert [one["id"] for one in that_go_on({**observed, "waits": []}, None)] == ["c"]
+    assert that_go_on({**observed, "waits": [{**wait, "destination": None}]}, None) == []
 
 
 def copying(*tables: tuple[int, int]) -> str:
@@ -104,7 +118,9 @@ def test_behind_whom_it_waits() -> None:
     assert (health.level, health.reason) == (
         HealthLevel.WARNING,
         "It waits for 12 s at the source orders behind server process 7 (psql of bob, idle in transaction for 5 min), "
-        "server process 8 and a prepared transaction: CREATE_REPLICATION_SLOT x",
+        "server process 8 and a prepared transaction: CREATE_REPLICATION_SLOT x. To end that, run in orders: SELECT "
+        "pg_terminate_backend(7), pg_terminate_backend(8) and ROLLBACK PREPARED of the transaction that "
+        "pg_prepared_xacts shows.",
     )
     dropped = health_of(facts(observed=observed, desired_status="DROPPED", observed_at=AT), AT)
     assert dropped.reason.startswith("It is being deleted. It waits for 12 s at the source orders behind server")
@@ -118,7 +134,7 @@ def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
 
 
 def since(parking: Parking, *samples: Sample) -> Any:
-    return [parking.told(sample) for sample in samples][-1].destinations[0].parks_since
+    return [parking.with_parking(sample) for sample in samples][-1].destinations[0].parks_since
 
 
 def test_parking_everything_begins_with_growth_and_ends_with_anything_applied() -> None:
@@ -142,4 +158,4 @@ def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> 
     )
     level, reason = told(destination("a"), RETRIED, sample=sample)
     assert (level, reason.endswith(" And 1 more.")) == (HealthLevel.ERROR, True)
-    assert "goes on" not in told(destination("a"), destination("b", "ABORTED", GONE), sample=sample)[1]
+    assert "continues" not in told(destination("a"), destination("b", "ABORTED", GONE), sample=sample)[1]

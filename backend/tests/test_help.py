@@ -44,3 +44,8 @@ async def test_help_and_its_caching(app: FastAPI, anonymous: httpx.AsyncClient) 
         for path in ("/help/..%2fsecret", "/help/%2e%2e/secret", "/help/assets/../../secret", "/help/%00"):
             answer = await client.get(path)
             assert answer.status_code == 404 and answer.text != "s", path
+
+
+async def test_a_name_too_long_for_any_file_is_not_there(anonymous: httpx.AsyncClient) -> None:
+    for path in (f"/{'a' * 300}", f"/assets/{'a' * 300}.js", f"/help/{'a' * 5000}", f"/help/{'a/' * 3000}"):
+        assert (await anonymous.get(path)).status_code == 404, path[:20]

@@ -23,7 +23,7 @@ from thalweg.engine_client.documents import (
 from thalweg.history import partitions
 from thalweg.history.document import Json, Stored, decode, document_of, encode
 from thalweg.history.joining import join
-from thalweg.history.reading import samples_between
+from thalweg.history.reading import sample_from, samples_between
 from thalweg.history.rollup import roll_up
 from thalweg.history.series import resample, spans_of
 from thalweg.history.tiers import HOURS, MINUTES, SECONDS, choose_step, choose_tier, floor
@@ -65,9 +65,9 @@ def share_of(sample: Sample, wanted: set[str]) -> Sample:
 def test_what_is_stored_is_the_sample() -> None:
     sample = sample_at(NOON, 1234.5)
     document = decode(encode(document_of(sample)))
-    backlog = sample.backlog.model_copy(update={"applied": None})
-    destinations = [one.model_copy(update={"backlog": backlog}) for one in sample.destinations]
-    lasting = sample.model_copy(update={"backlog": backlog, "destinations": destinations})
+    lag = sample.lag.model_copy(update={"applied": None})
+    destinations = [one.model_copy(update={"lag": lag}) for one in sample.destinations]
+    lasting = sample.model_copy(update={"lag": lag, "destinations": destinations})
     assert Sample.model_validate({**document, "stream_id": sample.stream_id}) == lasting
 
 
@@ -99,6 +99,18 @@ def test_a_chart_has_no_hole_where_samples_are_late_and_null_where_there_are_non
     assert rates[10:] == [None] * 5
     assert series[0].highs[1] == pytest.approx(200)
     assert series[1].values == series[2].values == [None] * 15
+
+
+def test_a_roll_up_reads_as_a_sample_though_its_counts_are_means() -> None:
+    documents = [document_of(sample_at(NOON + timedelta(seconds=n), 1.0)) for n in (1, 2)]
+    for document, count in zip(documents, (100, 103), strict=True):
+        document["lag"]["bytes"] = count
+        for destination in document["destinations"]:
+            destination["lag"]["bytes"] = count
+    rolled = roll_up(documents, NOON + timedelta(minutes=1))
+    assert rolled["lag"]["bytes"] == 101.5
+    sample = sample_from(rolled, "k3j2h1g4")
+    assert {sample.lag.bytes, *(destination.lag.bytes for destination in sample.destinations)} == {102}
 
 
 def test_a_roll_up_has_means_highs_and_the_last_counters_and_keeps_the_unknown_unknown() -> None:
@@ -133,13 +145,13 @@ def test_parts_of_two_engines_become_whole_samples() -> None:
     assert join([decode(row.document) for row in rows[:2]])["lcrs_per_second"] == 10
 
 
-def destination(identifier: str, rate: float | None, p50: float | None, transactions: int, spilled: int | None) -> Json:
-    backlog = {"state": "ON DISK", "bytes": spilled, "lcrs": 1, "frames": 1, "age_seconds": 1.0, "limit_bytes": 99}
+def destination(identifier: str, rate: float | None, p50: float | None, transactions: int, on_disk: int | None) -> Json:
+    backlog = {"state": "ON DISK", "bytes": on_disk, "lcrs": 1, "frames": 1, "age_seconds": 1.0, "limit_bytes": 99}
     return {
         "destination_id": identifier, "status": "ENABLED", "phase": "REPLICATING", "lcrs_per_second": rate,
         "transactions_per_second": rate, "bytes_per_second": rate, "error_queue_transactions": 0,
         "latency": {"p50_ms": p50, "p99_ms": p50, "transactions": transactions},
-        "backlog": {"bytes": 7, "seconds": None}, "spilled": None if spilled is None else backlog,
+        "lag": {"bytes": 7, "seconds": None}, "backlog": None if on_disk is None else backlog,
     }  # fmt: skip
 
 
@@ -161,8 +173,8 @@ def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
     assert [(one.lcrs_per_second, one.latency.p50_ms, one.latency.transactions) for one in whole.destinations] == [
         (15, pytest.approx(10 / 3), 3), (30, None, 0),
     ]  # fmt: skip
-    assert whole.destinations[1].spilled is not None
-    assert (whole.destinations[1].spilled.bytes, rolled["high"]["destinations.east.lcrs_per_second"]) == (512, 20)
+    assert whole.destinations[1].backlog is not None
+    assert (whole.destinations[1].backlog.bytes, rolled["high"]["destinations.east.lcrs_per_second"]) == (512, 20)
     rows = [Stored("k3j2h1g4", "abcdefgh", NOON + timedelta(seconds=n), 1, encode(one))
             for n, one in enumerate(documents, 1)]  # fmt: skip
     names = ["lcrs_per_second", "destinations.*.lcrs_per_second", "components.west:reader.lcrs_per_second"]
@@ -174,14 +186,14 @@ def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
         assert total == sum(destinations)
 
 
-def test_who_applies_at_a_destination_tells_its_rates_and_who_captures_its_backlog() -> None:
+def test_who_applies_at_a_destination_tells_its_rates_and_who_captures_its_lag() -> None:
     whole = sample_at(NOON, 10.0)
     captures, receives = document_of(share_of(whole, {"capture", "queue"})), document_of(share_of(whole, {"reader"}))
     captures["destinations"] = [destination("far", None, None, 0, 512)]
-    receives["destinations"] = [{**destination("far", 10.0, 3.0, 4, None), "backlog": {"bytes": 2, "seconds": 5}}]
+    receives["destinations"] = [{**destination("far", 10.0, 3.0, 4, None), "lag": {"bytes": 2, "seconds": 5}}]
     (far,) = join([receives, captures])["destinations"]
-    assert (far["lcrs_per_second"], far["latency"]["p50_ms"], far["spilled"]["bytes"]) == (10, 3, 512)
-    assert far["backlog"] == {"bytes": 7, "seconds": 5}
+    assert (far["lcrs_per_second"], far["latency"]["p50_ms"], far["backlog"]["bytes"]) == (10, 3, 512)
+    assert far["lag"] == {"bytes": 7, "seconds": 5}
 
 
 def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> None:
@@ -318,8 +330,9 @@ async def test_what_the_collector_saw_is_charted(
     names = (await operator.get(f"{path}/statistics")).json()["statistics"]
     assert {"name": "components.queue.gauges.depth", "component": "queue", "unit": "LCRs"} in names
     query = {"statistic": ["components.*.time_percent.execute", "components.queue.gauges.depth"]}
-    since = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
-    chart = (await operator.get(path, params={**query, "since": since})).json()
+    first = datetime.fromisoformat(stored[0]["at"])
+    span = {"since": (first - timedelta(seconds=10)).isoformat(), "until": (first + timedelta(seconds=20)).isoformat()}
+    chart = (await operator.get(path, params={**query, **span})).json()
     assert (chart["resolution"], chart["step_seconds"]) == ("second", 1)
     depth = next(series for series in chart["series"] if series["statistic"].endswith("depth"))
     assert {value for value in depth["values"] if value is not None} == {4.0}
@@ -385,4 +398,4 @@ def test_what_was_missed_of_an_only_destination_with_a_backlog_counts_what_lies_
     for told, behind in ((stream, 0x1000), (backlog, 0x4000)):
         missed = history.model_copy(update={"streams": [told]})
         (part,) = parts_of([missed], "abcdefgh", {}, {})
-        assert (part.backlog.bytes, part.destinations[0].backlog.bytes) == (behind, behind)
+        assert (part.lag.bytes, part.destinations[0].lag.bytes) == (behind, behind)

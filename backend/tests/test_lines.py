@@ -1,4 +1,4 @@
-"""What `make fmt` makes of Markdown whose lines are too long, and what `make lint` says of it."""
+"""`make fmt` wraps long lines of Markdown, and `make lint` reports them."""
 
 from pathlib import Path
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""What `make lint` says of pages that name files."""
+"""`make lint` checks the files that pages name."""
 
 from pathlib import Path
 

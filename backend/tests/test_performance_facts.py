@@ -1,4 +1,4 @@
-"""What is read at databases about their performance: the statements themselves, against a real server."""
+"""The statements that read a database's performance facts, against a real server."""
 
 import asyncio
 from typing import Any

@@ -9,6 +9,11 @@ import pytest
 from tests.conftest import Sides
 from tests.support.engine_double import EngineDouble, example
 from tests.support.servers import Cluster, start_cluster
+from thalweg.inspection.preflight import preflight_of
+from thalweg.inspection.removal import remove_stream_objects
+from thalweg.inspection.target import Target
+from thalweg.kernel.models import Check, CheckSide, CheckStatus
+from thalweg.workflows.stream_preparation import not_ready
 
 pytestmark = pytest.mark.usefixtures("engine")
 ALL = {"include": [{"schema": "public", "table": "*"}]}
@@ -266,8 +271,8 @@ async def test_updates_may_be_given_up_of_tables_without_a_key(
     said = told["detail"].split(".")
     assert "public.loose, public.notes, public.orders, public.parts: updates and deletes stay at" in told["detail"]
     assert "public.loose, public.orders: a value of a unique key" in told["detail"], said
-    assert "public.parts: an update that moves a row to another partition" in told["detail"]
-    assert "public.orders: the rows can be told apart" in told["detail"]
+    assert "public.parts: PostgreSQL turns an update that moves a row" in told["detail"]
+    assert "public.orders: the rows can be identified" in told["detail"]
     assert "public.gone: the rules choose no table of that name" in told["detail"]
     sent = {table["table"]: table.get("inserts_only", False) for table in engine.rehearsed["tables"]}
     assert sent == {"customers": False, "loose": True, "notes": True, "orders": True, "parts": True}
@@ -315,6 +320,20 @@ async def test_missing_rights_at_the_destination_and_their_cures(
     assert failed(await checks_of(operator, registered)) == set()
 
 
+async def test_what_calls_code_is_not_tried_and_the_check_says_so(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    told = '"public"."orders" (constraint checked) calls public.f(integer)'
+    blank = dict.fromkeys(("sqlstate", "statement", "cure", "cure_sql"), "")
+    engine.findings = [
+        {"outcome": "not_tried", "part": "constraint checked", "table": '"public"."orders"',
+         "name": "public.f(integer)", "message": told, **blank},
+    ]  # fmt: skip
+    found = (await checks_of(operator, registered))["destination:definitions"]
+    assert found["status"] == "warning"
+    assert told in found["detail"]
+
+
 async def test_bookkeeping_of_another_role(
     operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
@@ -327,6 +346,24 @@ async def test_bookkeeping_of_another_role(
     sides.on_destination(checks["destination:bookkeeping_schema"]["sql"])
     assert failed(await checks_of(operator, registered)) == set()
     sides.on_destination("DROP SCHEMA thalweg", f"DROP ROLE {first}")
+
+
+async def test_bookkeeping_in_which_somebody_else_has_a_hand(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    user = sides.destination["user"]
+    stranger = f"{user}_stranger"
+    sides.on_destination(
+        f"CREATE ROLE {stranger}", f"CREATE SCHEMA thalweg AUTHORIZATION {user}",
+        "CREATE TABLE thalweg.stream (stream_id text)", f"ALTER TABLE thalweg.stream OWNER TO {stranger}",
+    )  # fmt: skip
+    checks = await checks_of(operator, registered)
+    assert failed(checks) == {"destination:bookkeeping_schema"}
+    assert f"table thalweg.stream belongs to {stranger}" in checks["destination:bookkeeping_schema"]["detail"]
+    there = {name: sides.destination[name] for name in ("host", "port", "dbname", "user", "password")}
+    (left,) = await remove_stream_objects("lost", None, [Target(**there, sslmode="prefer")], 10)
+    assert f"table thalweg.stream belongs to {stranger}" in left
+    sides.on_destination("DROP SCHEMA thalweg CASCADE", f"DROP ROLE {stranger}")
 
 
 async def test_a_role_of_the_bookkeepings_name(
@@ -450,3 +487,13 @@ async def test_preview_says_what_the_rules_choose(
     assert preview["rows_estimated"] == 100
     body["rules"] = {"include": [{"schema": "public", "table": "measured"}]}
     assert (await operator.post("/api/v1/streams:preview-tables", json=body)).json()["rows_estimated"] is None
+
+
+def test_consent_to_the_same_text_at_two_destinations_is_asked_for_once() -> None:
+    check = Check(
+        id="left_out", side=CheckSide.DESTINATION, title="What the copy leaves out", status=CheckStatus.CONSENT,
+        detail="Triggers.", cure=None, sql=None, consent="left_out:4f2a",
+    )  # fmt: skip
+    cure = not_ready(preflight_of([check, check]), "Nothing was created.").cure or ""
+    assert cure.count("left_out:4f2a") == 1
+    assert "--accept" in cure

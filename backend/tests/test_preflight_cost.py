@@ -1,4 +1,4 @@
-"""What a preflight costs: how many statements it sends may not depend on how many tables a stream has."""
+"""The cost of a preflight: the number of its statements may not depend on the number of tables."""
 
 from collections.abc import Generator
 

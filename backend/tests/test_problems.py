@@ -1,5 +1,7 @@
 """Every failure is problem details with a stable type and a cure; large and odd requests are refused in time."""
 
+import time
+
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -57,7 +59,7 @@ async def test_refused_secret_is_not_repeated(admin: httpx.AsyncClient) -> None:
     assert "short one" not in answer.text
 
 
-@pytest.mark.parametrize("body", [b"{", b'{"name": "\\ud800", "password": "x"}', b"\xff\xfe", b"[" * 100_000, b"null"])
+@pytest.mark.parametrize("body", [b"{", b'{"name": "\\ud800", "password": "x"}', b"\xff\xfe", b"[" * 10_000, b"null"])
 async def test_malformed_json(anonymous: httpx.AsyncClient, body: bytes) -> None:
     answer = await anonymous.post("/api/v1/session", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
@@ -78,6 +80,40 @@ async def test_body_that_hides_its_size(app: FastAPI, admin: httpx.AsyncClient) 
     headers = {"Content-Type": "application/json"}
     answer = await admin.post("/api/v1/users", content=endless(), headers=headers)  # type: ignore[no-untyped-call]
     check_problem(answer, 413, "body_too_large")
+
+
+@pytest.mark.parametrize("path", ["/session", "/session:verify-code", "/engines/enrol", "/users"])
+@pytest.mark.parametrize("shown", [{}, {"Cookie": "thalweg_session=made-up", "Authorization": "Bearer made-up"}])
+async def test_strangers_send_little(anonymous: httpx.AsyncClient, path: str, shown: dict[str, str]) -> None:
+    answer = await anonymous.post("/api/v1" + path, json={f"{n:x}": 1 for n in range(80_000)}, headers=shown)
+    if path == "/users" and shown:
+        check_problem(answer, 401, "authentication_required")
+    else:
+        check_problem(answer, 413, "body_too_large")
+
+
+async def test_only_what_needs_no_login_is_open_to_strangers(app: FastAPI) -> None:
+    guard = next(layer for layer in app.user_middleware if layer.cls is RequestGuard)  # type: ignore[comparison-overlap]
+    assert set(guard.kwargs["open_paths"]) == {  # type: ignore[union-attr]
+        "/api/v1/session", "/api/v1/session:verify-code", "/api/v1/engines/enrol",
+    }  # fmt: skip
+
+
+async def test_many_unknown_fields_are_one_failure(admin: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    many: dict[str, object] = {f"{number:x}": 1 for number in range(80_000)}
+    few = {f"{number:x}": 1 for number in range(5)}
+    rules = {"include": [{"schema": "public", **dict(list(many.items())[:70])}] * 1000}
+    preview = "/api/v1/streams:preview-tables"
+    begun = time.process_time()
+    answer = await admin.post("/api/v1/users", json=many)
+    nested = await admin.post(preview, json={"source_id": registered["source"], "rules": rules})
+    assert time.process_time() - begun < 2
+    check_problem(answer, 422, "invalid_request")
+    assert [error["code"] for error in answer.json()["errors"]] == ["too_many_fields"]
+    check_problem(nested, 422, "invalid_request")
+    assert len(nested.json()["errors"]) <= 100
+    answer = await admin.post(preview, json=few)
+    assert [error["code"] for error in answer.json()["errors"]].count("extra_forbidden") == 5
 
 
 async def test_pattern_and_list_limits(admin: httpx.AsyncClient, registered: dict[str, str]) -> None:
@@ -110,7 +146,7 @@ async def test_security_headers(anonymous: httpx.AsyncClient) -> None:
 
 @pytest.mark.parametrize("given", ["", "a b", "a\tb", "x" * 65, "forged\x1b[31m", '"},{"level":"info', "abc\n"])
 async def test_a_request_is_called_by_a_short_token_or_by_one_of_ours(given: str) -> None:
-    """What the server hands over: servers differ in what they let through."""
+    """Headers that the server hands over: servers differ in what they let through."""
     seen: list[str] = []
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -190,3 +226,15 @@ async def test_an_engine_that_has_not_answered_in_time_is_not_called_away() -> N
         codes.append(problem_of(caught.value).code)
         assert ("still at work" in caught.value.message) is (answer is late)
     assert codes == ["engine_slow", "engine_unreachable"]
+
+
+async def test_a_question_that_an_engine_has_not_answered_in_time_leaves_nothing_to_be_done() -> None:
+    def late(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("", request=request)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(late)) as http:
+        with pytest.raises(EngineFailure) as caught:
+            await EngineClient(http, "http://127.0.0.1:1", "token", 1).status()
+    assert "has not answered in time" in caught.value.message
+    assert "took the request" not in caught.value.message
+    assert "done by then" not in caught.value.cure

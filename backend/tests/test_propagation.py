@@ -266,7 +266,7 @@ async def test_reports_of_two_engines_are_one_stream(
         ("warehouse:apply-queue", False), ("warehouse:reader", False), ("warehouse:coordinator", False),
         ("warehouse:server-1", False),
     ]  # fmt: skip
-    assert sample["backlog"]["bytes"] == 0x30, "as the sender knows it"
+    assert sample["lag"]["bytes"] == 0x30, "as the sender knows it"
     topology = (await operator.get("/api/v1/topology")).json()
     chain = {edge["source"]: edge for edge in topology["edges"]}
     kinds = {node["id"]: (node["kind"], node["engine"]) for node in topology["nodes"]}

@@ -123,7 +123,7 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
 
     await eventually(only_what_depends_waits)
     refused = await operator.post(f"{path}/destinations/warehouse/errors/{behind['id']}/execute")
-    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert (refused.status_code, refused.json()["code"]) == (409, "execution_refused")
     again = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
     assert again.status_code == 409, again.text
     assert "500" in again.json()["detail"]
@@ -262,7 +262,7 @@ async def test_tables_come_and_go_while_it_runs(
 
 
 def left_at(sides: Sides, stream: dict[str, Any]) -> list[str]:
-    """Which of the stream's objects are still there."""
+    """The stream's objects that are still there."""
     source, destination = sides.source["dbname"], sides.destination["dbname"]
     found = []
     if of(sides, source, f"SELECT FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"):

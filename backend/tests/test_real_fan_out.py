@@ -91,13 +91,13 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
         """The session that takes the dead one to its disk starts the other anew as well."""
         shown = (await operator.get(path)).json()
         well, away = shown["destinations"]
-        settled = away["phase"] == "RETRYING" and away["spilled"]["state"] == "ON DISK" and away["spilled"]["lcrs"]
-        return dict(shown) if settled and away["backlog"]["bytes"] and well["phase"] == "REPLICATING" else None
+        settled = away["phase"] == "RETRYING" and away["backlog"]["state"] == "ON DISK" and away["backlog"]["lcrs"]
+        return dict(shown) if settled and away["lag"]["bytes"] and well["phase"] == "REPLICATING" else None
 
     shown = await eventually(on_disk)
     well, away = shown["destinations"]
     assert (well["error"], away["error"]["cure"] != "") == (None, True)
-    assert shown["health"]["reason"].startswith("The engine tries Reports 2.0 again, warehouse goes on. ")
+    assert shown["health"]["reason"].startswith("The engine is retrying Reports 2.0; warehouse continues. ")
 
     async def slot_moves() -> bool:
         confirmed = f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{slot(stream)}'"

@@ -1,5 +1,5 @@
-"""What the API refuses before it does anything: wrong methods, unknown parameters, requests that never end, strangers'
-headers; and how it is served by HTTPS."""
+"""Requests that the API refuses before it does anything: wrong methods, unknown parameters, requests that never end,
+strangers' headers; and how it is served by HTTPS."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""What `make up` makes of settings.env, and of services that run already: the shell functions of scripts/."""
+"""`make up` with settings.env, and with services that already run: the shell functions of scripts/."""
 
 import http.server
 import os
@@ -114,3 +114,15 @@ def test_what_runs_older_code_or_settings_is_stopped(tmp_path: Path) -> None:
     assert (code.stdout.splitlines()[0], code.returncode) == ("note: api", 1), code.stderr
     settings = run(tmp_path, started + "echo THALWEG_LOG_LEVEL=debug >$THALWEG_HOME/settings.env; stop_older")
     assert settings.stdout.startswith("note: collector api\n"), settings.stderr
+
+
+def test_logs_of_services_are_their_callers_alone(tmp_path: Path) -> None:
+    """A database's message may quote a row."""
+    log = tmp_path / "log" / "service-quiet.log"
+    log.parent.mkdir()
+    log.write_text("of an earlier version\n")
+    log.chmod(0o644)
+    done = run(tmp_path, 'start_daemon quiet sleep 600 && kill "$(daemon_pid quiet)"')
+    assert done.returncode == 0, done.stderr
+    assert log.stat().st_mode & 0o077 == 0
+    assert "of an earlier version" in log.read_text()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import Sides
 from tests.support.relay import relaying
-from thalweg.inspection import connection as connections
+from thalweg.inspection import bounds
 from thalweg.inspection.connection import connected, read_all, read_one
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import read_slots
@@ -23,7 +23,7 @@ def target(sides: Sides, port: int | None = None) -> Target:
 
 
 async def test_functions_of_others_are_not_called(sides: Sides) -> None:
-    """Whoever may create in public could have our user do what it may."""
+    """A role that may create in public could act with the rights of our user."""
     sides.on_source(
         "CREATE TABLE taken (by text)",
         "GRANT ALL ON taken TO PUBLIC",
@@ -53,7 +53,7 @@ async def test_a_server_that_stops_answering_is_hung_up_on(sides: Sides) -> None
 
 async def test_a_server_that_answers_without_end_is_hung_up_on(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows would fill the memory; so would one value."""
-    monkeypatch.setattr(connections, "RECEIVED_BYTES_MAX", 20 * 2**20)
+    monkeypatch.setattr(bounds, "RECEIVED_BYTES_MAX", 20 * 2**20)
     for query in (
         "SELECT repeat('x', 10000) AS x FROM generate_series(1, 100000)",
         "SELECT repeat('x', 100000000) AS x",

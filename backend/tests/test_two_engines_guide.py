@@ -150,7 +150,7 @@ def local(tmp_path: Path) -> Generator[RealEngine, None, None]:
 
 @pytest.fixture
 async def with_the_guides_settings(app: FastAPI, settings: Settings, hosts: Hosts) -> AsyncGenerator[Any, None]:
-    """What `make up` does: API and collector with what settings.env says."""
+    """Starts API and collector with the settings of settings.env, as `make up` does."""
     closing: list[Any] = []
 
     async def start() -> None:

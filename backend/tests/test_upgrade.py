@@ -1,4 +1,4 @@
-"""From the version that had several forms of stream: stores, engines that tell in the old form, deletions under way."""
+"""From older versions: stores, samples with former names, engines that tell in the old form, deletions under way."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,9 @@ from thalweg.history.outages import outages_between
 from thalweg.history.series import resample, spans_of
 from thalweg.kernel.context import Resources
 from thalweg.kernel.settings import Settings
+from thalweg.live.bus import EVENTS_KEY, Bus, samples_key
 from thalweg.live.rates import Reading, sample_of
+from thalweg.live.schemas import Backlog, Sample
 from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.outages import note_stream
 from thalweg.workers.polling import Poll
@@ -128,7 +130,7 @@ async def test_what_an_upgraded_engine_tells_of_its_only_destination_is_that_one
 
 def test_history_under_a_former_id_reads_like_todays() -> None:
     sample = sample_at(NOON + timedelta(seconds=1), 1234.5)
-    high = {f"components.{ONLY}:reader.gauges.depth": 7.0, f"destinations.{ONLY}.backlog.bytes": 9.0, "bytes": 1.0}
+    high = {f"components.{ONLY}:reader.gauges.depth": 7.0, f"destinations.{ONLY}.lag.bytes": 9.0, "bytes": 1.0}
     today = {**document_of(sample), "high": high}
     former = json.loads(json.dumps(today).replace(f'"{ONLY}', '"default').replace(f".{ONLY}", ".default"))
     assert owners(former) == {None, "default"}
@@ -138,6 +140,71 @@ def test_history_under_a_former_id_reads_like_todays() -> None:
     old = type(row)(row.stream_id, row.engine_id, row.at, 1, encode(former))
     (series,) = resample(spans_of([old], {"default": ONLY}), [name], NOON, 1, 1)
     assert series.values == resample(spans_of([row]), [name], NOON, 1, 1)[0].values == [1234.5]
+
+
+def with_former_names(document: Any) -> Any:
+    if isinstance(document, list):
+        return [with_former_names(item) for item in document]
+    if not isinstance(document, dict):
+        return document
+    former = {"lag": "backlog", "backlog": "spilled"}
+    return {former.get(name, name): with_former_names(value) for name, value in document.items()}
+
+
+def sample_with_backlog() -> Sample:
+    waiting = {"state": "ON DISK", "bytes": 512, "lcrs": 1, "frames": 1, "age_seconds": 1.0, "limit_bytes": 999}
+    sample = sample_at(datetime.now(UTC), 1234.5)
+    only = sample.destinations[0].model_copy(update={"backlog": Backlog.model_validate(waiting)})
+    return sample.model_copy(update={"destinations": [only]})
+
+
+def test_history_that_calls_the_lag_a_backlog_reads_like_todays() -> None:
+    sample = sample_with_backlog()
+    today = document_of(sample)
+    own = f"destinations.{ONLY}"
+    high = {"lag.bytes": 9.0, f"{own}.lag.bytes": 8.0, f"{own}.backlog.bytes": 7.0, f"components.{ONLY}:backlog.x": 6.0}
+    former_high = {
+        "backlog.bytes": 9.0, f"{own}.backlog.bytes": 8.0, f"{own}.spilled.bytes": 7.0,
+        f"components.{ONLY}:backlog.x": 6.0,
+    }  # fmt: skip
+    former = {**with_former_names(today), "high": former_high}
+    assert set(former["destinations"][0]) >= {"backlog", "spilled"}
+    assert decode(encode(former)) == decode(encode({**today, "high": high}))
+
+
+async def test_samples_in_redis_that_call_the_lag_a_backlog_read_like_todays(resources: Resources) -> None:
+    sample = sample_with_backlog()
+    today = sample.model_dump(mode="json", by_alias=True)
+    former = json.dumps(with_former_names(today), separators=(",", ":"))
+    await resources.redis.xadd(samples_key(sample.stream_id), {"data": former})
+    await resources.redis.xadd(EVENTS_KEY, {"name": "stream.sample", "data": former})
+    bus = Bus(resources.redis)
+    assert await bus.latest_samples([sample.stream_id]) == {sample.stream_id: sample}
+    assert await bus.recent_samples(sample.stream_id, 60) == [sample]
+    assert [json.loads(one) for one in await bus.recent_documents(sample.stream_id, 60)] == [today]
+    assert json.loads((await bus.events_after("0-0", None))[-1].data) == today
+
+
+async def test_runs_of_the_advisor_that_call_the_lag_a_backlog_read_like_todays(
+    settings: Settings, resources: Resources
+) -> None:
+    quoted = 'It said "backlog_bytes": 1.'
+    summary = {"paths": [{"backlog_bytes": 5, "explanation": quoted}]}
+    document = {
+        "series": [{"backlog_bytes": [1, None]}],
+        "analysis": {"path_statistics": [{"statistic_name": "BACKLOG"}], "path_bottlenecks": [{"explanation": quoted}]},
+    }
+    before(
+        settings,
+        "INSERT INTO advisor_runs (reason, requested_by, kept, scope, stream_ids, summary, document) "
+        f"VALUES ('user', 'ann', false, '{{}}', '{{}}', '{json.dumps(summary)}', '{json.dumps(document)}')",
+    )
+    async with resources.sessions() as session:
+        summary, document = (await session.execute(text("SELECT summary, document FROM advisor_runs"))).one()
+    assert summary == {"paths": [{"lag_bytes": 5, "explanation": quoted}]}
+    assert document["series"] == [{"lag_bytes": [1, None]}]
+    assert document["analysis"]["path_statistics"] == [{"statistic_name": "REPLICATION LAG"}]
+    assert document["analysis"]["path_bottlenecks"] == [{"explanation": quoted}]
 
 
 def test_an_older_engine_tells_of_its_only_destination_as_of_the_stream() -> None:

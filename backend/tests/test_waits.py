@@ -32,5 +32,9 @@ async def test_a_start_that_waits_says_behind_whom(
     assert told in shown["health"]["reason"]
     [operation] = (await operator.get("/api/v1/operations", params={"target_id": stream["id"]})).json()["items"]
     assert told in operation["waiting_for"]
+    query = {"stream_id": stream["id"], "window_seconds": 60}
+    advice = (await operator.get("/api/v1/advisor/analysis", params=query)).json()
+    assert [(one["verdict"], one["top_finding_code"]) for one in advice["paths"]] == [("WAITING", "start_blocked")]
+    assert told in advice["paths"][0]["explanation"]
     engine.waits, engine.phase = False, "REPLICATING"
     assert (await wait_for(operator, path, phase="REPLICATING"))["waits"] == []

@@ -27,10 +27,12 @@ from thalweg.features.slots.router import router as slots
 from thalweg.features.streams.router import router as streams
 from thalweg.features.topology.router import router as topology
 from thalweg.features.tracking.router import router as tracking
+from thalweg.kernel.context import asks_for_login
 from thalweg.kernel.http import failures
 from thalweg.kernel.http.console import Console
 from thalweg.kernel.http.guard import API_PREFIX, RequestGuard
 from thalweg.kernel.http.methods import MethodCheck, addresses_of
+from thalweg.kernel.http.strangers import StrangersShare
 from thalweg.kernel.openapi import build_openapi
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
@@ -62,6 +64,12 @@ def _methods(router: APIRouter) -> list[tuple[str, set[str]]]:
     return [(route.path, route.methods or set()) for route in router.routes if isinstance(route, APIRoute)]
 
 
+def _open_paths(router: APIRouter) -> list[str]:
+    """Those that somebody without a login may ask."""
+    routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    return [route.path for route in routes if not asks_for_login(route.dependant)]
+
+
 def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings()
     app = FastAPI(
@@ -83,7 +91,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     failures.install(app)
     known = [(API_PREFIX + path, methods) for router in routers for path, methods in _methods(router)]
     app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health), *_methods(scraped)]))
-    app.add_middleware(RequestGuard, body_bytes_max=settings.body_bytes_max)
+    app.add_middleware(StrangersShare)
+    app.add_middleware(
+        RequestGuard, body_bytes_max=settings.body_bytes_max,
+        open_paths=frozenset(API_PREFIX + path for router in routers for path in _open_paths(router)),
+    )  # fmt: skip
 
     def openapi() -> dict[str, Any]:
         return build_openapi(app, EVENTS)

@@ -5,12 +5,14 @@ import sys
 import uvicorn
 
 from thalweg.api import create_app
+from thalweg.kernel.libpq_environment import forget_libpq_environment
 from thalweg.kernel.logging import configure_logging
 from thalweg.kernel.settings import Settings
 from thalweg.serving import CertificateError, server_config
 
 
 def run() -> None:
+    forget_libpq_environment()
     settings = Settings()
     configure_logging(settings)
     try:

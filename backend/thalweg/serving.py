@@ -6,7 +6,8 @@ from typing import Any
 
 import uvicorn
 
-from thalweg.kernel.http.protocol import ProblemProtocol
+from thalweg.kernel.http.protocol import Door, ProblemProtocol
+from thalweg.kernel.networks import Networks
 from thalweg.kernel.settings import Settings
 
 
@@ -17,13 +18,19 @@ class CertificateError(RuntimeError):
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
     """Raises CertificateError. Without trusted proxies nobody's X-Forwarded headers count, also those of loopback."""
     _check_certificate(settings)
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app, host=settings.listen_host, port=settings.listen_port, log_config=None, access_log=False,
-        server_header=False, timeout_graceful_shutdown=5, ws="none",
-        http=partial(ProblemProtocol, receive_seconds=settings.request_seconds),  # type: ignore[arg-type]
+        server_header=False, timeout_graceful_shutdown=5, ws="none", http="httptools",
         proxy_headers=bool(settings.trusted_proxies), forwarded_allow_ips=settings.trusted_proxies,
         ssl_certfile=settings.tls_certificate_file, ssl_keyfile=settings.tls_key_file,
     )  # fmt: skip
+    config.load()
+    # The protocol begins TLS itself: uvicorn's server would show it no connection before its handshake.
+    tls, config.ssl = config.ssl, None
+    proxies = Networks(tuple(settings.trusted_proxies)) if settings.trusted_proxies else None
+    door = Door(settings.request_seconds, tls, proxies)
+    config.http_protocol_class = partial(ProblemProtocol, door=door)  # type: ignore[assignment]
+    return config
 
 
 def _check_certificate(settings: Settings) -> None:

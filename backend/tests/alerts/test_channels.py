@@ -1,9 +1,11 @@
 """Channels against a real HTTP receiver and a real mail server: signatures, retries, failures with their cures."""
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from tests.support.engine_double import EngineDouble
 from tests.support.real_engine import make_certificate
 from tests.support.servers import free_port
 from tests.support.serving import eventually
+from tests.support.tls import Authority
 from tests.test_collector import collector  # noqa: F401
 from thalweg.kernel.context import Resources
 from thalweg.kernel.networks import Networks
@@ -82,7 +85,7 @@ async def test_webhook_refused(admin: httpx.AsyncClient, status: int, code: str,
 async def test_webhook_keeps_to_its_networks(
     admin: httpx.AsyncClient, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was compared is what is connected to, under the name of the address."""
+    """The connection goes to the address that was compared, under the name in the URL."""
     looked_up: list[str] = []
 
     async def answer(host: str, port: int, **_more: Any) -> list[Any]:
@@ -170,6 +173,119 @@ async def test_mail_that_cannot_be_delivered(admin: httpx.AsyncClient) -> None:
     assert (await try_out(admin, channel))["error"]["code"] == "unreachable"
 
 
+@contextlib.asynccontextmanager
+async def service(says: bytes, then: bytes = b"") -> AsyncGenerator[tuple[int, asyncio.Event], None]:
+    """Sends `says`, then a byte of `then` now and then for ever. The event: a client has gone away."""
+    gone = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(says)
+            while not reader.at_eof():
+                writer.write(then)
+                await writer.drain()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(1000), 0.05)
+        gone.set()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1") as server:
+        yield server.sockets[0].getsockname()[1], gone
+
+
+@pytest.mark.parametrize(
+    ("says", "then"), [(b"", b"2"), (b"220 hello\r\n", b"x"), (b"220 hello\r\n250-", b"x\r\n250-")]
+)
+@pytest.mark.parametrize("security", ["plain", "tls"])
+async def test_a_mail_server_that_never_comes_to_an_end_holds_nobody(
+    admin: httpx.AsyncClient, resources: Resources, security: str, says: bytes, then: bytes
+) -> None:
+    """The connection is ended with the try, and so is the thread that reads it."""
+    resources.settings.alerts_timeout = 0.5
+    async with service(says, then) as (port, gone):
+        channel = await made(admin, **mail(port, security))
+        error = (await try_out(admin, channel))["error"]
+        await asyncio.wait_for(gone.wait(), 60)
+    assert error["code"] in ({"timeout"} if security == "plain" else {"timeout", "tls_failed"}), error
+
+
+async def test_a_mail_server_s_replies_have_an_end(admin: httpx.AsyncClient, resources: Resources) -> None:
+    resources.settings.alerts_timeout = 60
+    async with service(b"220-and more\r\n" * 10_000) as (port, _):
+        error = (await try_out(admin, await made(admin, **mail(port, "plain"))))["error"]
+    assert "do not end" in error["message"]
+
+
+async def test_nothing_of_what_a_service_says_that_is_no_mail_server_is_shown(admin: httpx.AsyncClient) -> None:
+    async with service(b"-ERR internal secret banner\r\n") as (port, _):
+        error = (await try_out(admin, await made(admin, **mail(port, "plain"))))["error"]
+    assert (error["code"], "banner" in str(error)) == ("unreachable", False)
+
+
+async def test_mail_keeps_to_its_networks(
+    admin: httpx.AsyncClient, resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address that was compared is the one that is connected to. Without a list of its own, the webhooks'."""
+    looked_up: list[str] = []
+
+    async def answer(host: str, port: int, **_more: Any) -> list[Any]:
+        looked_up.append(host)
+        return [(2, 1, 6, "", ("127.0.0.1" if len(looked_up) == 1 else "192.0.2.1", port))]
+
+    with mail_server("plain") as mailbox:
+        channel = await made(admin, **mail(mailbox.port, "plain", host="mail.invalid"))
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+        resources.settings.webhook_networks = Networks(("127.0.0.1",))
+        assert (await try_out(admin, channel))["state"] == "delivered"
+        assert (looked_up, len(mailbox.mails)) == (["mail.invalid"], 1)
+        refused = (await try_out(admin, channel))["error"]
+        assert (refused["code"], "THALWEG_MAIL_NETWORKS" in refused["cure"]) == ("address_not_allowed", True)
+        resources.settings.mail_networks = Networks(("127.0.0.0/8",))
+        looked_up.clear()
+        assert (await try_out(admin, channel))["state"] == "delivered"
+
+
+async def changed(admin: httpx.AsyncClient, channel: dict[str, Any], **body: Any) -> list[str]:
+    """The fields that the refusal names; empty: the change was accepted."""
+    answer = await admin.patch(f"{CHANNELS}/{channel['id']}", json=body, headers={"If-Match": "*"})
+    if answer.status_code == 200:
+        return []
+    assert (answer.status_code, answer.json()["code"]) == (422, "password_required"), answer.text
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/secret"
+    return error["message"].removeprefix("Required, because of: ").removesuffix(".").split(", ")
+
+
+async def test_a_mail_password_stays_at_its_place(admin: httpx.AsyncClient) -> None:
+    body = mail(587, "starttls", host="mail.example.org", user="thalweg")
+    channel = await made(admin, **body, secret=PASSWORD)
+    for change, named in (
+        ({"host": "mail.example.net"}, ["host"]),
+        ({"port": 588, "user": "other"}, ["port", "user"]),
+        ({"security": "plain", "host": "localhost"}, ["host", "security"]),
+        ({"ca_certificate": Authority().certificate}, ["ca_certificate"]),
+        ({"recipients": ["other@example.org"], "security": "tls"}, []),
+        ({"security": "starttls"}, []),
+    ):
+        assert await changed(admin, channel, settings={**body["settings"], **change}) == named, change
+    moved = {**body["settings"], "host": "mail.example.net"}
+    assert await changed(admin, channel, settings=moved, secret="anew") == []
+    assert await changed(admin, channel, settings=body["settings"], secret="") == []
+    assert await changed(admin, channel, settings=moved) == []
+
+
+async def test_a_webhook_s_key_stays_at_its_place(admin: httpx.AsyncClient) -> None:
+    url = "https://hooks.example.org/a"
+    channel = await made(admin, name="h", kind="webhook", secret="the key", settings={"url": url})
+    for other, named in (
+        ("https://hooks.example.net/a", ["host"]),
+        ("https://hooks.example.org:444/a", ["port"]),
+        ("http://hooks.example.org:443/a", ["scheme"]),
+        ("https://HOOKS.example.org:443/b", []),
+    ):
+        assert await changed(admin, channel, settings={"url": other}) == named, other
+
+
 async def test_settings_are_checked(admin: httpx.AsyncClient) -> None:
     for settings in ({"url": "http://user:pass@host/"}, {"url": "ftp://host/"}, {"url": "http://"}):
         answer = await admin.post(CHANNELS, json={"name": "h", "kind": "webhook", "settings": settings})
@@ -186,6 +302,28 @@ async def test_settings_are_checked(admin: httpx.AsyncClient) -> None:
 @pytest.fixture
 def quick(app: FastAPI, settings: Settings) -> None:
     settings.alerts_interval = settings.alerts_retry_after = 0.05
+
+
+async def test_a_channel_that_hangs_delays_no_other(
+    admin: httpx.AsyncClient,
+    quick: None,
+    settings: Settings,
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    settings.alerts_timeout = 300
+    async with service(b"") as (port, _), http_receiver() as receiver:
+        await made(admin, name="hangs", kind="webhook", settings={"url": f"http://127.0.0.1:{port}/"})
+        await made(admin, name="hook", kind="webhook", settings={"url": receiver.url})
+        for count in (1, 2):
+            await admin.post("/api/v1/tokens", json={"name": f"ci {count}", "role": "viewer", "expires_in_days": 3})
+
+            async def arrived(wanted: int = count) -> bool:
+                return len(receiver.taken) == wanted
+
+            await eventually(arrived)
+        items = (await admin.get("/api/v1/alerts/deliveries")).json()["items"]
+    assert {item["state"] for item in items if item["channel_name"] == "hangs"} == {"pending"}
 
 
 async def test_notices_are_tried_again_until_they_arrive_and_the_end_is_told_after_the_beginning(

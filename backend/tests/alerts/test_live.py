@@ -1,4 +1,4 @@
-"""What of an engine's samples the rules come to see."""
+"""The part of an engine's samples that the rules see."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -231,6 +231,48 @@ def test_no_progress_believes_the_source_where_the_engine_sees_no_end() -> None:
     assert clock.firing() == set(), "stopped on purpose"
 
 
+def at_both(end: int, warehouse: int, reports: int, **more: Any) -> StreamFacts:
+    """A stream with two destinations, each at its own position; the stream's is the lower one."""
+    both = (
+        DestinationFacts("warehouse", "Warehouse", "ENABLED", None, phase="REPLICATING", done=warehouse),
+        DestinationFacts("reports", "Reports", "ENABLED", None, done=reports, **{"phase": "REPLICATING", **more}),
+    )
+    phase = "INSTANTIATING" if more.get("phase") == "INSTANTIATING" else "REPLICATING"
+    lowest = min(warehouse, reports)
+    return replace(SOUND, source_end=end, done=lowest, destinations=both, phase=phase)
+
+
+def parts(clock: Clock, rule: RuleId) -> set[str]:
+    return {key[3] for key, alert in clock.alerts.items() if key[0] is rule and alert.state is AlertState.FIRING}
+
+
+def test_no_progress_is_judged_at_each_destination() -> None:
+    """Confirmed positions advance the stream's sum, and the lowest of all positions hides another that stands."""
+    clock = Clock()
+    for second in range(0, 100, 5):
+        end = 1000 + second * MIB
+        changes = clock.at(second, replace(at_both(end, end, 7), done=end))
+    assert parts(clock, RuleId.NO_PROGRESS) == {"reports"}
+    finding = next(change.finding for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assert finding is not None and finding.evidence["destination_id"] == "reports"
+    assert finding.message.startswith("Reports of orders has not moved for 95 s")
+
+
+def test_a_destination_that_is_copied_does_not_silence_the_other() -> None:
+    clock = Clock()
+    for second in range(0, 100, 5):
+        slot = replace(SOUND.slot, active=False)  # type: ignore[type-var]
+        stream = at_both(1000 + second * MIB, 7, 1000, phase="INSTANTIATING")
+        clock.at(second, replace(stream, slot=slot))
+    assert parts(clock, RuleId.NO_PROGRESS) == {"warehouse"}
+    assert RuleId.SLOT_INACTIVE in clock.firing()
+    clock = Clock()
+    for second in range(0, 100, 5):
+        alone = replace(SOUND, source_end=1000 + second * MIB, done=7, phase="INSTANTIATING", slot=None)
+        clock.at(second, alone)
+    assert clock.firing() == set(), "the only one is copied"
+
+
 def kept(second: float, retained: int, **more: Any) -> StreamFacts:
     slot = Slot(START + timedelta(seconds=second), missing=False, active=True, retained_bytes=retained, **more)
     return replace(SOUND, slot=slot)
@@ -316,7 +358,7 @@ def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> N
         changes = clock.at(second, idle(1800))
     assert clock.firing() == {RuleId.SLOT_IDLE}
     finding = next(change.finding for change in changes if change.finding is not None)
-    assert "idle_replication_slot_timeout takes it in 30 min" in finding.message
+    assert "idle_replication_slot_timeout will invalidate it in 30 min" in finding.message
     lost = Slot(START, missing=False, wal_status="lost", invalidation_reason="idle_timeout")
     changes = clock.at(60, replace(stopped, slot=lost))
     told = next(one.finding for one in changes if one.finding is not None and one.finding.rule is RuleId.SLOT_LOST)
@@ -362,6 +404,19 @@ def test_spill_limit_is_watched_for_each_component() -> None:
     assert clock.firing() == {RuleId.SPILL_LIMIT}, "not known: as it was"
 
 
+def test_a_limit_that_is_reached_has_no_time_left() -> None:
+    def told(*used: float) -> str:
+        clock = Clock()
+        for second, amount in enumerate(used):
+            full = replace(SOUND, spills=(Spill("queue", "queue_spill_limit_mb", amount * MIB, 100.0 * MIB),))
+            changes = clock.at(10 * second, full)
+        finding = next(change.finding for change in changes if change.finding is not None)
+        return finding.message
+
+    assert told(60, 70, 80, 90, 100).endswith("100 % of queue_spill_limit_mb. It is full.")
+    assert told(60, 70, 80, 90, 99.99).endswith("At the present growth it is reached in 1 s.")
+
+
 def test_spill_disk_by_share_and_by_time() -> None:
     clock = Clock()
     for second in (0, 30):
@@ -393,7 +448,7 @@ def test_one_destination_of_several_that_stops() -> None:
     (begun, _) = clock.at(0, replace(SOUND, destinations=both))
     assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
     assert begun.finding is not None
-    assert begun.finding.message == f"Reports of {SOUND.name} has stopped, Warehouse goes on. {error}"
+    assert begun.finding.message == f"Reports of {SOUND.name} has stopped; Warehouse continues. {error}"
     alone = Clock().at(0, replace(SOUND, destinations=(replace(both[0], applies=False), both[1])))
     assert alone[0].finding is not None
     assert alone[0].finding.message == f"Reports of {SOUND.name} has stopped. {error}"

@@ -158,3 +158,26 @@ async def test_services_come_from_the_administrators_file_only(
     assert (await operator.post(f"{PATH}/{made.json()['id']}/test")).json()["code"] is None
     unknown = await operator.post(PATH, json={**body, "name": "y", "service": "other"})
     assert "no service other" in unknown.text
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"host": "127.0.0.2"}, {"port": 1}, {"dbname": "postgres"}, {"user": "postgres"}, {"sslmode": "disable"},
+     {"options": {"channel_binding": "disable"}}, {"uri": "postgresql://127.0.0.2"}],
+    ids=lambda fields: next(iter(fields)),
+)  # fmt: skip
+async def test_a_services_password_goes_only_where_the_service_says(
+    operator: httpx.AsyncClient, sides: Sides, resources: Resources, tmp_path: Path, elsewhere: dict[str, Any]
+) -> None:
+    file, one = tmp_path / "pg_service.conf", sides.source
+    lines = {name: one[name] for name in ("host", "port", "dbname", "user", "password")}
+    file.write_text("[prod]\n" + "".join(f"{name}={value}\n" for name, value in lines.items()))
+    resources.settings.database_service_file = file
+    assert (await try_settings(operator, {"service": "prod", **lines}))["code"] is None
+    for path, body in (("/api/v1/databases:test", {}), (PATH, {"name": "elsewhere"})):
+        answer = await operator.post(path, json={**body, "service": "prod", **elsewhere})
+        assert (answer.status_code, answer.json()["code"]) == (422, "password_required"), answer.text
+        assert one["password"] not in answer.text
+    mine = await try_settings(operator, {"service": "prod", "host": "127.0.0.1", "port": 1, "password": "mine"})
+    assert mine["code"] == "database_unreachable"
+    assert (await try_settings(operator, {"service": "prod", "sslmode": "prefer"}))["code"] is None

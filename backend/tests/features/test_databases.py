@@ -1,5 +1,7 @@
 """Registered databases: what goes in, what never comes out, and what a test of the connection says."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +11,7 @@ from sqlalchemy import text
 from tests.conftest import Sides
 from tests.support.servers import free_port
 from thalweg.kernel.context import Resources
+from thalweg.kernel.libpq_environment import forget_libpq_environment
 
 PATH = "/api/v1/databases"
 
@@ -86,6 +89,23 @@ async def test_wrong_password(operator: httpx.AsyncClient, sides: Sides) -> None
     result = await try_settings(operator, sides.source, password="wrong")
     assert (result["code"], result["reachable"]) == ("authentication_failed", True)
     assert "password" in result["cure"]
+
+
+async def test_the_account_of_the_service_adds_nothing(
+    operator: httpx.AsyncClient, sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its password file knows the password, its environment another server."""
+    passwords = tmp_path / ".pgpass"
+    passwords.write_text(f"*:*:*:*:{sides.source['password']}\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    result = await try_settings(operator, sides.source, password="")
+    assert (result["code"], result["reachable"]) == ("authentication_failed", True)
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.9")
+    forget_libpq_environment()
+    assert [name for name in os.environ if name.startswith("PG")] == []
+    assert (await try_settings(operator, sides.source))["code"] is None
 
 
 async def test_no_line_in_pg_hba(operator: httpx.AsyncClient, sides: Sides) -> None:

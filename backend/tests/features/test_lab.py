@@ -36,7 +36,7 @@ LOCK = (
 )
 NETWORK = "SELECT to_regclass('lab_network.delay') IS NOT NULL"
 RATE = "SELECT rate FROM lab.load WHERE until > now()"
-# What each is at the destination while it is on, and as it was before.
+# Each cause's state at the destination: while it is on, and before.
 ON = {"trigger": (TRIGGER, "A", None), "index": (INDEX, 0, 1), "lock": (LOCK, 1, 0), "network": (NETWORK, True, False)}
 
 
@@ -86,7 +86,7 @@ async def destination(sides: Sides) -> AsyncGenerator[Look, None]:
 
 @pytest.fixture
 async def delay(sides: Sides) -> AsyncGenerator[Delay, None]:
-    """What the relay delays by, which asks the destination for it."""
+    """The relay's delay, which it reads from the destination."""
     place = f"host=127.0.0.1 port={sides.cluster.port} dbname={sides.destination['dbname']} user=postgres"
     delay = Delay()
     following = asyncio.create_task(follow(delay, f"{place} application_name='{APPLICATION}'"))

@@ -159,7 +159,7 @@ async def test_a_standby_before_16_is_refused(admin: httpx.AsyncClient) -> None:
         tried = (await admin.post(f"{PATH}/{database}/test")).json()
         checks = checks_of(await admin.get(f"{PATH}/{database}/preflight?role=source"))
     assert tried["code"] == "unsupported_version"
-    assert "from 16 on" in tried["message"]
+    assert "needs 16 or later" in tried["message"]
     assert checks["standby"]["status"] == "failed"
     assert "Read from the primary" in checks["standby"]["cure"]
 

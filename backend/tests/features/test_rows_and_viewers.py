@@ -7,9 +7,12 @@ import httpx
 import pytest
 
 from tests.features.test_streams import STREAMS, created
-from tests.support.engine_double import EngineDouble
+from tests.support.engine_double import EngineDouble, example
 from tests.test_collector import collector, wait_for  # noqa: F401
+from thalweg.engine_client.access import problem_for
+from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import EngineError
+from thalweg.kernel.principal import Principal, Role
 
 SECRET = "4711-of-a-customer"
 ERROR: dict[str, Any] = {
@@ -64,6 +67,36 @@ async def test_the_error_queue_shows_viewers_no_values(
     assert seen.json()["total"] == 1
 
 
+async def test_a_marker_that_has_failed_shows_viewers_no_values(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}/markers"
+    failed = {**example("markers")["placed"][2], "id": "failed00", "state": "FAILED", "failure": SECRET}
+    engine.placed_markers.append(failed)
+    for address in (path, f"{path}/failed00"):
+        assert SECRET in (await operator.get(address)).text
+        seen = await viewer.get(address)
+        assert (SECRET in seen.text, "operators are shown why" in seen.text) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "sqlstate", "told"),
+    [
+        ("database_error", "23505", False),
+        ("database_error", "", False),  # an engine that tells none
+        ("apply_conflict", "", False),
+        ("engine_busy", "P0001", False),
+        ("database_error", "55P03", True),
+        ("unknown_stream", "", True),
+    ],
+)
+def test_which_refusals_of_an_engine_viewers_may_read(code: str, sqlstate: str, told: bool) -> None:
+    failure = EngineFailure(code, SECRET, "Mend it.", 503, sqlstate)
+    readers = {role: Principal("", "", role, "session", "") for role in (Role.VIEWER, Role.OPERATOR)}
+    assert (SECRET in problem_for(readers[Role.VIEWER], failure).detail) is told
+    assert SECRET in problem_for(readers[Role.OPERATOR], failure).detail
+
+
 @pytest.mark.parametrize(
     ("code", "sqlstate", "apart"),
     [
@@ -87,5 +120,32 @@ def test_which_messages_quote_rows(code: str, sqlstate: str, apart: bool) -> Non
     error = EngineError.model_validate({**ERROR, "code": code, "sqlstate": sqlstate})
     assert (SECRET in error.message) is not apart
     assert (SECRET in error.detail) is apart
+    # The engine knows where the message comes from: a function may raise any SQLSTATE.
+    raised = EngineError.model_validate({**ERROR, "code": code, "sqlstate": sqlstate, "shows_rows": True})
+    assert SECRET not in raised.message
     # Kept and read again it stays as it is.
     assert EngineError.model_validate(error.model_dump(by_alias=True)) == error
+
+
+@pytest.mark.parametrize(
+    ("message", "sqlstate", "told"),
+    [
+        (
+            "UPDATE of {}, commit LSN 0/1: the destination has no such row", "",
+            "UPDATE of {}: the destination has no such row.",
+        ),
+        (
+            'INSERT into {}, commit LSN 0/1: duplicate key value violates unique constraint "t_pkey"', "23505",
+            "INSERT into {}: a unique key exists already. The server's SQLSTATE: 23505.",
+        ),
+        ("DELETE from {}, commit LSN 0/1: no", "XX000", "DELETE from {}. The server's SQLSTATE: XX000."),
+        ("no in a change of t, commit LSN 0/1", "", "A change of {}."),
+    ],
+)  # fmt: skip
+def test_a_change_that_does_not_fit_has_its_operation_and_kind_for_everybody(
+    message: str, sqlstate: str, told: str
+) -> None:
+    table = '"public"."t"'
+    document = {**ERROR, "code": "apply_conflict", "sqlstate": sqlstate, "table": table}
+    error = EngineError.model_validate({**document, "message": message.format(f"{table} (key = '{SECRET}')")})
+    assert error.message == told.format(table)

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from sqlalchemy import text
 
 from tests.conftest import PASSWORD, Users, make_client
+from thalweg.kernel import passwords
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 
@@ -53,6 +54,33 @@ async def test_unknown_user_looks_like_a_wrong_password(anonymous: httpx.AsyncCl
     assert unknown == known
 
 
+async def test_unknown_user_takes_as_long_as_a_wrong_password(
+    anonymous: httpx.AsyncClient, users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hash is what takes the time."""
+    verified: list[str] = []
+    verify = passwords._hasher.verify
+    monkeypatch.setattr(
+        passwords._hasher, "verify", lambda password, stored: verified.append(stored) or verify(password, stored)
+    )
+    for name in ("nobody", "admin"):
+        await anonymous.post("/api/v1/session", json={"name": name, "password": "wrong"})
+    parameters = {stored.rpartition("$")[0].rpartition("$")[0] for stored in verified}
+    assert (len(verified), len(parameters)) == (2, 1)
+
+
+async def test_a_login_gives_a_session_of_its_own(app: FastAPI, users: Users) -> None:
+    """Nobody can be made to log in under a cookie that somebody else has chosen or knows."""
+    async with make_client(app) as first, make_client(app) as second:
+        known = (await first.post("/api/v1/session", json={**LOGIN, "name": "viewer"})).cookies["thalweg_session"]
+        for planted in (known, "chosen by somebody else"):
+            second.cookies.clear()
+            second.cookies.set("thalweg_session", planted)
+            given = (await second.post("/api/v1/session", json=LOGIN)).cookies["thalweg_session"]
+            assert given not in (known, planted)
+        assert (await first.get("/api/v1/session")).json()["user"]["name"] == "viewer"
+
+
 async def test_failures_slow_down_the_next_attempts(
     anonymous: httpx.AsyncClient, users: Users, resources: Resources
 ) -> None:
@@ -73,6 +101,23 @@ async def test_failures_slow_down_the_next_attempts(
     assert int(answer.headers["retry-after"]) >= 1
     other = await anonymous.post("/api/v1/session", json={"name": "viewer", "password": PASSWORD})
     assert other.status_code == 201
+
+
+async def test_failures_are_forgotten_once_they_do_not_count_any_more(
+    anonymous: httpx.AsyncClient, users: Users, resources: Resources
+) -> None:
+    """Anybody can make up names: the store does not keep them for ever."""
+    for name in ("made up", "made up, too"):
+        await anonymous.post("/api/v1/session", json={"name": name, "password": "wrong"})
+    async with resources.sessions() as session:
+        for column in ("last_failed_at", "blocked_until"):
+            past = f"UPDATE login_throttles SET {column} = {column} - interval '31 minutes'"
+            await session.execute(text(f"{past} WHERE key LIKE 'name:made up from%'"))
+        await session.commit()
+    await anonymous.post("/api/v1/session", json={"name": "nobody", "password": "wrong"})
+    async with resources.sessions() as session:
+        keys = set(await session.scalars(text("SELECT split_part(key, ' from', 1) FROM login_throttles")))
+    assert keys == {"name:made up, too", "name:nobody", "address:127.0.0.1"}
 
 
 async def test_change_without_csrf_token_is_refused(browser: httpx.AsyncClient) -> None:

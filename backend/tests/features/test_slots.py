@@ -25,7 +25,7 @@ from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.kernel.clock import now
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
-from thalweg.live import backlog as backlogs
+from thalweg.live import lag as lags
 from thalweg.live.sources import SourceReading
 from thalweg.workers import sources
 
@@ -36,7 +36,7 @@ ORPHAN, OTHERS = "thalweg_000orphan000", "somebody_elses"
 def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.sources_interval = 0.1
     monkeypatch.setattr(sources, "OTHERS_EVERY", timedelta(seconds=0.1))
-    monkeypatch.setattr(backlogs, "GROWTH_SPAN_MIN", backlogs.GROWTH_WINDOW / 120)
+    monkeypatch.setattr(lags, "GROWTH_SPAN_MIN", lags.GROWTH_WINDOW / 120)
 
 
 @pytest.fixture
@@ -269,10 +269,12 @@ async def test_the_slot_of_an_unknown_stream_is_no_orphan(
         ({"restart_lsn": None}, None, "keeps no WAL"),
         ({"wal_status": "lost", "invalidation_reason": "idle_timeout"}, 5.0, "idle_replication_slot_timeout"),
         ({"wal_status": "lost", "invalidation_reason": "wal_removed"}, 5.0, "max_slot_wal_keep_size"),
-        ({}, None, "not observed long enough"),
+        ({}, None, "not been observed long enough"),
         ({}, 0.0, "does not grow"),
         ({"safe_bytes": None}, 5.0, "sets no limit"),
         ({}, 5.0, None),
+        ({"safe_bytes": 0}, 5.0, "limit is reached"),
+        ({"safe_bytes": 1 << 30}, 5.0, "more than 30 days"),
     ],
 )
 def test_why_there_is_no_forecast(slot: dict[str, Any], growth: float | None, why: str | None) -> None:

@@ -1,6 +1,7 @@
 """Streams: created whole or not at all, changed under If-Match, moved along their lifecycle."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,7 +12,9 @@ from tests.conftest import Sides
 from tests.support.engine_double import CONTRACT, EngineDouble, example
 from thalweg.engine_client.documents import ParkedContents
 from thalweg.features.streams.error_queue import AUDITED_CHARACTERS_MAX, bounded
+from thalweg.features.streams.parameters import check_destination_parameters, load_parameters
 from thalweg.kernel.context import Resources
+from thalweg.kernel.problems import Problem
 from thalweg.kernel.settings import PACKAGE
 
 STREAMS = "/api/v1/streams"
@@ -62,6 +65,7 @@ async def test_create(operator: httpx.AsyncClient, registered: dict[str, str], e
         "id": stream["id"],
         "name": "shop to warehouse",
         "destination_id": None,
+        "destination": None,
         "table": None,
     }
 
@@ -234,6 +238,22 @@ async def test_the_whole_error_queue_is_executed(
     assert entry["sentence"] == "All parked transactions executed again"
 
 
+async def test_a_refused_execution_is_tried_by_executing_again(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors/1/execute"
+    engine.refuses_execution = {
+        "code": "apply_conflict", "message": "INSERT into orders: duplicate key", "sqlstate": "23505",
+        "cure": "Compare the row on both sides, repair the destination's, then retry the stream.",
+    }  # fmt: skip
+    refused = (await operator.post(path)).json()
+    assert (refused["code"], refused["status"], refused["title"]) == (
+        "execution_refused", 409, "The parked transaction cannot be executed now",
+    )  # fmt: skip
+    assert refused["cure"] == "Compare the row on both sides, repair the destination's, then execute it again."
+
+
 async def test_error_queue_comes_in_parts(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
@@ -313,6 +333,20 @@ async def test_parameters_are_those_of_the_contract(viewer: httpx.AsyncClient) -
     served = (await viewer.get("/api/v1/stream-parameters")).json()["parameters"]
     assert {parameter["name"] for parameter in served} >= {"parallelism", "commit_serialization", "disable_on_error"}
     assert all(parameter["description"] for parameter in served)
+
+
+def test_the_contract_says_which_parameters_a_destination_may_override(tmp_path: Path) -> None:
+    document = json.loads((CONTRACT / "parameters.json").read_text())
+    assert {one["scope"] for one in document["parameters"]} == {"STREAM", "DESTINATION"}
+    for one in document["parameters"]:
+        one["scope"] = "STREAM" if one["name"] == "group_size" else "DESTINATION"
+    (tmp_path / "parameters.json").write_text(json.dumps(document))
+    definitions = load_parameters(tmp_path)
+    check_destination_parameters(definitions, {"queue_size": 64}, "")
+    with pytest.raises(Problem) as refused:
+        check_destination_parameters(definitions, {"queue_size": 64, "group_size": 10}, "/destinations/0")
+    (error,) = refused.value.errors
+    assert error.pointer == "/destinations/0/parameters/group_size"
 
 
 async def test_topology(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:

@@ -1,4 +1,4 @@
-"""What has become of a stream's tables at the source: shown, never called healthy, and resolved."""
+"""Changes of a stream's tables at the source: shown, never called healthy, and resolved."""
 
 import asyncio
 from typing import Any
@@ -63,7 +63,7 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     engine.discarded["orders"] = 3
     await wait_for(operator, asked.headers["location"], state="succeeded")
     assert (await until(operator, path, None))["health"]["level"] == "ok"
-    # What it has made obsolete is in the audit log, with the reason.
+    # The audit log has the transactions that it made obsolete, with the reason.
     entry = (await admin.get("/api/v1/audit")).json()["items"][0]
     assert (entry["action"], entry["actor_name"], entry["target_id"]) == (
         "stream_errors_superseded", "engine", stream["id"],

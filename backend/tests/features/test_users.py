@@ -65,12 +65,12 @@ async def test_roles(viewer: httpx.AsyncClient, operator: httpx.AsyncClient) -> 
 
 async def test_own_password_needs_the_current_one(viewer: httpx.AsyncClient, users: Users, app: FastAPI) -> None:
     path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
-    wrong = await viewer.post(path, json={"current_password": "no", "new_password": "a new password"})
+    wrong = await viewer.post(path, json={"current_password": "no", "new_password": "a kettle of copper"})
     assert wrong.status_code == 403
-    right = await viewer.post(path, json={"current_password": PASSWORD, "new_password": "a new password"})
+    right = await viewer.post(path, json={"current_password": PASSWORD, "new_password": "a kettle of copper"})
     assert right.status_code == 204
     async with make_client(app) as browser:
-        login = await browser.post("/api/v1/session", json={"name": "viewer", "password": "a new password"})
+        login = await browser.post("/api/v1/session", json={"name": "viewer", "password": "a kettle of copper"})
     assert login.status_code == 201
 
 
@@ -78,9 +78,31 @@ async def test_others_password_needs_an_admin(
     operator: httpx.AsyncClient, admin: httpx.AsyncClient, users: Users
 ) -> None:
     path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
-    body = {"new_password": "a new password"}
+    body = {"new_password": "a kettle of copper"}
     assert (await operator.post(path, json=body)).status_code == 403
     assert (await admin.post(path, json=body)).status_code == 204
+
+
+async def test_a_new_password_can_end_the_user_s_tokens(
+    app: FastAPI, admin: httpx.AsyncClient, viewer: httpx.AsyncClient, users: Users
+) -> None:
+    made = (await viewer.post("/api/v1/tokens", json={"name": "of somebody else"})).json()["secret"]
+    path = f"/api/v1/users/{users.ids[Role.VIEWER]}:change-password"
+    async with make_client(app, {"Authorization": f"Bearer {made}"}) as other:
+        body = {"current_password": PASSWORD, "new_password": "a kettle of copper"}
+        assert (await viewer.post(path, json=body)).status_code == 204
+        assert (await other.get("/api/v1/session")).status_code == 200
+        body = {"current_password": "a kettle of copper", "new_password": PASSWORD, "revoke_tokens": True}
+        assert (await other.post(path, json=body)).status_code == 204
+        # The token that has asked for it stays, with the one that it was made with.
+        assert [(await client.get("/api/v1/session")).status_code for client in (other, viewer)] == [200, 200]
+        await viewer.post("/api/v1/tokens", json={"name": "beside it"})
+        assert (await admin.post(path, json={"new_password": PASSWORD, "revoke_tokens": True})).status_code == 204
+        for client in (other, viewer):
+            assert (await client.get("/api/v1/session")).status_code == 401
+    assert (await admin.get("/api/v1/session")).status_code == 200
+    entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+    assert (entry["action"], entry["after"]) == ("users_change_password", {"tokens_revoked": True})
 
 
 async def test_token_is_shown_once_and_works_until_revoked(operator: httpx.AsyncClient, app: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""What is done to a path so that one stage of it is slow, and what the advisor must then say."""
+"""Causes that make one stage of a path slow, each with the finding that the advisor must then report."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -36,9 +36,9 @@ class Cause:
     destination_delay: float = 0.0
     """Of everything between the engine and the destination, each way, in seconds."""
     processor_share: float | None = None
-    """What the applying engine gets, 0 to 1."""
+    """The applying engine's share of a processor, 0 to 1."""
     spill_seconds: float = 0.0
-    """What each write of that engine to its disk takes more."""
+    """The additional time of each write of that engine to its disk."""
     seconds: float = 6.0
     """Under the trouble before it is analysed."""
 

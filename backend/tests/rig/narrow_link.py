@@ -37,7 +37,7 @@ class NarrowLink:
                 near.close()  # the target does not listen yet: whoever connects tries again
                 continue
             for one in (near, far):
-                # What lies in buffers counts as sent: little of it, so that the sender feels the link.
+                # Buffered bytes count as sent: buffers are small, so that the sender feels the link.
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK)
             self._sockets += [near, far]

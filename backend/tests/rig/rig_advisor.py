@@ -187,7 +187,7 @@ async def test_cause(
     body = {
         "name": cause.name, "source_id": ids["source"], "capture_engine_id": placed["capture"],
         "destinations": [{"database_id": ids["destination"], "engine_id": placed["apply"]}],
-        # Whatever the server could load: the same causes are made on every machine.
+        # Even if the server could load thalweg_output: every machine has the same causes.
         "parameters": {"source_plugin": "pgoutput", **cause.parameters},
         "rules": {"include": [{"schema": "public", "table": "item"}]},
     }  # fmt: skip
@@ -234,7 +234,7 @@ def keep(cause: Cause, samples: list[dict[str, Any]]) -> None:
 
 
 def told(run: dict[str, Any]) -> dict[str, Any]:
-    """What one needs to see why it said so."""
+    """The figures that explain the advisor's answer."""
     shares = [
         f"{row['component_type']} {row['sub_component_type'] or ''} {row['statistic_name']} {row['statistic_value']}"
         for row in run["analysis"]["component_statistics"]

@@ -39,7 +39,7 @@ def _components_of(one: dict[str, Any], whole: list[dict[str, Any]]) -> list[dic
 
 @dataclass
 class Identity:
-    """What the control plane has put; a test may let it end earlier."""
+    """An identity that the control plane has put; a test may let it end earlier."""
 
     certificate: str
     ca: str
@@ -71,13 +71,13 @@ class EngineDouble:
         self.key: ec.EllipticCurvePrivateKey | None = None
         self.positions: dict[str, str] = {}
         self.destinations: dict[str, dict[str, Any]] = {}
-        """What differs in the status of a destination, by its id."""
+        """Overrides of a destination's status, by its id."""
         self.recorded: list[dict[str, Any]] | None = None
         self.findings: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
         self.placed_markers: list[dict[str, Any]] = []
         self.troubles: dict[str, dict[str, Any]] = {}
-        """What differs in the status of a table, by its name."""
+        """Overrides of a table's status, by its name."""
         self.discarded: dict[str, int] = {}
         """Transactions of the error queue that a table's copy has made obsolete, by its name."""
         self.resolved: list[tuple[str, dict[str, Any]]] = []
@@ -86,6 +86,8 @@ class EngineDouble:
         self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
         self.execution: dict[str, Any] | None = None
+        self.refuses_execution: dict[str, Any] | None = None
+        """The error with which it refuses to execute a parked transaction."""
 
     def app(self) -> Starlette:
         routes = [
@@ -197,10 +199,12 @@ class EngineDouble:
         if desired == "ENABLED":
             shown["status"], shown["phase"], shown["error"] = self.status, self.phase, self.error
         else:
-            held = desired == "DROPPED" and self.drop_hangs and not stream["force"]
-            shown["status"] = "DISABLED" if held else desired
+            dropped = desired == "DROPPED"
+            held = dropped and self.drop_hangs and not stream["force"]
+            failed = dropped and self.status == "ABORTED"
+            shown["status"] = "DISABLED" if held else self.status if failed else desired
             shown["phase"] = "DROPPING" if held else "STOPPED"
-            shown["error"] = self.error if held else None
+            shown["error"] = self.error if held or failed else None
         shown["destinations"] = [self._destination_status(stream, one) for one in stream["destinations"]]
         for one, told in zip(stream["destinations"], shown["destinations"], strict=True):
             if not one["backlog"]:  # The two say the same.
@@ -274,7 +278,7 @@ class EngineDouble:
         return document
 
     def record(self, at: datetime) -> None:
-        """What it would have said at that time, for who was away: each is one tick later."""
+        """The samples of the time when the collector was away, each one tick later."""
         assert self.recorded is not None
         document = self._sample(at)
         status = example("stats-history")["samples"][0]["streams"][0]
@@ -368,6 +372,8 @@ class EngineDouble:
         return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
 
     async def _execute(self, request: Request) -> Response:
+        if self.refuses_execution is not None:
+            return JSONResponse({"error": self.refuses_execution}, 409)
         self.executed.append(int(request.path_params["error"]))
         return JSONResponse({"state": "DONE"}, 202)
 

@@ -3,6 +3,7 @@
 import os
 import secrets
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.support.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS = 30
+LOG_CHARACTERS = 30_000
 # In a mount namespace of its own: a file system of $1 at $2, then the rest. It is gone with the program.
 ON_A_SMALL_DISK = 'mount -t tmpfs -o "size=$1" thalweg-test "$2" && shift 2 && exec "$@"'
 
@@ -24,7 +26,8 @@ def program() -> Path:
 
 
 def namespace() -> list[str]:
-    """What runs a program in a mount namespace of its own; of a user namespace, too, where the tests are not root's."""
+    """A command that runs a program in its own mount namespace; if the tests do not run as root, in its own user
+    namespace as well."""
     return ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
 
 
@@ -67,6 +70,8 @@ class RealEngine:
         self.propagation_port = free_port()
         self.token = secrets.token_urlsafe(32)
         self.process: subprocess.Popen[bytes] | None = None
+        self.log = directory / "log"
+        self.log_printed = 0
         directory.mkdir(parents=True)
         self.token_file = directory / "token"
         self.token_file.touch(mode=0o600)
@@ -78,7 +83,7 @@ class RealEngine:
 
     def start(self) -> None:
         tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
-        with (self.directory / "log").open("ab") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
                     *self._on_its_disk(), str(program()), "--listen", f"127.0.0.1:{self.port}",
@@ -91,7 +96,7 @@ class RealEngine:
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("thalwegd does not answer:\n" + (self.directory / "log").read_text()[-2000:])
+                raise RuntimeError("thalwegd does not answer:\n" + self.log.read_text()[-2000:])
             time.sleep(0.05)
 
     def _on_its_disk(self) -> list[str]:
@@ -107,9 +112,18 @@ class RealEngine:
             self.process.kill()
             self.process.wait()
             self.process = None
+            self._print_log()
+
+    def _print_log(self) -> None:
+        """Prints the log's new lines, which pytest shows only if the test fails."""
+        with self.log.open("rb") as log:
+            log.seek(self.log_printed)
+            new = log.read()
+        self.log_printed += len(new)
+        sys.stdout.write(f"the log of {self.directory.name}:\n{new.decode(errors='replace')[-LOG_CHARACTERS:]}\n")
 
     def stream_ids(self) -> list[str]:
-        """What it runs now, by its own word."""
+        """The streams that it runs now, as it reports them."""
         headers = {"Authorization": f"Bearer {self.token}"}
         answer = httpx.get(f"{self.url}/v1/status", headers=headers, verify=self.tls is None)
         return [stream["id"] for stream in answer.json()["streams"]]

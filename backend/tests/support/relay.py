@@ -27,7 +27,7 @@ class Relay:
             writer.transport.abort()
 
     def freeze(self) -> None:
-        """What comes from the server is kept back, while all connections stay."""
+        """Holds back everything that the server sends, while all connections stay."""
         self._frozen = True
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,7 +14,8 @@ from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
 from thalweg.engine_client.error_codes import ErrorSide
-from thalweg.kernel.words import grouped, parked_in_words
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
+from thalweg.kernel.words import grouped, listed, parked_in_words
 from thalweg.live.schemas import ComponentType
 
 BROKEN = {
@@ -26,7 +27,7 @@ BROKEN = {
 ABOUT_EQUAL = 10.0
 NOT_IDENTIFIED = "NO BOTTLENECK IDENTIFIED"
 IDLE_LCRS_PER_SECOND = 0.05
-SOURCE_IDLE_BACKLOG_BYTES = 1 << 20
+SOURCE_IDLE_LAG_BYTES = 1 << 20
 
 
 def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> PathBottleneck:
@@ -37,8 +38,10 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
         return _none(path, Verdict.UNKNOWN, "There are no two samples yet: rates are not known.")
     parks = _parks(path, stages)
     if parks is not None and parks.grown:
-        return _none(path, Verdict.PARKING, parks.told)
+        return _none(path, Verdict.PARKING, parks.explanation)
     found = _least_idle(stages, thresholds) or _serial(stages, thresholds)
+    if found is None and path.full_elsewhere:
+        return _none(path, Verdict.HELD_UP, _held_up(path))
     if found is None:
         return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)
@@ -49,13 +52,17 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
     condition = path.condition
     if condition.engine_silent is not None:
         return Verdict.ENGINE_DOWN, f"The engine {condition.engine_silent} does not answer."
-    if condition.status == "ABORTED":
+    if condition.status == ObservedStatus.ABORTED:
         return Verdict.ABORTED, f"It has stopped with an error: {condition.error_message or 'unknown'}"
-    if condition.desired_status != "ENABLED" or condition.status == "DISABLED":
+    if condition.desired_status != DesiredStatus.ENABLED or condition.status == ObservedStatus.DISABLED:
         return Verdict.STOPPED, "It is stopped."
-    if condition.phase == "INSTANTIATING":
+    if condition.waits:
+        return Verdict.WAITING, " ".join(f"{wait.words.rstrip('.')}." for wait in condition.waits)
+    if condition.phase == StreamPhase.INITIALIZING and condition.error_message is None:
+        return Verdict.STARTING, "It is starting."
+    if condition.phase == StreamPhase.INSTANTIATING:
         return Verdict.COPYING, "The tables are being copied."
-    if condition.phase == "RETRYING" or condition.error_message is not None:
+    if condition.phase == StreamPhase.RETRYING or condition.error_message is not None:
         return _broken(condition)
     return None
 
@@ -63,6 +70,14 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
 def _broken(condition: Condition) -> tuple[Verdict, str]:
     message = condition.error_message or "It tries again after an error."
     return Verdict.UNKNOWN if condition.error_side is None else BROKEN[condition.error_side], message
+
+
+def _held_up(path: Path) -> str:
+    full = path.full_elsewhere
+    names = listed([path.name_of(one.destination_id) for one in full])
+    backlogs = "backlog" if len(full) == 1 else "backlogs"
+    are = "is" if len(full) == 1 else "are"
+    return f"The {backlogs} of {names} {are} full: until there is room, nothing more is captured, for any destination."
 
 
 def _fits(idle: float, flow_control: float, thresholds: Thresholds) -> bool:
@@ -114,10 +129,10 @@ def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> 
         event, share = thread.occupancy.top
     named = share > thresholds.event
     component, several = stage.component, len(stage.threads) > 1
-    told = f"{stage.title} is {100 - stage.mean.idle:.0f} % occupied"
+    explanation = f"{stage.title} is {100 - stage.mean.idle:.0f} % occupied"
     if several:
-        told += f" over {len(stage.threads)} threads, {thread.load.last.id} {100 - thread.occupancy.idle:.0f} %"
-    told += f": {share:.0f} % {event}." if named else "."
+        explanation += f" over {len(stage.threads)} threads, {thread.load.last.id} {100 - thread.occupancy.idle:.0f} %"
+    explanation += f": {share:.0f} % {event}." if named else "."
     return PathBottleneck(
         path_id=path.path.path_id, bottleneck_identified=True, component_id=component.component_id,
         component_name=component.component_name, component_db=component.component_db,
@@ -125,7 +140,7 @@ def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> 
         top_thread=thread.load.last.server, action_name=thread.load.last.id,
         top_event=event if named else None, top_event_percent=round(share, 1) if named else None,
         idle_percent=round(stage.mean.idle, 1), flow_control_percent=round(stage.mean.flow_control, 1),
-        advisor_run_reason=None, verdict=Verdict.BOTTLENECK, explanation=told,
+        advisor_run_reason=None, verdict=Verdict.BOTTLENECK, explanation=explanation,
     )  # fmt: skip
 
 
@@ -137,10 +152,10 @@ class _Parks:
     grown: int
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         if self.grown:
-            told = f"{parked_in_words(self.parked)}, {grouped(self.grown)} of them new"
-            return f"It applies nothing and parks what comes: {told}."
+            queued = f"{parked_in_words(self.parked)}, {grouped(self.grown)} of them new"
+            return f"It applies nothing and parks what comes: {queued}."
         return f"Nothing is applied, and {parked_in_words(self.parked)}."
 
 
@@ -149,18 +164,18 @@ def _parks(path: Path, stages: list[Stage]) -> _Parks | None:
     if not path.shares or not applied or any(rate is None or rate >= IDLE_LCRS_PER_SECOND for rate in applied):
         return None
     parked = path.shares[-1].error_queue_transactions
-    return _Parks(parked, max(0, parked - path.shares[0].error_queue_transactions)) if parked else None
+    return _Parks(parked, max(0, parked - (path.shares[0].error_queue_transactions or 0))) if parked else None
 
 
 def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBottleneck:
     if parks is not None:
-        return _none(path, Verdict.PARKING, parks.told)
+        return _none(path, Verdict.PARKING, parks.explanation)
     capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
     rates = [stage.loads[0].rates.get("lcrs") for stage in stages if stage is capture]
     rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
-    backlog = path.shares[-1].backlog.bytes if path.shares else None
+    lag = path.shares[-1].lag.bytes if path.shares else None
     still = rates and all(rate is not None and rate < IDLE_LCRS_PER_SECOND for rate in rates)
-    if still and (backlog or 0) < SOURCE_IDLE_BACKLOG_BYTES:
+    if still and (lag or 0) < SOURCE_IDLE_LAG_BYTES:
         return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")
     least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
     assert least.mean is not None  # noqa: S101

@@ -55,7 +55,7 @@ def _rows(analysis: Analysis) -> dict[Key, ComponentStatistic | PathStatistic]:
     return rows
 
 
-def told(bottleneck: PathBottleneck | None) -> str | None:
+def bottleneck_in_words(bottleneck: PathBottleneck | None) -> str | None:
     """A bottleneck in a few words, such as APPLY SERVER: EXECUTE."""
     if bottleneck is None:
         return None

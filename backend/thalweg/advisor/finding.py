@@ -83,7 +83,7 @@ class Finding(Resource):
     component_id: str | None
     code: str = Field(examples=["apply_missing_index", "apply_lock_contention", "network_limit"])
     severity: FindingSeverity
-    is_cause: bool = Field(description="It is why the named bottleneck is one.")
+    is_cause: bool = Field(description="It causes the named bottleneck.")
     title: str
     explanation: str
     evidence: list[Evidence]

@@ -39,10 +39,10 @@ class Occupancy:
         return max(self.events.items(), key=lambda item: item[1])
 
 
-def is_behind(capture: Load, backlog_bytes: int | None) -> bool:
+def is_behind(capture: Load, lag_bytes: int | None) -> bool:
     latency = capture.gauge_seconds("latency_us")
     late = latency is not None and latency > CAPTURE_BEHIND_SECONDS
-    return late or (backlog_bytes is not None and backlog_bytes > CAPTURE_BEHIND_BYTES)
+    return late or (lag_bytes is not None and lag_bytes > CAPTURE_BEHIND_BYTES)
 
 
 def occupancy_of(load: Load, capture_behind: bool) -> Occupancy | None:

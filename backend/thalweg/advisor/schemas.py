@@ -105,6 +105,9 @@ class Verdict(StrEnum):
     STOPPED = "STOPPED"
     ABORTED = "ABORTED"
     COPYING = "COPYING"
+    STARTING = "STARTING"
+    WAITING = "WAITING"
+    HELD_UP = "HELD UP"
     UNKNOWN = "UNKNOWN"
 
 
@@ -150,7 +153,7 @@ class AdvisorPath(Resource):
 
 
 class Thresholds(Resource):
-    """In percent. A component is a bottleneck only when idle and flow control are not above theirs."""
+    """In percent. A component is a bottleneck only if idle and flow control do not exceed their thresholds."""
 
     idle: float = 50.0
     flow_control: float = 50.0

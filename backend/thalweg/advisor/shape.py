@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from thalweg.advisor.load import Load
 from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
 from thalweg.advisor.streams import Condition, StreamInput
+from thalweg.kernel.lifecycle import BacklogState
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 
 QUEUE_SPILL = "QUEUE SPILL"
@@ -41,6 +42,18 @@ class Path:
     def condition(self) -> Condition:
         """The destination's own where it has one, else the stream's."""
         return self.stream.destination_conditions.get(self.path.destination_id, self.stream.condition)
+
+    @property
+    def full_elsewhere(self) -> list[DestinationSample]:
+        """Other destinations whose full backlogs keep the source from being read for all."""
+        shares = self.stream.samples[-1].destinations if self.stream.samples else []
+        full = [one for one in shares if one.backlog is not None and one.backlog.state is BacklogState.FULL]
+        own = self.path.destination_id
+        return [] if any(one.destination_id == own for one in full) else full
+
+    def name_of(self, destination_id: str) -> str:
+        known = self.stream.destinations.get(destination_id)
+        return known.name if known is not None else destination_id
 
     @property
     def shares(self) -> list[DestinationSample]:

@@ -43,12 +43,12 @@ class Stage:
 def stages_of(path: Path) -> list[Stage]:
     """In the direction of the flow."""
     samples = path.stream.samples
-    backlog = samples[-1].backlog.bytes if samples else None
+    lag = samples[-1].lag.bytes if samples else None
     receivers = [part for part in path.parts if part.component.component_type is ComponentType.PROPAGATION_RECEIVER]
     receiver = receivers[0].loads[0] if receivers else None
     stages = []
     for part in path.parts:
-        behind = part.component.component_type is ComponentType.CAPTURE and is_behind(part.loads[0], backlog)
+        behind = part.component.component_type is ComponentType.CAPTURE and is_behind(part.loads[0], lag)
         for sub_component in part.sub_components:
             loads = part.of(sub_component)
             threads = [

@@ -201,8 +201,8 @@ def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
         ("BANDWIDTH", rate_of(servers, "bytes"), Unit.BYTES_PER_SECOND),
         ("LATENCY P50", sorted(p50)[len(p50) // 2] / 1000 if p50 else None, Unit.SECONDS),
         ("LATENCY P99", max(p99) / 1000 if p99 else None, Unit.SECONDS),
-        ("BACKLOG", last.backlog.bytes if last else None, Unit.BYTES),
-        ("TIME TO CATCH UP", last.backlog.seconds if last else None, Unit.SECONDS),
+        ("REPLICATION LAG", last.lag.bytes if last else None, Unit.BYTES),
+        ("TIME TO CATCH UP", last.lag.seconds if last else None, Unit.SECONDS),
     ]
     return [
         PathStatistic(

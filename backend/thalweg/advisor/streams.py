@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.inspection.sessions import Blocker
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.live.schemas import Sample
 
 
@@ -16,12 +18,25 @@ class DatabaseFacts:
 
 
 @dataclass(frozen=True)
+class ServerWait:
+    """A wait of a stream's start behind other sessions at a server."""
+
+    side: ErrorSide
+    database: str
+    words: str
+    statement: str
+    blockers: list[Blocker]
+    prepared: bool
+    """Behind a prepared transaction, which has no session."""
+
+
+@dataclass(frozen=True)
 class Condition:
     """The condition of the stream, beside its samples."""
 
-    desired_status: str
-    status: str
-    phase: str
+    desired_status: DesiredStatus
+    status: ObservedStatus
+    phase: StreamPhase
     error_side: ErrorSide | None = None
     """None: there is no error, or its side is not known."""
     error_message: str | None = None
@@ -29,6 +44,7 @@ class Condition:
     error_cure: str | None = None
     engine_silent: str | None = None
     """The name of an engine that does not answer."""
+    waits: list[ServerWait] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

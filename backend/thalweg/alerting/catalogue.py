@@ -87,7 +87,7 @@ RULES: dict[RuleId, Rule] = {
     for rule in (
         Rule(
             RuleId.NO_PROGRESS, "No progress while WAL grows",
-            "The source writes WAL, but the stream makes no progress: its destination is falling behind.",
+            "The source writes WAL, but a destination of the stream makes no progress: it is falling behind.",
             "On the stream's page, find the component that does not move. The cause may be a lock at the destination, "
             "a destination or an engine that is away, or a waiting transaction. The source keeps its WAL meanwhile.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 60, 10,
@@ -118,7 +118,7 @@ RULES: dict[RuleId, Rule] = {
             "parameters",
         ),
         Rule(
-            RuleId.WAL_RETENTION, "The source keeps much WAL",
+            RuleId.WAL_RETENTION, "The source keeps a lot of WAL",
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
             "Let the stream catch up: start it, remove what holds it up, or delete it if it is no longer needed.",
@@ -133,8 +133,8 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 10,
         ),
         Rule(
-            RuleId.SLOT_IDLE, "The slot will be given up as idle",
-            "The stream's replication slot has no reader. The source gives up slots that have not been read for "
+            RuleId.SLOT_IDLE, "The slot will be invalidated as idle",
+            "The stream's replication slot has no reader. The source invalidates slots that have not been read for "
             "idle_replication_slot_timeout; the stream then needs a new copy.",
             "Start the stream, or remove what keeps it from reading; or set idle_replication_slot_timeout to 0 at the "
             "source and reload its configuration. Delete the stream if it is no longer needed.",
@@ -143,9 +143,9 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.SLOT_LOST, "The slot is lost",
-            "The stream's replication slot is gone, or the source has given it up: it removed WAL that the slot still "
-            "needed, or the slot was not read for idle_replication_slot_timeout. The changes since then can no longer "
-            "be captured.",
+            "The stream's replication slot is gone, or the source has invalidated it: it removed WAL that the slot "
+            "still needed, or the slot was not read for idle_replication_slot_timeout. The changes since then can no "
+            "longer be captured.",
             "Delete the stream and create it again: it needs a new initial copy. First do at the source what the "
             "alert's message says, so that it does not happen again.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
@@ -159,7 +159,7 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
-            RuleId.TABLE_TROUBLE, "A table is not what it was at the source",
+            RuleId.TABLE_TROUBLE, "A table has changed at the source",
             "It was dropped, replaced or taken out of the publication, or its partitions changed in ways that WAL "
             "does not show, so the destination's table misses changes. The stream's other tables keep replicating.",
             "Open the stream's tables: the table's alert has the cure as a button.",

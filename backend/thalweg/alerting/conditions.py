@@ -7,15 +7,17 @@ from typing import Any
 from thalweg.alerting.catalogue import RuleId, SubjectType
 from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
-from thalweg.alerting.trend import Memory, seconds_to
+from thalweg.alerting.trend import Memory
 from thalweg.inspection.slots import why_lost
+from thalweg.kernel.forecasts import seconds_to_full
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.words import days, duration, go_on_in_words, parked_in_words, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8
 # Positions are told once a second, and a large transaction takes its time: a shorter stop is not worth a pending alert.
 STANDS_SECONDS_MIN = 10
-# What an engine leaves of its disk to others: it spills nothing beyond (engine/src/spill/spill_space.h).
+# An engine stops spilling when its disk has only so much left for others (engine/src/spill/spill_space.h).
 SPILL_LEAVES_BYTES = 256 << 20
 
 
@@ -66,7 +68,7 @@ class View:
     def streams(self, rule: RuleId) -> Iterator[tuple[StreamFacts, RuleSettings, Subject]]:
         for stream in self.facts.streams:
             settings = self.policy.settings(rule, stream.id)
-            if settings.enabled and stream.desired_status != "DROPPED":
+            if settings.enabled and stream.desired_status != DesiredStatus.DROPPED:
                 yield stream, settings, Subject(SubjectType.STREAM, stream.id, stream.name)
 
     def engines(self, rule: RuleId) -> Iterator[tuple[EngineFacts, RuleSettings, Subject]]:
@@ -83,32 +85,71 @@ class View:
         return value is not None and value < threshold / (CLEAR_SHARE if firing else 1)
 
 
+@dataclass(frozen=True)
+class Mover:
+    """A stream, or each of its several destinations, which is to move on."""
+
+    subject: Subject
+    name: str
+    done: int | None
+    phase: str
+    error: str | None
+    destination_id: str | None = None
+
+
+def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
+    """Without those that rest, have ended, or are being copied."""
+    if len(stream.destinations) < 2:
+        if stream.phase != StreamPhase.INSTANTIATING:
+            yield Mover(subject, stream.name, stream.done, stream.phase, stream.error)
+        return
+    for destination in stream.destinations:
+        if destination.status == ObservedStatus.ENABLED and destination.phase != StreamPhase.INSTANTIATING:
+            own = Subject(subject.type, subject.id, subject.name, destination.id)
+            yield Mover(
+                own,
+                f"{destination.name} of {stream.name}",
+                destination.done,
+                destination.phase,
+                destination.error,
+                destination.id,
+            )
+
+
 def no_progress(view: View) -> Iterator[Finding]:
-    rule, at = RuleId.NO_PROGRESS, view.facts.at
+    """Of several destinations one may stand while the others move: each is judged by itself."""
+    rule = RuleId.NO_PROGRESS
     for stream, settings, subject in view.streams(rule):
-        if stream.desired_status != "ENABLED" or stream.status == "ABORTED" or stream.phase == "INSTANTIATING":
+        if stream.desired_status != DesiredStatus.ENABLED or stream.status == ObservedStatus.ABORTED:
             continue
         ends = [end for end in (stream.source_end, stream.slot.current_lsn if stream.slot else None) if end]
-        if not stream.seen or not stream.done or not ends:
+        if not stream.seen or not ends:
             yield Finding(rule, subject, None)
             continue
-        still = view.memory.standstill(stream.id, at, stream.done, max(ends))
-        written = max(0, max(ends) - still.source_end)
-        seconds = (at - still.since).total_seconds()
-        threshold = settings.thresholds["wal_bytes"]
-        yield Finding(
-            rule, subject, seconds >= STANDS_SECONDS_MIN and written >= threshold and max(ends) > stream.done,
-            f"{stream.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL.",
-            written, threshold, "bytes",
-            {"stands_for_seconds": round(seconds), "wal_written_bytes": written,
-             "behind_bytes": max(ends) - stream.done, "phase": stream.phase, "error": stream.error},
-        )  # fmt: skip
+        yield from [_progress(view, settings, mover, max(ends)) for mover in _movers(stream, subject)]
+
+
+def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Finding:
+    rule, subject, at = RuleId.NO_PROGRESS, mover.subject, view.facts.at
+    if not mover.done:
+        return Finding(rule, subject, None)
+    still = view.memory.standstill((subject.id, subject.part), at, mover.done, end)
+    written = max(0, end - still.source_end)
+    seconds = (at - still.since).total_seconds()
+    threshold = settings.thresholds["wal_bytes"]
+    return Finding(
+        rule, subject, seconds >= STANDS_SECONDS_MIN and written >= threshold and end > mover.done,
+        f"{mover.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL.",
+        written, threshold, "bytes",
+        {"stands_for_seconds": round(seconds), "wal_written_bytes": written, "behind_bytes": end - mover.done,
+         "phase": mover.phase, "error": mover.error, "destination_id": mover.destination_id},
+    )  # fmt: skip
 
 
 def latency(view: View) -> Iterator[Finding]:
     rule = RuleId.LATENCY
     for stream, settings, subject in view.streams(rule):
-        if stream.desired_status != "ENABLED":
+        if stream.desired_status != DesiredStatus.ENABLED:
             continue
         value = stream.latency_seconds
         if value is None and stream.behind_bytes == 0:
@@ -134,7 +175,7 @@ def spill_disk(view: View) -> Iterator[Finding]:
         used = disk.total_bytes - disk.free_bytes
         growth = view.memory.growth((rule, engine.id), view.facts.at, used)
         room = disk.free_bytes - SPILL_LEAVES_BYTES
-        left = seconds_to(room, growth) if room > 0 else None
+        left = seconds_to_full(room, growth)
         free = 100 * disk.free_bytes / disk.total_bytes
         threshold = settings.thresholds["free_percent"]
         breached = (
@@ -142,7 +183,7 @@ def spill_disk(view: View) -> Iterator[Finding]:
             or view.below(rule, subject, free, threshold)
             or view.below(rule, subject, left, settings.thresholds["seconds_to_full"])
         )
-        full = f" At the present growth no more can be spilled in {duration(left)}." if left is not None else ""
+        full = f" At the present growth no more can be spilled in {_left(left)}." if left is not None else ""
         if room <= 0:
             full = f" The engine no longer spills: {size(SPILL_LEAVES_BYTES)} stay free for others."
         yield Finding(
@@ -156,6 +197,10 @@ def spill_disk(view: View) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _left(seconds: float) -> str:
+    return duration(max(1, round(seconds)))
+
+
 def spill_limit(view: View) -> Iterator[Finding]:
     rule = RuleId.SPILL_LIMIT
     for stream, settings, subject in view.streams(rule):
@@ -165,12 +210,15 @@ def spill_limit(view: View) -> Iterator[Finding]:
         for spill in stream.spills:
             own = Subject(subject.type, subject.id, subject.name, spill.component)
             growth = view.memory.growth((rule, stream.id, spill.component), view.facts.at, spill.used_bytes)
-            left = seconds_to(spill.limit_bytes - spill.used_bytes, growth)
+            left = seconds_to_full(spill.limit_bytes - spill.used_bytes, growth)
             used, threshold = 100 * spill.used_bytes / spill.limit_bytes, settings.thresholds["used_percent"]
-            breached = view.above(rule, own, used, threshold) or view.below(
-                rule, own, left, settings.thresholds["seconds_to_full"]
+            breached = (
+                used >= 100
+                or view.above(rule, own, used, threshold)
+                or view.below(rule, own, left, settings.thresholds["seconds_to_full"])
             )
-            full = f" At the present growth it is reached in {duration(left)}." if left is not None else ""
+            full = f" At the present growth it is reached in {_left(left)}." if left is not None else ""
+            full = " It is full." if spill.used_bytes >= spill.limit_bytes else full
             yield Finding(
                 rule, own, breached,
                 f"{stream.name} has {size(spill.used_bytes)} of changes on disk at {spill.component}, {used:.0f} % of "
@@ -192,22 +240,23 @@ def wal_retention(view: View) -> Iterator[Finding]:
             continue
         growth = view.memory.growth((rule, stream.id), slot.read_at, slot.retained_bytes)
         growth = 0.0 if slot.keeps_up and growth is not None else growth
-        left = seconds_to(slot.safe_bytes, growth) if slot.safe_bytes is not None else None
+        left = seconds_to_full(slot.safe_bytes, growth) if slot.safe_bytes is not None else None
         threshold = settings.thresholds["retained_bytes"]
         breached = view.above(rule, subject, slot.retained_bytes, threshold) or view.below(
             rule, subject, left, settings.thresholds["seconds_to_full"]
         )
-        told = f"The source keeps {size(slot.retained_bytes)} of WAL for {stream.name}."
+        message = f"The source keeps {size(slot.retained_bytes)} of WAL for {stream.name}."
         if left is not None:
-            told += (
-                f" At the present growth max_slot_wal_keep_size is reached in {duration(left)}: the slot is lost then."
+            message += (
+                f" At the present growth max_slot_wal_keep_size is reached in {_left(left)}: the slot is lost then."
             )
         elif growth is not None and growth > 0:
-            told += f" It grows by {size(growth)} a second" + (
+            message += f" It grows by {size(growth)} a second" + (
                 ", and no max_slot_wal_keep_size limits it." if slot.safe_bytes is None else "."
             )
         yield Finding(
-            rule, subject, breached or slot.wal_status == "unreserved", told, slot.retained_bytes, threshold, "bytes",
+            rule, subject, breached or slot.wal_status == "unreserved", message, slot.retained_bytes, threshold,
+            "bytes",
             {"retained_bytes": slot.retained_bytes, "safe_bytes": slot.safe_bytes, "wal_status": slot.wal_status,
              "growth_bytes_per_second": growth, "seconds_to_full": left},
         )  # fmt: skip
@@ -216,7 +265,7 @@ def wal_retention(view: View) -> Iterator[Finding]:
 def slot_inactive(view: View) -> Iterator[Finding]:
     rule = RuleId.SLOT_INACTIVE
     for stream, _, subject in view.streams(rule):
-        if stream.desired_status != "ENABLED" or stream.phase == "INSTANTIATING" or not stream.had_slot:
+        if stream.desired_status != DesiredStatus.ENABLED or stream.copies or not stream.had_slot:
             continue
         slot = stream.slot
         if slot is None:
@@ -238,14 +287,14 @@ def slot_idle(view: View) -> Iterator[Finding]:
             yield Finding(rule, subject, None)
             continue
         left, threshold = slot.seconds_to_idle, settings.thresholds["seconds_left"]
-        told = (
+        consequence = (
             "Somebody reads from it."
             if left is None
-            else f"idle_replication_slot_timeout takes it in {duration(left)}."
+            else f"idle_replication_slot_timeout will invalidate it in {_left(left)}."
         )
         yield Finding(
             rule, subject, view.below(rule, subject, left, threshold),
-            f"Nobody reads from the slot of {stream.name}: {told}", left, threshold, "seconds",
+            f"Nobody reads from the slot of {stream.name}: {consequence}", left, threshold, "seconds",
             {"seconds_left": left, "retained_bytes": slot.retained_bytes},
         )  # fmt: skip
 
@@ -257,11 +306,11 @@ def slot_lost(view: View) -> Iterator[Finding]:
         if slot is None or not stream.had_slot:
             yield Finding(rule, subject, None if slot is None else False)
             continue
-        told = f"The slot of {stream.name} is gone."
+        message = f"The slot of {stream.name} is gone."
         if slot.wal_status == "lost":
-            told = f"The slot of {stream.name} is lost. {' '.join(why_lost(slot.invalidation_reason))}"
+            message = f"The slot of {stream.name} is lost. {' '.join(why_lost(slot.invalidation_reason))}"
         yield Finding(
-            rule, subject, slot.missing or slot.wal_status == "lost", told,
+            rule, subject, slot.missing or slot.wal_status == "lost", message,
             evidence={
                 "missing": slot.missing, "wal_status": slot.wal_status,
                 "invalidation_reason": slot.invalidation_reason,
@@ -275,22 +324,24 @@ def component_aborted(view: View) -> Iterator[Finding]:
         if not stream.seen:
             yield Finding(rule, subject, None)
             continue
-        told = stream.error or "It has stopped with an error."
-        yield Finding(rule, subject, stream.status == "ABORTED", f"{stream.name} has stopped. {told}",
+        error = stream.error or "It has stopped with an error."
+        yield Finding(rule, subject, stream.status == ObservedStatus.ABORTED, f"{stream.name} has stopped. {error}",
                       evidence={"status": stream.status, "error": stream.error})  # fmt: skip
         yield from _aborted_destinations(stream, subject)
 
 
 def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
     """One of several destinations may stop alone."""
-    for one in stream.destinations if stream.status != "ABORTED" else ():
-        own = Subject(subject.type, subject.id, subject.name, one.id)
-        told = one.error or "It has stopped with an error."
-        others = go_on_in_words([other.name for other in stream.destinations if other.applies and other is not one])
+    for destination in stream.destinations if stream.status != ObservedStatus.ABORTED else ():
+        own = Subject(subject.type, subject.id, subject.name, destination.id)
+        error = destination.error or "It has stopped with an error."
+        others = go_on_in_words(
+            [other.name for other in stream.destinations if other.applies and other is not destination]
+        )
         yield Finding(
-            RuleId.COMPONENT_ABORTED, own, one.status == "ABORTED",
-            f"{one.name} of {stream.name} has stopped{others}. {told}",
-            evidence={"destination_id": one.id, "status": one.status, "error": one.error},
+            RuleId.COMPONENT_ABORTED, own, destination.status == ObservedStatus.ABORTED,
+            f"{destination.name} of {stream.name} has stopped{others}. {error}",
+            evidence={"destination_id": destination.id, "status": destination.status, "error": destination.error},
         )  # fmt: skip
 
 
@@ -302,9 +353,9 @@ def table_trouble(view: View) -> Iterator[Finding]:
             continue
         count = len(stream.troubles)
         tables = "A table" if count == 1 else f"{count} tables"
-        told = " ".join(stream.troubles[:3])
+        reasons = " ".join(stream.troubles[:3])
         yield Finding(
-            rule, subject, count > 0, f"{tables} of {stream.name} cannot go on until they are cured. {told}",
+            rule, subject, count > 0, f"{tables} of {stream.name} cannot continue until they are repaired. {reasons}",
             evidence={"troubles": list(stream.troubles)},
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from thalweg.alerting.catalogue import SubjectType
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,13 @@ class DestinationFacts:
 
     id: str
     name: str
-    status: str
+    status: ObservedStatus
     error: str | None
     applies: bool = True
-    """It is switched on, has no error and does not park everything."""
+    """It is switched on, has no error, and nothing keeps it from applying."""
+    phase: str = ""
+    done: int | None = None
+    """The position below which it needs no more work; None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,9 @@ class StreamFacts:
 
     id: str
     name: str
-    desired_status: str
-    status: str
-    phase: str
+    desired_status: DesiredStatus
+    status: ObservedStatus
+    phase: StreamPhase
     seen: bool
     error: str | None = None
     source_end: int | None = None
@@ -73,6 +77,13 @@ class StreamFacts:
     destinations: tuple[DestinationFacts, ...] = ()
     troubles: tuple[str, ...] = ()
     """Changed tables that miss changes while the others continue."""
+
+    @property
+    def copies(self) -> bool:
+        """All that it does is to copy: a destination that is added later is copied while the others go on."""
+        enabled = {one.phase for one in self.destinations if one.status == ObservedStatus.ENABLED}
+        phases = enabled if enabled and len(self.destinations) > 1 else {self.phase}
+        return phases == {StreamPhase.INSTANTIATING}
 
 
 @dataclass(frozen=True)

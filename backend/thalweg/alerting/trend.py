@@ -82,7 +82,8 @@ class Memory:
     """The evaluation's memory between runs. It is lost with the collector: growth is then observed again."""
 
     trends: dict[Hashable, Trend] = field(default_factory=dict)
-    standstills: dict[str, Standstill] = field(default_factory=dict)
+    standstills: dict[tuple[str, str], Standstill] = field(default_factory=dict)
+    """By stream and part of it."""
     touched: set[Hashable] = field(default_factory=set)
 
     def growth(self, key: Hashable, at: datetime, value: float) -> float | None:
@@ -92,20 +93,15 @@ class Memory:
         trend.add(at, value)
         return trend.per_second()
 
-    def standstill(self, stream_id: str, at: datetime, position: int, source_end: int) -> Standstill:
+    def standstill(self, key: tuple[str, str], at: datetime, position: int, source_end: int) -> Standstill:
         """It begins when there is something to do, not when the stream became idle."""
-        known = self.standstills.get(stream_id)
+        known = self.standstills.get(key)
         if known is None or known.position != position or position >= source_end:
-            known = self.standstills[stream_id] = Standstill(at, position, source_end)
+            known = self.standstills[key] = Standstill(at, position, source_end)
         return known
 
     def sweep(self, stream_ids: set[str]) -> None:
         """Forgets what was not asked for since the last time."""
         self.trends = {key: trend for key, trend in self.trends.items() if key in self.touched}
         self.touched = set()
-        self.standstills = {name: known for name, known in self.standstills.items() if name in stream_ids}
-
-
-def seconds_to(room: float, growth: float | None) -> float | None:
-    """Until `room` is used up at this growth; None when it does not grow, or is not known yet."""
-    return None if growth is None or growth <= 0 else max(0.0, room) / growth
+        self.standstills = {key: known for key, known in self.standstills.items() if key[0] in stream_ids}

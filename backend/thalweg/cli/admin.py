@@ -42,8 +42,10 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
     except Problem as problem:
         raise _fail(problem.detail, problem.cure or "") from problem
     except (SQLAlchemyError, psycopg.Error, OSError) as error:
-        told = str(error).splitlines()[0]
-        raise _fail(f"The control store: {told}", "Check that it runs and THALWEG_STORE_URL; then migrate.") from error
+        message = str(error).splitlines()[0]
+        raise _fail(
+            f"The control store: {message}", "Check that it runs and THALWEG_STORE_URL; then migrate."
+        ) from error
     except EngineCaError as error:
         raise _fail(str(error), "Name a file of PEM certificates, or leave the setting out.") from error
     except SecretKeyError as error:
@@ -56,8 +58,8 @@ def migrate() -> None:
     try:
         revision = administration.migrate(Settings())
     except (SQLAlchemyError, psycopg.Error) as error:
-        told = str(error).splitlines()[0]
-        raise _fail(f"The control store: {told}", "Check that it runs, and THALWEG_STORE_URL.") from error
+        message = str(error).splitlines()[0]
+        raise _fail(f"The control store: {message}", "Check that it runs, and THALWEG_STORE_URL.") from error
     typer.echo(f"schema at revision {revision}")
 
 

@@ -64,7 +64,7 @@ async def create_user(resources: Resources, name: str, password: str, role: Role
 
 async def set_password(resources: Resources, name: str, password: str) -> bool:
     """True when the user was made by it, as an admin. Raises invalid_request for a password that can be guessed."""
-    await check_password(password, name, "")
+    await check_password(password, name, "", resources.settings)
     if await create_user(resources, name, password, Role.ADMIN):
         return True
     password_hash = await hash_password(password)

@@ -179,12 +179,12 @@ def unreachable(url: str, error: Exception) -> CommandError:
 def _problem(response: httpx.Response) -> CommandError:
     try:
         problem = response.json()
-        details = []
-        for part in problem["errors"]:
+        details = (problem.get("sql") or "").splitlines()
+        for part in problem.get("errors") or []:
             details.append(f"{part['pointer']} {part['message']}".strip())
             details += [f"  cure: {part['cure']}"] if part.get("cure") else []
             details += [f"  {line}" for line in (part.get("sql") or "").splitlines()]
-        message, cure, code = f"{problem['title']}. {problem['detail']}", problem["cure"] or "", problem["code"]
+        message, cure, code = f"{problem['title']}. {problem['detail']}", problem.get("cure") or "", problem["code"]
     except (ValueError, KeyError, TypeError):
         return CommandError(f"The answer was status {response.status_code}.", "Check the address: is it Thalweg's?")
     if response.status_code == httpx.codes.UNAUTHORIZED:

@@ -27,7 +27,7 @@ from thalweg.cli.commands import (
     users,
     watching,
 )
-from thalweg.cli.output import Format, choice, err
+from thalweg.cli.output import Format, choice, err, styled
 
 commands = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -45,7 +45,7 @@ def _show_version(value: bool) -> None:
 
 @commands.callback()
 def root(
-    output: Annotated[Format, typer.Option(help="How to print; may stand anywhere.")] = Format.TABLE,
+    output: Annotated[Format, typer.Option(help="Output format; may be given anywhere.")] = Format.TABLE,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -90,22 +90,17 @@ def app() -> None:
     try:
         commands(output_first(sys.argv[1:]))
     except CommandError as error:
-        err.print(f"[red]error:[/] {_plain(error.message)}")
+        err.print(styled("error:", "red"), error.message)
         for line in error.details:
-            err.print(f"  {_plain(line)}")
+            err.print(f"  {line}")
         if error.cure:
-            err.print(f"[bold]cure:[/]  {_plain(error.cure)}")
+            err.print(styled("cure:", "bold"), f" {error.cure}")
         sys.exit(error.exit_code)
     except httpx.HTTPError as error:
-        err.print(f"[red]error:[/] {_plain(str(error))}")
+        err.print(styled("error:", "red"), str(error))
         sys.exit(EXIT_UNREACHABLE)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _plain(text: str) -> str:
-    """Square brackets of messages are not markup."""
-    return text.replace("[", "\\[")
 
 
 if __name__ == "__main__":

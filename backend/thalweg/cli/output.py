@@ -2,9 +2,9 @@
 
 import json
 import os
-import re
 import sys
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,37 +12,57 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.errors import MarkupError
 from rich.table import Table
 from rich.text import Text
+
+from thalweg.kernel.models import CheckStatus
+from thalweg.kernel.states import destination_state, health_in_words, in_words, stream_state
 
 PIPE_COLUMNS = 10_000
 """A pipe has no width: what is read by a program is never cut."""
 
 
 class Terminal(Console):
-    """Most of what is written comes from databases and from other people: none of it may steer the terminal, and of
-    markup only the styles that are ours count."""
+    """Most of what is written comes from databases and from other people: none of it may steer the terminal, and none
+    of it is markup. Our own styles come as Text: see styled and line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        visible = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cf"))
-        if options.get("markup") is False:
-            return super().render_str(visible, **options)
-        try:
-            return super().render_str(NOT_OURS.sub(r"\\[", visible), **options)
-        except MarkupError:
-            return super().render_str(visible, **{**options, "markup": False})
+        return super().render_str(visible(text, but="\n\t"), **options)
 
 
-NOT_OURS = re.compile(r"\[(?!(?:/|bold|dim|green|yellow|red|bold red)\])")
-out = Terminal(highlight=False, soft_wrap=not os.isatty(1), width=None if os.isatty(1) else PIPE_COLUMNS)
-err = Terminal(stderr=True, highlight=False, soft_wrap=True)
+def visible(text: str, but: str = "") -> str:
+    """Control and format characters as escapes, except those in `but`."""
+    return "".join(
+        one if one in but or unicodedata.category(one) not in ("Cc", "Cf") else one.encode("unicode_escape").decode()
+        for one in text
+    )
 
-LEVELS = {
-    "ok": "[green]ok[/]", "stopped": "[yellow]stopped[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]",
-    "unknown": "[dim]unknown[/]",
+
+def styled(text: str, style: str) -> Text:
+    return Text(visible(text), style)
+
+
+def line(*parts: str | Text) -> Text:
+    """One line of parts, of which some are styled."""
+    return Text.assemble(*(visible(part) if isinstance(part, str) else part for part in parts))
+
+
+def cell(content: str | Text) -> Text:
+    """A row stays one row, whatever is in its cells."""
+    return line(content)
+
+
+out = Terminal(soft_wrap=not os.isatty(1), width=None if os.isatty(1) else PIPE_COLUMNS)
+err = Terminal(stderr=True, soft_wrap=True)
+
+COLOURS = {"ok": "green", "stopped": "yellow", "warning": "yellow", "error": "red", "unknown": "dim"}
+SIGNS = {
+    CheckStatus.OK: styled("✓", "green"), CheckStatus.WARNING: styled("!", "yellow"),
+    CheckStatus.CONSENT: styled("?", "yellow"), CheckStatus.FAILED: styled("✗", "red"),
 }  # fmt: skip
-SIGNS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "consent": "[yellow]?[/]", "failed": "[red]✗[/]"}
 
 
 class Format(StrEnum):
@@ -67,12 +87,12 @@ def json_wanted(value: bool) -> bool:
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as --output json.", callback=json_wanted)]
 
 
-def done(told: str, document: Any) -> None:
+def done(message: str, document: Any) -> None:
     """Prints the result of a command: a line for people, or the resource that it created or changed."""
     if json_wanted(False):
         print_json(document)
     else:
-        out.print(told)
+        out.print(message)
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -85,13 +105,13 @@ def print_json(document: Any) -> None:
     out.print_json(json.dumps(document), highlight=False)
 
 
-def print_table(columns: list[str], rows: list[list[str]]) -> None:
+def print_table(columns: list[str], rows: Sequence[Sequence[str | Text]]) -> None:
     """Columns that begin with `>` are numbers: right-aligned."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(cell, row))
     out.print(table)
 
 
@@ -108,10 +128,10 @@ def milliseconds(value: float | None) -> str:
 def latency_in_words(latency: dict[str, Any], at: datetime) -> str:
     """The latency; for an idle stream the last heartbeat's, with its age."""
     last = latency["last"]
-    known, told = latency, ""
+    known, age = latency, ""
     if latency["p50_ms"] is None and last is not None:
-        known, told = last, f" {ago((at - datetime.fromisoformat(last['at'])).total_seconds())} ago"
-    return f"p50 {milliseconds(known['p50_ms'])}, p99 {milliseconds(known['p99_ms'])}{told}"
+        known, age = last, f" {ago((at - datetime.fromisoformat(last['at'])).total_seconds())} ago"
+    return f"p50 {milliseconds(known['p50_ms'])}, p99 {milliseconds(known['p99_ms'])}{age}"
 
 
 def size(value: float | None) -> str:
@@ -136,13 +156,13 @@ def ago(value: float) -> str:
     return f"{max(0.0, value):.0f} s"
 
 
-def backlog_in_words(backlog: dict[str, Any]) -> str:
+def lag_in_words(lag: dict[str, Any]) -> str:
     """Its size, its age where it has one, and when it is full."""
-    text = size(backlog["bytes"])
-    if backlog["bytes"] and backlog["age_seconds"] is not None and backlog["age_seconds"] >= 1:
-        text += f" since {ago(backlog['age_seconds'])}"
-    if backlog["seconds_to_full"] is not None:
-        text += f", full in {ago(backlog['seconds_to_full'])}"
+    text = size(lag["bytes"])
+    if lag["bytes"] and lag["age_seconds"] is not None and lag["age_seconds"] >= 1:
+        text += f" since {ago(lag['age_seconds'])}"
+    if lag["bytes"] and lag["seconds_to_full"] is not None:
+        text += f", full in {ago(lag['seconds_to_full'])}"
     return text
 
 
@@ -154,6 +174,23 @@ def path_of(stream: dict[str, Any], destination: dict[str, Any] | None = None) -
     return f"{stream['name']} → {(destination or destinations[0])['database']['name']}"
 
 
-def stream_state(stream: dict[str, Any]) -> str:
-    """The phase of what runs, else the status."""
-    return str(stream["phase"] if stream["status"] == "ENABLED" else stream["status"])
+def behind_in_words(lag: dict[str, Any]) -> str:
+    """How far behind its source, in time."""
+    if lag["bytes"] == 0:
+        return "0 s"
+    return "–" if lag["age_seconds"] is None else ago(lag["age_seconds"])
+
+
+def state_of(stream: dict[str, Any]) -> str:
+    """In the console's words."""
+    return in_words(stream_state(stream["phase"], stream["destinations"]))
+
+
+def destination_state_of(one: dict[str, Any]) -> str:
+    return in_words(destination_state(one))
+
+
+def health_of(stream: dict[str, Any]) -> Text:
+    """In the console's words, with their colour."""
+    level = stream["health"]["level"]
+    return styled(health_in_words(level, stream["status"]), COLOURS.get(level, "dim"))

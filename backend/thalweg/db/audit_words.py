@@ -23,7 +23,7 @@ SENTENCES = {
     "alert_silences_create": "Alerts silenced",
     "alert_silences_delete": "Silence ended",
     "alerts_acknowledge": "Alert acknowledged",
-    "alerts_unacknowledge": "Acknowledgement taken back",
+    "alerts_unacknowledge": "Acknowledgement withdrawn",
     "databases_create": "Database registered",
     "databases_delete": "Database removed",
     "databases_test": "Connection tested",
@@ -31,7 +31,7 @@ SENTENCES = {
     "databases_update": "Database's connection changed",
     "destinations_add": "Destination {destination} added",
     "destinations_drop": "Destination {destination} dropped",
-    "destinations_retry": "Destination {destination} tried again",
+    "destinations_retry": "Destination {destination} retried",
     "destinations_start": "Destination {destination} started",
     "destinations_stop": "Destination {destination} stopped",
     "destinations_update": "Parameters of destination {destination} changed",
@@ -55,7 +55,7 @@ SENTENCES = {
     "stream_errors_superseded": "{transactions} parked transactions discarded: {table} was copied again at {copied_at}",
     "stream_markers_create": "Marker placed",
     "stream_tables_accept": "What became of {table} accepted",
-    "stream_tables_copy": "Copy of {table} made anew",
+    "stream_tables_copy": "Copy of {table} repeated",
     "streams_create": "Created",
     "streams_delete": "Deletion asked for",
     "streams_retry": "Tried again",
@@ -66,11 +66,11 @@ SENTENCES = {
     "tokens_revoke": "API token revoked",
     "users_change_password": "Password changed",
     "users_change_password_refused": "Change of the password refused",
-    "users_confirm_second_factor": "Second factor switched on",
+    "users_confirm_second_factor": "Second factor turned on",
     "users_create": "User created",
     "users_delete": "User deleted",
     "users_prepare_second_factor": "Second factor prepared",
-    "users_remove_second_factor": "Second factor switched off",
+    "users_remove_second_factor": "Second factor turned off",
     "users_renew_recovery_codes": "Recovery codes renewed",
     "users_reset_second_factor": "Second factor taken away",
     "users_second_factor_refused": "Second factor's change refused",
@@ -84,12 +84,12 @@ OF_STREAM = {"rules": "Tables changed", "parameters": "Parameters changed", "nam
 def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
     """Without its actor and its target. `before` and `after` are those of the entry."""
     facts = {**(before or {}), **(after or {})}
-    told = SENTENCES.get(action, action.replace("_", " ").capitalize())
+    sentence = SENTENCES.get(action, action.replace("_", " ").capitalize())
     if action == "streams_update":
         changed = [words for key, words in OF_STREAM.items() if (before or {}).get(key) != (after or {}).get(key)]
-        told = ", ".join([*changed[:1], *(words.lower() for words in changed[1:])]) or told
-    told = " ".join(
-        told.format(
+        sentence = ", ".join([*changed[:1], *(words.lower() for words in changed[1:])]) or sentence
+    sentence = " ".join(
+        sentence.format(
             destination=facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
             table=f"{facts.get('schema')}.{facts.get('table')}",
@@ -97,4 +97,4 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             copied_at=facts.get("copied_at"),
         ).split()
     )
-    return f"{told}: refused" if facts.get("refused") else told
+    return f"{sentence}: refused" if facts.get("refused") else sentence

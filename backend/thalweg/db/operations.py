@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import EngineRow, OperationRow, StreamRow
+from thalweg.db.models import DestinationRow, EngineRow, OperationRow, StreamRow
 from thalweg.kernel.clock import now
+from thalweg.kernel.lifecycle import UNFINISHED, OperationState
 from thalweg.kernel.models import Resource
 
 
@@ -28,23 +29,13 @@ class OperationKind(StrEnum):
     INDEX_DROP = "index.drop"
 
 
-class OperationState(StrEnum):
-    PENDING = "pending"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-
-
-UNFINISHED = (OperationState.PENDING, OperationState.RUNNING)
-
-
 class ProgressUnit(StrEnum):
     ROWS = "rows"
     STEPS = "steps"
 
 
 class OperationAccepted(Resource):
-    """The answer to a request for long work: read the operation until it has succeeded or failed."""
+    """The answer to a request that starts an operation: poll the operation until it has succeeded or failed."""
 
     operation_id: str
     stream_id: str
@@ -53,14 +44,16 @@ class OperationAccepted(Resource):
 
 def start_operation(
     session: AsyncSession, kind: OperationKind, stream_id: str, stream_name: str, revision: int, requested_by: str,
-    unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1, destination_id: str | None = None,
+    unit: ProgressUnit = ProgressUnit.STEPS, total: int | None = 1, destination: DestinationRow | None = None,
     table: dict[str, Any] | None = None,
 ) -> OperationRow:  # fmt: skip
     """A pending operation; the collector starts it when it tells the capture engine, and moves it on once that has
     acknowledged `revision`."""
     row = OperationRow(
         kind=kind, target_type="stream", target_id=stream_id, target_name=stream_name,
-        destination_id=destination_id, table=table, state=OperationState.PENDING, done=0, total=total, unit=unit,
+        destination_id=destination.id if destination is not None else None,
+        destination_name=destination.database.name if destination is not None else None,
+        table=table, state=OperationState.PENDING, done=0, total=total, unit=unit,
         revision=revision, requested_by=requested_by, created_at=now(),
     )  # fmt: skip
     session.add(row)
@@ -88,7 +81,7 @@ def finish(row: OperationRow, state: OperationState, error: dict[str, Any] | Non
         row.done = row.total = max(row.done, row.total or 0, row.done if row.unit == ProgressUnit.ROWS else 1)
 
 
-async def begin_told(session: AsyncSession, engine_id: str, revision: int, at: datetime) -> list[OperationRow]:
+async def begin_sent(session: AsyncSession, engine_id: str, revision: int, at: datetime) -> list[OperationRow]:
     """The engine was told everything up to `revision` at `at`: that is when its work began. Gives those that began."""
     await session.get(EngineRow, engine_id, with_for_update=True)  # as everybody does who writes operations
     query = select(OperationRow).where(

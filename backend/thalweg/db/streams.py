@@ -8,9 +8,6 @@ from sqlalchemy.orm import joinedload, selectinload
 
 from thalweg.db.models import DestinationRow, StreamRow
 
-OF_THE_STREAM = ("queue_size", "queue_memory_mb", "source_plugin", "heartbeat_interval")
-"""Parameters that no destination has for itself: all share one capture and one queue."""
-
 
 def whole_streams() -> Select[StreamRow]:
     to_destinations = selectinload(StreamRow.destinations)

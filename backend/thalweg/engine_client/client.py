@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from thalweg.engine_client.documents import (
     EngineStats,
     EngineStatus,
-    ExecutionState,
+    ExecutionReport,
     IdentityRequest,
     Markers,
     ParkedContents,
@@ -35,12 +35,13 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass
 class EngineFailure(Exception):
-    """`status` is None when no answer came; else `code` and `message` are the engine's."""
+    """`status` is None when no answer came; else `code`, `message` and `sqlstate` are the engine's."""
 
     code: str
     message: str
     cure: str
     status: int | None = None
+    sqlstate: str = ""
 
     @property
     def reached(self) -> bool:
@@ -117,11 +118,11 @@ class EngineClient:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
 
-    async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionState:
+    async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionReport:
         """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
         one = "" if error_id is None else f"/{error_id}"
         path = f"{_path(stream_id, destination)}/errors{one}/execute"
-        return await self._read(ExecutionState, "POST", path)
+        return await self._read(ExecutionReport, "POST", path)
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
@@ -157,7 +158,7 @@ class EngineClient:
                     raise
                 response = await self._send(method, path, body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _silence(self._url, error) from error
+            raise _silence(self._url, error, reads=method == "GET") from error
         if response.is_success:
             return response
         raise _refusal(response, path)
@@ -171,7 +172,7 @@ def _path(stream_id: str, destination: str) -> str:
     return f"/v1/streams/{stream_id}/destinations/{destination}"
 
 
-def _silence(url: str, error: Exception) -> EngineFailure:
+def _silence(url: str, error: Exception, *, reads: bool) -> EngineFailure:
     reason = str(error) or type(error).__name__
     lowered = reason.lower()
     cure = "Check that thalwegd runs there and that its log has no error."
@@ -179,6 +180,9 @@ def _silence(url: str, error: Exception) -> EngineFailure:
         # It took the request: whoever cannot be reached does not get so far.
         reason = "it took the request and has not answered in time: it is still at work, or hangs"
         cure = "Check again in a moment: the request may be done by then. If it is not, check thalwegd's log."
+        if reads:
+            reason = "it has not answered in time: it is busy, or hangs"
+            cure = "Ask again in a moment. If it does not answer then, check thalwegd's log and its host's load."
         return EngineFailure("engine_slow", f"{url} does not answer yet: {reason}.", cure)
     if "certificate" in lowered:
         cure = (
@@ -196,8 +200,9 @@ def _refusal(response: httpx.Response, path: str) -> EngineFailure:
     try:
         error = response.json()["error"]
         return EngineFailure(
-            str(error["code"]), str(error["message"]), str(error.get("cure") or ""), response.status_code
-        )
+            str(error["code"]), str(error["message"]), str(error.get("cure") or ""), response.status_code,
+            str(error.get("sqlstate") or ""),
+        )  # fmt: skip
     except (ValueError, KeyError, TypeError):
         cure = "Check that the engine's address is right and that nothing stands in between."
         if response.status_code == httpx.codes.UNAUTHORIZED:

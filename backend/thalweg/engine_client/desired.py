@@ -6,13 +6,13 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.destination_life import Stage
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
+from thalweg.kernel.lifecycle import DesiredStatus, Stage
 from thalweg.kernel.secret_box import SecretBox
 
 FORMAT = 1
@@ -29,9 +29,9 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
     streams: dict[str, Definition] = {}
     for row in await session.scalars(whole_streams().where(runs_on(engine_id)).order_by(StreamRow.id)):
         if row.capture_engine_id != engine_id:
-            for one in row.receivers:
-                if one.engine_id == engine_id:
-                    streams[row.id] = receiving_definition(row, one, secrets)
+            for receiver in row.receivers:
+                if receiver.engine_id == engine_id:
+                    streams[row.id] = receiving_definition(row, receiver, secrets)
         elif not row.capture_is_gone:
             streams[row.id] = capturing_definition(row, secrets)
     # An engine that was given up and came back has them on its disk still: only DROPPED makes it forget them.
@@ -51,7 +51,7 @@ def _with_list(lost: Definition) -> Definition:
     rest = {name: value for name, value in lost.items() if name not in ("destination", "send_to")}
     if "receive_from" in rest:
         rest["receive_from"] = {"engine": rest["receive_from"]["engine"]}
-    only = {"id": "only", "status": "ENABLED", "force": False, "backlog": False}
+    only = {"id": "only", "status": DesiredStatus.ENABLED, "force": False, "backlog": False}
     if "send_to" in lost:
         return {**rest, "destinations": [{**only, "name": lost["send_to"]["engine"], "send_to": lost["send_to"]}]}
     return {**rest, "destinations": [{**only, **lost["destination"]}]}
@@ -80,7 +80,7 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
 def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
     """The part of a destination's engine, when another engine captures. Holds passwords. The destination's desired
     status becomes the whole stream's there, because that engine has no other destination."""
-    own = {"id": one.id, "name": one.database.name, "status": "ENABLED", "force": False, "backlog": False}
+    own = {"id": one.id, "name": one.database.name, "status": DesiredStatus.ENABLED, "force": False, "backlog": False}
     return {
         **_common(row, secrets),
         "status": _receiving_status(row, one),
@@ -119,9 +119,10 @@ def _destination(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Def
 
 def _receiving_status(row: StreamRow, one: DestinationRow) -> str:
     """The capturing engine drops first: until then the one that receives only drains."""
-    if "DROPPED" in (row.desired_status, one.desired_status):
-        return "DROPPED" if one.stage == Stage.RELEASED else "DISABLED"
-    return "DISABLED" if "DISABLED" in (row.desired_status, one.desired_status) else "ENABLED"
+    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
+        return DesiredStatus.DROPPED if one.stage == Stage.RELEASED else DesiredStatus.DISABLED
+    stops = DesiredStatus.DISABLED in (row.desired_status, one.desired_status)
+    return DesiredStatus.DISABLED if stops else DesiredStatus.ENABLED
 
 
 def _peer(engine: EngineRow) -> Definition:

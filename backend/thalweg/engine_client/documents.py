@@ -1,33 +1,54 @@
 """The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
+from thalweg.kernel.lifecycle import (
+    NO_BACKLOG,
+    ExecutionState,
+    MarkerState,
+    ObservedStatus,
+    StreamPhase,
+    TableState,
+    TransactionState,
+)
 from thalweg.kernel.lsn import lsn_of
+from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
 
 API_VERSION = 1
 RESERVED_ID = "default"
 """Of the only destination of a stream that an engine knows from a document without a list (control-api.md). Engines up
 to version 0.1.0 tell of it as of the stream; it gets that id here."""
 SHARED = ("CAPTURE", "QUEUE", "PROPAGATION RECEIVER")  # types of a stream's own components
-NO_BACKLOG = "NONE"
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
 
 ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
-STATES_WITHOUT_ROWS = (
-    "08", "25", "28", "3D", "3F", "40", "42501", "42703", "42704", "42883", "42P01", "53", "54", "55", "57", "58",
-)  # fmt: skip
-"""Beginnings of SQLSTATEs whose messages name objects, addresses and limits only. Others quote values (bad data,
-violated constraints and views' conditions, statements that triggers build) or say whatever a function has raised."""
+
+VERBS = ("INSERT into", "UPDATE of", "DELETE from")
+"""The beginnings of an engine's messages about changes of rows."""
+NO_SUCH_ROW = "the destination has no such row"
+"""The end of its message where an update or a delete finds none."""
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
     """Whether an engine's message of that kind may hold values of rows, keys among them."""
-    return code in ABOUT_ROWS or (sqlstate != "" and not sqlstate.startswith(STATES_WITHOUT_ROWS))
+    return code in ABOUT_ROWS or (sqlstate != "" and state_quotes_rows(sqlstate))
+
+
+def _else(unknown: StrEnum) -> BeforeValidator:
+    """For a state that only a newer engine knows."""
+    names = frozenset(state.value for state in type(unknown))
+    return BeforeValidator(lambda value: unknown if isinstance(value, str) and value not in names else value)
+
+
+Status = Annotated[ObservedStatus, _else(ObservedStatus.UNKNOWN)]
+Phase = Annotated[StreamPhase, _else(StreamPhase.UNKNOWN)]
+TableStatus = Annotated[TableState, _else(TableState.UNKNOWN)]
 
 
 class Document(BaseModel):
@@ -69,7 +90,8 @@ def _known_side(side: object) -> object:
 class EngineError(Document):
     """`message` goes to everybody, by mail and webhook too; what an engine says of rows is kept apart as `detail`.
     `code` is an ErrorCode, or one of a newer engine. `side` is None where the engine does not know it; older engines
-    send none, then it is what the code says."""
+    send none, then it is what the code says. `shows_rows`: the message may quote values of rows, whatever its SQLSTATE:
+    a function has raised it."""
 
     code: str
     class_: str = Field(alias="class")
@@ -82,6 +104,7 @@ class EngineError(Document):
     lsn: str = ""
     xid: int = 0
     at: datetime | None = None
+    shows_rows: bool = False
     detail: str = ""
 
     @model_validator(mode="after")
@@ -92,10 +115,19 @@ class EngineError(Document):
 
     @model_validator(mode="after")
     def _keep_rows_apart(self) -> "EngineError":
-        if not self.detail and quotes_rows(self.code, self.sqlstate):
-            state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
-            self.detail, self.message = self.message, f"A change of {self.table or 'a table'}.{state}"
+        if not self.detail and (self.shows_rows or quotes_rows(self.code, self.sqlstate)):
+            self.detail, self.message = self.message, self._without_rows()
         return self
+
+    def _without_rows(self) -> str:
+        """The operation, the table and the kind of the error."""
+        what = self.title
+        if self.code in ABOUT_ROWS:
+            verb = next((verb for verb in VERBS if self.message.startswith(f"{verb} ")), "A change of")
+            what = f"{verb} {self.table or 'a table'}"
+        state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
+        kind = NO_SUCH_ROW if self.message.endswith(f": {NO_SUCH_ROW}") else kind_of_state(self.sqlstate)
+        return f"{what}{f': {kind}' if kind else ''}.{state}"
 
 
 class EnginePositions(Document):
@@ -108,7 +140,7 @@ class EnginePositions(Document):
 class CopiedTable(Document):
     schema_name: str = Field(alias="schema")
     table: str
-    state: str
+    state: TableStatus
     rows_estimated: int
     rows_copied: int
     bytes_copied: int
@@ -151,7 +183,7 @@ class LastChange(Document):
 class StatusTable(Document):
     schema_name: str = Field(alias="schema")
     table: str
-    state: str
+    state: TableStatus
     trouble: TableTrouble | None = None
     inserts: int
     updates: int
@@ -179,8 +211,8 @@ class DestinationBacklog(Document):
 
 class DestinationStatus(Document):
     id: str
-    status: str
-    phase: str
+    status: Status
+    phase: Phase
     mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
@@ -230,8 +262,8 @@ class EngineWait(Document):
 
 class StreamStatus(Document):
     id: str
-    status: str
-    phase: str
+    status: Status
+    phase: Phase
     mode: str | None = None
     error: EngineError | None
     retry_at: datetime | None
@@ -241,10 +273,10 @@ class StreamStatus(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _list_only_destination(cls, told: Any) -> Any:
-        if not isinstance(told, dict) or "instantiation" not in told or told.get("destinations"):
-            return told
-        return {**told, "destinations": [{**told, "id": RESERVED_ID, "backlog": None}]}
+    def _list_only_destination(cls, document: Any) -> Any:
+        if not isinstance(document, dict) or "instantiation" not in document or document.get("destinations"):
+            return document
+        return {**document, "destinations": [{**document, "id": RESERVED_ID, "backlog": None}]}
 
 
 class EngineStatus(Document):
@@ -326,8 +358,8 @@ class EngineStats(Document):
 class HistoryStream(StreamStats):
     """The stream's status in brief; all null when the stream had come or gone in between."""
 
-    status: str | None
-    phase: str | None
+    status: Status | None
+    phase: Phase | None
     positions: EnginePositions | None
 
 
@@ -350,7 +382,7 @@ class StatsHistory(Document):
 
 class Transaction(Document):
     xid: int
-    state: str
+    state: Annotated[TransactionState, _else(TransactionState.UNKNOWN)]
     first_lsn: str | None
     commit_lsn: str | None
     age_us: int
@@ -373,9 +405,10 @@ class Transactions(Document):
 
 
 class RehearsalFinding(Document):
-    """`outcome`: refused, the stream would not start; left_out, the destination would lack the part."""
+    """`outcome`: refused, the stream would not start; left_out, the destination would lack the part; not_tried, it
+    calls code that somebody has to accept first."""
 
-    outcome: Literal["refused", "left_out"]
+    outcome: Literal["refused", "left_out", "not_tried"]
     part: str
     table: str
     name: str
@@ -395,7 +428,7 @@ class PlacedMarker(Document):
 
     id: str | None
     label: str
-    state: str
+    state: Annotated[MarkerState, _else(MarkerState.UNKNOWN)]
     placed_at: datetime
     commit_lsn: str | None
     xid: int | None
@@ -435,7 +468,7 @@ class ParkedError(Document):
 
 class ErrorExecution(Document):
     error_id: int | None
-    state: Literal["RUNNING", "DONE", "FAILED"]
+    state: ExecutionState
     executed: int
     total: int
     started_at: datetime
@@ -453,8 +486,8 @@ class ParkedErrors(Document):
     execution: ErrorExecution | None
 
 
-class ExecutionState(Document):
-    state: Literal["RUNNING", "DONE"]
+class ExecutionReport(Document):
+    state: ExecutionState
 
 
 class ParkedValue(Document):

@@ -18,6 +18,7 @@ class ErrorCode(StrEnum):
     APPLY_FAILED = "apply_failed"
     AUTHENTICATION_FAILED = "authentication_failed"
     BACKLOG_DAMAGED = "backlog_damaged"
+    BOOKKEEPING_NOT_TRUSTED = "bookkeeping_not_trusted"
     CERTIFICATE_REJECTED = "certificate_rejected"
     CERTIFICATE_UNUSABLE = "certificate_unusable"
     CODE_NOT_ACCEPTED = "code_not_accepted"
@@ -90,6 +91,7 @@ SIDES = {
     ErrorCode.APPLY_CONFLICT: ErrorSide.DESTINATION,
     ErrorCode.APPLY_FAILED: ErrorSide.DESTINATION,
     ErrorCode.BACKLOG_DAMAGED: ErrorSide.ENGINE,
+    ErrorCode.BOOKKEEPING_NOT_TRUSTED: ErrorSide.DESTINATION,
     ErrorCode.CERTIFICATE_REJECTED: ErrorSide.LINK,
     ErrorCode.CERTIFICATE_UNUSABLE: ErrorSide.ENGINE,
     ErrorCode.CODE_NOT_ACCEPTED: ErrorSide.SOURCE,

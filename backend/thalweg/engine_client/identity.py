@@ -63,9 +63,9 @@ async def give_identity(client: EngineClient, engine_id: str, authority: Authori
 def observe_identity(row: EngineRow, process: EngineProcess) -> bool:
     """Writes down what the engine says of its identity. True when what its peers must know has changed."""
     before = (row.identity_name, row.reached_at)
-    told = process.propagation
-    row.identity_name = told.name if told else None
-    row.identity_fingerprint = told.fingerprint if told else None
-    row.identity_not_after = told.not_after if told else None
-    row.identity_listen = told.listen if told else None
+    reported = process.propagation
+    row.identity_name = reported.name if reported else None
+    row.identity_fingerprint = reported.fingerprint if reported else None
+    row.identity_not_after = reported.not_after if reported else None
+    row.identity_listen = reported.listen if reported else None
     return before != (row.identity_name, row.reached_at)

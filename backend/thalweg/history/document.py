@@ -10,13 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from thalweg.live.former_names import with_todays_names
 from thalweg.live.schemas import Sample
 
 VERSION = b"\x01"
 DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
 MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
-"""Fields of a backlog that history does not keep."""
+"""Fields of a lag that history does not keep."""
 SHARED = ("capture", "queue")
 """Components that all of a stream's destinations share, by their ids."""
 Json = dict[str, Any]
@@ -47,8 +48,9 @@ def _typical() -> bytes:
 
 def document_of(sample: Sample) -> Json:
     """Without what its row says, and without what only the present is asked about."""
-    left_out: dict[str, Any] = {"stream_id": True, "backlog": MOMENTARY}
-    left_out["destinations"] = {"__all__": {"backlog": MOMENTARY, "parks_since": True}}
+    figures = {"lag": MOMENTARY, "latency": {"at_least"}}
+    left_out: dict[str, Any] = {"stream_id": True, **figures}
+    left_out["destinations"] = {"__all__": {**figures, "parks_since": True, "stalled_since": True}}
     return sample.model_dump(mode="json", by_alias=True, exclude=left_out)
 
 
@@ -64,7 +66,7 @@ def decode(document: bytes, ids: Mapping[str, str] = MappingProxyType({})) -> Js
         raise DocumentError(f"A document of history has version {document[:1].hex() or 'none'}, not {VERSION.hex()}.")
     try:
         text = zlib.decompressobj(zdict=_typical()).decompress(document[1:])
-        return _of_today(dict(json.loads(text)), ids)
+        return _of_today(dict(json.loads(with_todays_names(text))), ids)
     except (zlib.error, ValueError) as error:
         raise DocumentError(f"A document of history is damaged: {error}.") from error
 

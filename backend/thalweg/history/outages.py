@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Update, and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import OutageRow
+from thalweg.kernel.lifecycle import OutageState
 
 SAME = timedelta(seconds=60)
 """One that comes back so soon goes on: between two tries nothing worked either."""
@@ -34,9 +35,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Trouble:
-    """`state` is RETRYING, ABORTED, UNREACHABLE or REFUSED; `code` tells one error from another."""
+    """`code` tells one error from another."""
 
-    state: str
+    state: OutageState
     code: str
     reason: str
 

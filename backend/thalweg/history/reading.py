@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import StreamRow
 from thalweg.db.streams import former_ids
-from thalweg.history.document import Stored
+from thalweg.history.document import Json, Stored
 from thalweg.history.repository import read_joined
 from thalweg.history.series import Series, resample, spans_of
 from thalweg.history.tiers import Tier, choose_step, choose_tier, floor
@@ -18,6 +18,8 @@ from thalweg.live.schemas import Sample
 
 SAMPLES_MAX = 4000
 """Whole samples that one question gets."""
+COUNTED = frozenset({"bytes", "lcrs", "frames", "limit_bytes"})
+"""Whole numbers of a lag and of a backlog in a live sample; in a roll-up they are means."""
 
 
 @dataclass(frozen=True)
@@ -76,4 +78,21 @@ async def samples_between(
 
 def _samples(stream_id: str, rows: list[Stored], ids: dict[str, str], samples_max: int) -> list[Sample]:
     spans = spans_of(rows, ids)[-samples_max:]
-    return [Sample.model_validate({**span.document, "stream_id": stream_id}) for span in spans]
+    return [sample_from(span.document, stream_id) for span in spans]
+
+
+def sample_from(document: Json, stream_id: str) -> Sample:
+    destinations = [_in_whole_numbers(destination) for destination in document.get("destinations", [])]
+    return Sample.model_validate({**_in_whole_numbers(document), "destinations": destinations, "stream_id": stream_id})
+
+
+def _in_whole_numbers(owner: Json) -> Json:
+    """A stream's document, or a destination's: a mean of bytes or LCRs is rounded, as a live sample has them."""
+    counts = {
+        member: {
+            name: round(value) if name in COUNTED and value is not None else value for name, value in known.items()
+        }
+        for member in ("lag", "backlog")
+        if (known := owner.get(member))
+    }
+    return {**owner, **counts}

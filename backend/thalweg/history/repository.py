@@ -27,7 +27,7 @@ async def write(session: AsyncSession, tier: Tier, rows: Sequence[Stored]) -> No
         "ats": [row.at for row in rows], "samples": [row.samples for row in rows],
         "documents": [row.document for row in rows],
     }  # fmt: skip
-    # What a crash of the store may take with it, the engines still have.
+    # The engines still have the samples that a crash of the store loses.
     await session.execute(text("SET LOCAL synchronous_commit = off"))
     await session.execute(statement, values)
 

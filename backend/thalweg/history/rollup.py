@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from thalweg.history.document import Json
+from thalweg.history.joining import with_latency_of_slowest
 from thalweg.history.statistics import LISTS, flat, set_flat
 
 LAST = ("error_queue_transactions",)
@@ -67,7 +68,7 @@ def roll_up(documents: list[Json], until: datetime) -> Json:
         set_flat(rolled, name, result)
         if known.high > result and own not in SUMMED:
             high[name] = known.high
-    return {**rolled, "at": until.isoformat(), "high": high}
+    return with_latency_of_slowest({**rolled, "at": until.isoformat(), "high": high})
 
 
 def _of_destination(name: str) -> tuple[str, str]:
@@ -86,9 +87,9 @@ def _skeleton(documents: list[Json]) -> Json:
     states: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for document in documents:
         seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
-        for one in document.get("destinations", []):
-            blank, known = _blank(one), destinations.get(one["destination_id"], {})
-            destinations[one["destination_id"]] = {**blank, "spilled": blank["spilled"] or known.get("spilled")}
+        for destination in document.get("destinations", []):
+            blank, known = _blank(destination), destinations.get(destination["destination_id"], {})
+            destinations[destination["destination_id"]] = {**blank, "backlog": blank["backlog"] or known.get("backlog")}
         for component in document["components"]:
             components[component["id"]] = component
             states[component["id"]][component["state"]] += seconds

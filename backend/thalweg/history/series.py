@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from thalweg.history.document import Json, Stored, decode
-from thalweg.history.joining import STALE, join, leads
+from thalweg.history.joining import join, leads
 from thalweg.history.statistics import pick
+from thalweg.live.joining_rules import is_fresh
 
 SERIES_MAX = 100
 
@@ -47,7 +48,7 @@ def spans_of(rows: list[Stored], ids: Mapping[str, str] = MappingProxyType({})) 
     `decode`."""
     engines = {row.engine_id for row in rows}
     if len(engines) < 2:
-        return [_span(row, decode(row.document, ids)) for row in rows]
+        return [_span(row, join([decode(row.document, ids)])) for row in rows]
     parts = [(row, decode(row.document, ids)) for row in rows]
     leaders = {row.engine_id for row, part in parts if leads(part)} or engines
     leader = min(leaders)
@@ -57,10 +58,10 @@ def spans_of(rows: list[Stored], ids: Mapping[str, str] = MappingProxyType({})) 
         if row.engine_id != leader:
             last[row.engine_id] = (row, part)
             continue
-        fresh = [other for seen, other in last.values() if row.at - seen.at <= max(STALE, row.width)]
+        fresh = [other for seen, other in last.values() if is_fresh(seen.at, row.at, row.width)]
         spans.append(_span(row, join([part, *fresh])))
     if not spans:
-        spans = [_span(row, part) for row, part in parts]
+        spans = [_span(row, join([part])) for row, part in parts]
     return spans
 
 

@@ -1,5 +1,5 @@
 """Names of a sample's numbers: their path, with dots. `components.server-1.time_percent.busy`, `latency.p99_ms`,
-`components.warehouse:reader.lcrs_per_second`, `destinations.warehouse.backlog.bytes`.
+`components.warehouse:reader.lcrs_per_second`, `destinations.warehouse.lag.bytes`.
 
 Components and destinations are named by their ids, so their places in the lists do not matter.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from thalweg.history.document import Json
 
 ALL = "*"
-"""Stands for every item of a list: `components.*.gauges.depth`, `destinations.*.backlog.bytes`."""
+"""Stands for every item of a list: `components.*.gauges.depth`, `destinations.*.lag.bytes`."""
 LISTS = {"components": "id", "destinations": "destination_id"}
 """The field that names the items of each list of a sample."""
 DESCRIBED = ("at", "status", "phase", "id", "engine_id", "destination_id", "type", "name", "sub_component", "server",

@@ -3,12 +3,20 @@
 from thalweg.inspection.checks import Checklist, quoted
 from thalweg.inspection.connection import Connection, read_all, read_one
 from thalweg.inspection.schemas import RoleFacts
+from thalweg.kernel.settings import PACKAGE
 
 OWNER = """
 SELECT pg_get_userbyid(nspowner) AS name, pg_has_role(nspowner, 'USAGE') AS is_member
   FROM pg_namespace WHERE nspname = 'thalweg'
 """
 
+# The engine's own question (engine/src/pg/bookkeeping_trust.inc): it asks it before it touches the schema.
+QUESTION = (PACKAGE / "contract" / "bookkeeping_trust.inc").read_text()
+DOUBTS = QUESTION.removeprefix('R"sql(').rstrip().removesuffix(')sql"').replace("$1", "'{}'")
+CURE = (
+    "Find out who made what is named here. Remove it, or make the owner of the engine's own tables its owner. If the "
+    "role named here is meant to share the bookkeeping, have an administrator grant it to the stream's role instead."
+)
 
 # "$user" names the schema of the role's own name. The path is what the role's other sessions have: this one's is ours.
 OWN_PATH = """
@@ -25,25 +33,34 @@ SELECT current_user = 'thalweg'
 """
 
 
+async def doubts_about_bookkeeping(connection: Connection) -> str:
+    """The other roles with a hand in the schema: their code in it would run as the session's role."""
+    return str((await read_one(connection, DOUBTS))["doubts"])
+
+
 async def check_bookkeeping(checklist: Checklist, connection: Connection, role: RoleFacts) -> None:
     rows = await read_all(connection, OWNER)
     title = "Schema of the bookkeeping"
     if not rows:
         checklist.ok("bookkeeping_schema", title, "The schema thalweg will be created.")
+    elif rows[0]["is_member"] and (doubts := await doubts_about_bookkeeping(connection)):
+        checklist.fail("bookkeeping_schema", title, f"{role.name} cannot trust the schema thalweg: {doubts}.", CURE)
     elif rows[0]["is_member"]:
-        checklist.ok("bookkeeping_schema", title, f"{role.name} may use the schema thalweg, which is there.")
+        checklist.ok("bookkeeping_schema", title, f"{role.name} may use the existing schema thalweg.")
     else:
         owner = str(rows[0]["name"])
         checklist.fail(
             "bookkeeping_schema", title,
-            f"The schema thalweg belongs to {owner}, whose stream came first; {role.name} may not use it.",
-            f"Make {role.name} a member of {owner}, as a superuser.",
+            f"The schema thalweg belongs to {owner}; {role.name} may not use it.",
+            f"If {owner} is the role of an earlier stream, make {role.name} a member of it, as a superuser. Otherwise "
+            "find out who created the schema: the engine would run what is in it.",
             f"GRANT {quoted(owner)} TO {quoted(role.name)}",
         )  # fmt: skip
     if (await read_one(connection, OWN_PATH))["leads_there"]:
         checklist.warn(
             "search_path", "Schema of the user's name",
-            "What the user thalweg creates without naming a schema lands in the schema thalweg, which is the engine's.",
+            "Whatever the user thalweg creates without naming a schema goes into the schema thalweg, which belongs to "
+            "the engine.",
             "Use a user of another name, or give this one a search_path of its own.",
             "ALTER ROLE thalweg SET search_path = public",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Finds the functions that copied definitions call: they run at the destination as the role that applies.
+"""Finds the functions and types that copied definitions use: they run at the destination as the role that applies.
 
 The source's owner writes the definitions: defaults, generated columns, checks, and the expressions of indexes and of
 partition keys. Functions are not copied; the definitions call those of the same name at the destination, with arguments
@@ -18,10 +18,13 @@ from thalweg.kernel.settings import PACKAGE
 # The engine's own questions (engine/src/instantiation/called_code.inc): it asks them again whenever it makes something.
 QUESTIONS = (PACKAGE / "contract" / "called_code.inc").read_text().removeprefix('R"sql(').rstrip().removesuffix(')sql"')
 # At the source: every function and operator in an expression's tree, those that pg_depend does not have included (what
-# is built in is pinned), with a digest of the expression.
+# is built in is pinned), with a digest of the expression. Also every type of somebody's in a tree, of a column or of a
+# foreign key's columns, and what it consists of; its kind says how it is used.
 # At the destination: those of them that are no functions of PostgreSQL's that merely compute, or that not everybody may
-# call. The last list does nothing to anybody. By their text: before PostgreSQL 16 to_regprocedure fails where a type of
-# the arguments is missing, which the copy has still to make.
+# call. The list of names does nothing to anybody. By their text: before PostgreSQL 16 to_regprocedure fails where a
+# type of the arguments is missing, which the copy has still to make. Types are judged by the code that they lead to:
+# casts, where something is computed of them; checks of domains; functions of ranges; and what an owner who could not
+# act as the role anyway can still add.
 # There, too: what code that runs as the role could do beyond the tables of the stream.
 CALLED, HARMFUL, POWERS = QUESTIONS.replace("%", "%%").replace("$1", "%(first)s").replace("$2", "%(second)s").split(";")
 TITLE = "Code that the source's definitions call"
@@ -41,10 +44,14 @@ class Call:
     table: tuple[str, str]
     part: str
     kind: str
-    """function or operator"""
+    """function, operator, or a type with its use: "type, computed", "column type, in JSON" """
     name: str
     digest: str | None
     """Of the definition that calls it; None where its table has gone meanwhile."""
+
+    @property
+    def shown(self) -> str:
+        return f"type {self.name}" if "type" in self.kind else self.name
 
     @property
     def follows(self) -> bool:
@@ -81,23 +88,24 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calle
     role = await read_one(connection, POWERS)
     calls = await _harmful(connection, called)
     if not calls:
-        checklist.ok("carried_code", TITLE, "They call nothing but harmless functions of PostgreSQL itself.")
+        checklist.ok("carried_code", TITLE, "They use nothing but harmless functions of PostgreSQL itself.")
         return []
     by_function: dict[str, list[str]] = defaultdict(list)
     for call in calls:
-        by_function[call.name].append(f"{'.'.join(call.table)} ({call.part})")
+        by_function[call.shown].append(f"{'.'.join(call.table)} ({call.part})")
     user, powers = role["name"], role["powers"]
-    told = (
-        f"{_many(len(by_function))} of the destination's server would be called by defaults, generated columns, checks "
+    detail = (
+        f"{_many(len(by_function))} of the destination's server would be used by defaults, generated columns, checks "
         f"or indexes that come from the source, with arguments that the source's owner chooses, as {user}"
     )
     if not powers:
         names = "; ".join(f"{function}: {listed(places)}" for function, places in by_function.items())
-        checklist.warn("carried_code", TITLE, f"{told}: {names}.", CURE)
+        checklist.warn("carried_code", TITLE, f"{detail}: {names}.", CURE)
         return []
     checklist.ask(
         "carried_code", TITLE,
-        f"{told}, who has {', '.join(powers)}: anyone who may alter the source's tables could do the same here.", CURE,
+        f"{detail}, who has {', '.join(powers)}: anyone who may alter the source's tables could do the same here.",
+        CURE,
         [f"{function}: {listed(places)}" for function, places in by_function.items()],
         bound_to=sorted(f"{'.'.join(call.table)} {call.digest}" for call in calls),
     )  # fmt: skip
@@ -114,4 +122,4 @@ def check_amount(checklist: Checklist, code: AskedCode) -> None:
 
 
 def _many(functions: int) -> str:
-    return "1 function or operator" if functions == 1 else f"{functions} functions and operators"
+    return "1 function, operator or type" if functions == 1 else f"{functions} functions, operators and types"

@@ -69,7 +69,7 @@ class Checklist:
         self, identifier: str, title: str, status: CheckStatus, detail: str, cure: str | None, sql: str | None,
         items: list[str] | None = None, bound_to: list[str] | None = None,
     ) -> None:  # fmt: skip
-        told = [detail, *(items or []), *(bound_to or [])]
+        texts = [detail, *(items or []), *(bound_to or [])]
         self.checks.append(
             Check(
                 id=identifier,
@@ -80,13 +80,13 @@ class Checklist:
                 items=items or [],
                 cure=cure,
                 sql=sql,
-                consent=_consent(identifier, told) if status is CheckStatus.CONSENT else None,
+                consent=_consent(identifier, texts) if status is CheckStatus.CONSENT else None,
             )
         )
 
 
-def _consent(identifier: str, told: list[str]) -> str:
-    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
+def _consent(identifier: str, texts: list[str]) -> str:
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     return f"{identifier}:{digest[:DIGEST_LENGTH]}"
 
 

@@ -3,16 +3,16 @@
 import asyncio
 import os
 import socket
-import sys
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, errors
+from psycopg import errors
 from psycopg.rows import DictRow, dict_row
 
+from thalweg.inspection.bounds import BoundedConnection, Overrun
 from thalweg.inspection.failure import ConnectionFailure, failure_of
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
@@ -21,16 +21,13 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
 
-Connection = AsyncConnection[DictRow]
+Connection = BoundedConnection
 LOOK_SECONDS = 60.0
 """Longer than the server's own limit for a statement: of servers that stand still and keep their connections."""
-
-
-LOOK_EVERY_SECONDS = 0.1
-RECEIVED_BYTES_MAX = 256 * 2**20
-"""The limit of one session; the catalogues of ten thousand tables are a tenth of it."""
-TCP_INFO_BYTES_RECEIVED = 128
-"""The offset of tcpi_bytes_received in struct tcp_info (linux/tcp.h)."""
+ROWS_MAX = 500_000
+"""Of one answer, where the query itself has no limit: the columns of ten thousand wide tables."""
+FEW_ROWS_MAX = 10_000
+"""Of what servers have few of, though no limit of theirs says so: slots, sessions."""
 
 
 def _refuse_old_paths(target: Target) -> None:
@@ -39,7 +36,7 @@ def _refuse_old_paths(target: Target) -> None:
     if paths:
         raise ConnectionFailure(
             "connection_setting_refused", f"{', '.join(paths)} of this database names a file.",
-            "Edit the database and give the contents of the file (PEM) instead: they are kept encrypted.",
+            "Edit the database and give the contents of the file (PEM) instead: they are stored encrypted.",
         )  # fmt: skip
 
 
@@ -50,40 +47,24 @@ def _seconds(target: Target, timeout: int) -> int:
 
 
 class _Patience:
-    """Hangs up on a server after so many seconds, or so many bytes: an answer without an end would fill the memory.
-    Cancelling the task would not do: psycopg asks the server to cancel the statement then, and waits for its answer."""
+    """Hangs up on a server after so many seconds. Cancelling the task would not do: psycopg asks the server to cancel
+    the statement then, and waits for its answer."""
 
     def __init__(self, connection: Connection, seconds: float | None) -> None:
         self._connection = connection
-        self._loop = asyncio.get_running_loop()
-        self._end = None if seconds is None else self._loop.time() + seconds
         self.over = False
-        self.drowned = False
-        self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._hang_up) if seconds is not None else None
 
-    def _look(self) -> None:
+    def _hang_up(self) -> None:
         if self._connection.closed:
             return
+        self.over = True
         with socket.socket(fileno=os.dup(self._connection.pgconn.socket)) as same:
-            self.over = self._end is not None and self._loop.time() >= self._end
-            self.drowned = _received(same) > RECEIVED_BYTES_MAX
-            if self.over or self.drowned:
-                same.shutdown(socket.SHUT_RDWR)
-                return
-        self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
+            same.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        self._timer.cancel()
-
-
-def _received(connection: socket.socket) -> int:
-    """Bytes so far, as Linux counts them; 0 of a connection that is no TCP: such a server is on this host."""
-    if connection.family not in (socket.AF_INET, socket.AF_INET6):
-        return 0
-    facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES_RECEIVED + 8)
-    if len(facts) < TCP_INFO_BYTES_RECEIVED + 8:
-        return 0
-    return int.from_bytes(facts[TCP_INFO_BYTES_RECEIVED:], sys.byteorder)
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 @asynccontextmanager
@@ -109,7 +90,9 @@ async def connected(
         options=session_options(marker, read_only=read_only),
     ) as conninfo:  # fmt: skip
         try:
-            connection = await AsyncConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
+            connection = await BoundedConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
+        except Overrun as error:
+            raise _overrun(error) from error
         except psycopg.OperationalError as error:
             raise failure_of(error, target) from error
         except psycopg.Error as error:
@@ -122,8 +105,8 @@ async def connected(
                 if not await is_own(connection, marker):
                     raise ConnectionFailure(
                         "connection_pooler",
-                        "The session is not the one that was opened: a pooler between drops its settings, or hands out "
-                        "sessions of others.", POOLER_CURE,
+                        "The session is not the one that was opened: a pooler in between drops its settings, or hands "
+                        "out other clients' sessions.", POOLER_CURE,
                     )  # fmt: skip
                 yield connection
         except errors.InsufficientPrivilege as error:
@@ -137,26 +120,28 @@ async def connected(
                 "Find out what holds up the server: a lock (pg_locks), its load, or definitions of tables that are "
                 "very large.",
             ) from error  # fmt: skip
+        except Overrun as error:
+            raise _overrun(error) from error
         except psycopg.Error as error:
-            if patience.drowned:
-                raise ConnectionFailure(
-                    "database_error",
-                    f"The server has sent more than {RECEIVED_BYTES_MAX // 2**20} MiB: more than anything that was "
-                    "asked for may be.",
-                    "Check that it is the right server; if it is, find out what makes its catalogues so large: a "
-                    "default, "
-                    "a check or a comment of hundreds of megabytes.",
-                ) from error  # fmt: skip
             if patience.over:
                 raise ConnectionFailure(
                     "database_unreachable", f"The server accepted the login, but did not answer within {limit:g} s.",
                     "Check whether the server hangs: a full or hanging disk, a stopped process, a broken link.",
                 ) from error  # fmt: skip
             raise ConnectionFailure(
-                "database_error", str(error).strip(), "Read the server's message and remove its cause."
-            ) from error
+                "database_error", str(error).strip(), "Read the server's message and remove its cause.",
+                sqlstate=error.sqlstate,
+            ) from error  # fmt: skip
         finally:
             patience.end()
+
+
+def _overrun(error: Overrun) -> ConnectionFailure:
+    return ConnectionFailure(
+        "database_error", str(error),
+        "Check that it is the right server; if it is, find out what makes its answers so large: a default, a check or "
+        "a comment of hundreds of megabytes, or very many objects of one kind.",
+    )  # fmt: skip
 
 
 FACTS = """
@@ -171,16 +156,17 @@ SELECT current_setting('server_version') AS version,
 
 async def read_one(connection: Connection, query: str, parameters: dict[str, Any] | None = None) -> DictRow:
     """The one row of a query that always gives one."""
-    cursor = await connection.execute(query.encode(), parameters)
-    row = await cursor.fetchone()
-    if row is None:
+    rows = await read_all(connection, query, parameters, FEW_ROWS_MAX)
+    if not rows:
         raise ConnectionFailure("database_error", "A catalogue query gave no row.", "Report it with the version.")
-    return row
+    return rows[0]
 
 
-async def read_all(connection: Connection, query: str, parameters: dict[str, Any] | None = None) -> list[DictRow]:
-    cursor = await connection.execute(query.encode(), parameters)
-    return await cursor.fetchall()
+async def read_all(
+    connection: Connection, query: str, parameters: dict[str, Any] | None = None, rows_max: int = ROWS_MAX
+) -> list[DictRow]:
+    """Of a server that sends more than `rows_max` rows, or too many bytes, the session ends in a ConnectionFailure."""
+    return await connection.rows_of(query, parameters, rows_max)
 
 
 async def may_set_replication_role(connection: Connection) -> bool:

@@ -8,16 +8,26 @@ from psycopg import sql
 
 from thalweg.inspection.session import POOLER_CURE, is_poolers_refusal
 from thalweg.inspection.target import Target
+from thalweg.kernel.row_values import state_quotes_rows
 
 
 @dataclass
 class ConnectionFailure(Exception):
-    """`code` is one of ConnectionTest.code's."""
+    """`code` is one of ConnectionTest.code's. `sqlstate` is that of a statement which the server refused, if one did:
+    then the message is the server's, and may quote rows."""
 
     code: str
     message: str
     cure: str
     sql: str | None = None
+    sqlstate: str | None = None
+
+    @property
+    def message_without_rows(self) -> str:
+        """For what viewers may read, too."""
+        if self.sqlstate is None or not state_quotes_rows(self.sqlstate):
+            return self.message
+        return f"The server refused the statement. Its SQLSTATE: {self.sqlstate}."
 
 
 def _as_sql(statement: str, **names: str) -> str:

@@ -26,7 +26,7 @@ def servers_of(text: str, port: int) -> list[Server]:
     """`db1`, `db1,db2:5433`, `[::1]:5433`, `::1`. Raises ValueError."""
     parts = text.split(",")
     if len(parts) > HOSTS_MAX:
-        raise ValueError(f"At most {HOSTS_MAX} hosts, with commas between.")
+        raise ValueError(f"At most {HOSTS_MAX} hosts, separated by commas.")
     return [_server(part.strip(), port) for part in parts]
 
 

@@ -54,7 +54,7 @@ class IndexProgress:
     """`step` of `len(PHASES)`."""
 
     step: int
-    told: str
+    text: str
 
 
 Tell = Callable[[IndexProgress], Awaitable[None]]
@@ -73,7 +73,8 @@ async def check_may_create(target: Target, index: IndexName, statement: str, tim
             missing = "is not its owner" if not right["owns"] else f"may not create in schema {index.schema}"
             raise ConnectionFailure(
                 "insufficient_privilege",
-                f"An index on {index.schema}.{index.table} takes its owner: user {right['username']} {missing}.",
+                f"Only the owner can create an index on {index.schema}.{index.table}: "
+                f"user {right['username']} {missing}.",
                 f"Run the SQL as {right['owner']} or as a superuser, then take another run.", statement,
             )  # fmt: skip
         if await _state(connection, index) is not None:
@@ -113,7 +114,8 @@ async def _build(connection: Connection, watch: Connection, index: IndexName, st
         await connection.execute(index.drop_sql.encode())
         raise ConnectionFailure(
             "database_error", f"The key is not unique there: {str(error).strip().splitlines()[-1].strip()}.",
-            "Find the rows that have it twice, or create an index that is not unique by hand.", statement,
+            "Find the rows that share a key, or create an index by hand that is not unique.", statement,
+            sqlstate=error.sqlstate,
         ) from error  # fmt: skip
     except errors.Error:
         await connection.execute(index.drop_sql.encode())

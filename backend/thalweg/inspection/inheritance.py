@@ -20,8 +20,8 @@ async def check_inheritance(checklist: Checklist, connection: Connection, tables
         return
     checklist.ask(
         "inheritance", title,
-        "Tables that inherit from others become tables by themselves: at the destination a query of the parent does "
+        "Tables that inherit from others become independent tables: at the destination, a query of the parent does "
         "not show the rows of its children.",
-        "Make the tables at the destination before the stream, with INHERITS; or turn the hierarchy into partitions.",
+        "Create the tables at the destination before the stream, with INHERITS; or turn the hierarchy into partitions.",
         [f"{row['child']} inherits from {row['parent']}" for row in rows],
     )  # fmt: skip

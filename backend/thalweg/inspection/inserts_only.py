@@ -14,28 +14,28 @@ def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozense
     if not given_up:
         return
     chosen = [table for table in tables if table.name in given_up]
-    told = []
+    sentences = []
     if chosen:
         names = listed([table.shown for table in chosen])
-        told.append(
+        sentences.append(
             f"{names}: updates and deletes stay at the source, as you have chosen. Only inserts and truncates are "
             "replicated, so the destination keeps rows that the source has changed or deleted."
         )
     if unique := [table.shown for table in chosen if _refuses_rows(table)]:
-        told.append(
+        sentences.append(
             f"{listed(unique)}: a value of a unique key that the source has freed by an update or delete is still "
-            "taken at the destination; a row that brings it again is an error there."
+            "taken at the destination; a new row with that value is an error there."
         )
     if partitioned := [table.shown for table in chosen if table.kind is TableKind.PARTITIONED]:
-        told.append(
-            f"{listed(partitioned)}: an update that moves a row to another partition is an insert to PostgreSQL, and "
-            "comes as one: the destination has the row twice then."
+        sentences.append(
+            f"{listed(partitioned)}: PostgreSQL turns an update that moves a row to another partition into an insert, "
+            "so the destination then has the row twice."
         )
     if needless := [table.shown for table in chosen if not table.unidentified]:
-        told.append(f"{listed(needless)}: the rows can be told apart, so all changes could be replicated.")
+        sentences.append(f"{listed(needless)}: the rows can be identified, so all changes could be replicated.")
     if others := sorted(".".join(name) for name in given_up - {table.name for table in chosen}):
-        told.append(f"{listed(others)}: the rules choose no table of that name.")
-    checklist.warn(IDENTIFIER, TITLE, " ".join(told), CURE)
+        sentences.append(f"{listed(others)}: the rules choose no table of that name.")
+    checklist.warn(IDENTIFIER, TITLE, " ".join(sentences), CURE)
 
 
 def _refuses_rows(table: Table) -> bool:
@@ -47,9 +47,9 @@ def ask_for_what_was_given_up(checklist: Checklist, back: list[str]) -> None:
     if back:
         checklist.ask(
             "updates_again", "Tables with updates and deletes again",
-            "Updates and deletes of these tables have been given up until now. The stream stops at them until you copy "
-            "them again, which deletes their rows at the destination.",
-            "Accept it, and copy each of them again once the stream says so. Or leave them in inserts_only.", back,
+            "Until now, updates and deletes of these tables were not replicated. The stream stops at these tables "
+            "until you copy them again, which deletes their rows at the destination.",
+            "Accept this, and copy each table again once the stream asks for it. Or leave them in inserts_only.", back,
         )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ async def check_publication(checklist: Checklist, connection: Connection, stream
         return
     checklist.fail(
         "inserts_publication", "Publication of inserts",
-        f"The stream has no publication {name}: an earlier release made it, or somebody dropped the publication. The "
-        "slot is older than a new publication would be, so the source could not send it.",
+        f"The stream has no publication {name}: an earlier release created the stream, or somebody dropped the "
+        "publication. The slot is older than a new publication would be, so the source could not send its changes.",
         "Create another stream for the tables with inserts only, or delete this one and create it again.",
     )  # fmt: skip

@@ -100,17 +100,17 @@ def check_left_out(checklist: Checklist, found: list[LeftOut]) -> None:
     """`found`: of the tables that the stream would make."""
     title = "What the copy leaves out"
     by_kind: dict[str, list[str]] = defaultdict(list)
-    for one in found:
-        by_kind[one.kind].append(one.shown)
+    for left in found:
+        by_kind[left.kind].append(left.shown)
     if not by_kind:
         checklist.ok("left_out", title, "The destination's new tables will have all that the source's have.")
         return
     checklist.ask(
         "left_out", title,
         f"The source's tables have {_enumerated(list(by_kind))}, which the destination's new tables will not have.",
-        "Make it at the destination yourself once the tables are there (pg_dump --schema-only shows it), or make the "
-        "tables there before the stream. Before applications write to the destination, set its sequences with "
-        "setval().",
+        "Create these objects at the destination yourself once the tables exist (pg_dump --schema-only shows them), "
+        "or create the tables there before the stream. Before applications write to the destination, set its "
+        "sequences with setval().",
         [f"{kind}: {listed(names)}" for kind, names in by_kind.items()],
     )  # fmt: skip
 

@@ -55,10 +55,10 @@ def preflight_of(checks: list[Check]) -> Preflight:
     return Preflight(ready=not any(stops(check) for check in checks), checks=checks)
 
 
-def chosen_tables(tables: list[Table], rules: TableRules) -> list[Table]:
+async def chosen_tables(tables: list[Table], rules: TableRules) -> list[Table]:
     """The tables that the rules choose, without partitions of partitioned tables."""
     by_name = {table.name: table for table in tables if not table.is_partition}
-    return [by_name[name] for name in select_tables(rules, by_name).chosen]
+    return [by_name[name] for name in (await select_tables(rules, list(by_name))).chosen]
 
 
 async def preflight_database(target: Target, side: CheckSide, timeout: int) -> Preflight:
@@ -102,8 +102,8 @@ async def preflight_stream(
     inspected = await asyncio.gather(*(_look_at(one, source, seen, timeout) for one in destinations))
     checks = list(seen.checks)
     places: dict[tuple[str, str], str] = {}
-    for one, found in zip(destinations, inspected, strict=True):
-        if places.setdefault(found.place, one.database_id) != one.database_id:
+    for destination, found in zip(destinations, inspected, strict=True):
+        if places.setdefault(found.place, destination.database_id) != destination.database_id:
             twice = Checklist(CheckSide.DESTINATION)
             twice.fail(
                 "different_destinations", "Different destinations", "Another destination is the same database.",
@@ -111,7 +111,7 @@ async def preflight_stream(
             )  # fmt: skip
             found.checks.extend(twice.checks)
         several = len(destinations) > 1
-        checks += [check.model_copy(update={"database_id": one.database_id if several else None})
+        checks += [check.model_copy(update={"database_id": destination.database_id if several else None})
                    for check in found.checks]  # fmt: skip
     replicable = frozenset(table.name for table in seen.tables if not table.unsupported(table.name in rules.given_up))
     code = code_of(
@@ -148,7 +148,7 @@ async def _inspect_source(
     async with connected(target, timeout) as connection:
         everything = await read_tables(connection)
         tables = (
-            chosen_tables(everything, rules)
+            await chosen_tables(everything, rules)
             if chosen is None
             else [table for table in everything if table.name in chosen]
         )

@@ -101,7 +101,7 @@ def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
     """PostgreSQL 18 can invalidate slots that nobody reads for some time."""
     title = "Life of unread slots"
     if server["idle_timeout"] in (None, "0"):
-        checklist.ok("idle_slots", title, "The server keeps a slot however long it is not read.")
+        checklist.ok("idle_slots", title, "The server keeps a slot no matter how long it is not read.")
     else:
         checklist.warn(
             "idle_slots", title,
@@ -122,7 +122,7 @@ def _check_failover(checklist: Checklist, server: dict[str, Any]) -> None:
             "failover", title,
             f"There are slots of standbys ({listed(standbys)}), but before PostgreSQL 17 a standby keeps no copy of a "
             "stream's slot: when one is promoted, the tables must be copied again.",
-            "Upgrade the server to 17 or later where streams are to go on after a failover.",
+            "Upgrade the server to 17 or later if streams are to continue after a failover.",
         )  # fmt: skip
     elif server["synchronized"]:
         checklist.ok("failover", title, f"Nothing is sent before {server['synchronized']} has it.")
@@ -198,7 +198,7 @@ def _check_tables(
     )  # fmt: skip
     unreadable = [table for table in usable if not table.facts["may_select"]]
     schemas = sorted({table.name[0] for table in unreadable if not table.facts["may_use_schema"]})
-    # Who is a member of the owner's role may read the table, and row-level security does not hold for the owner.
+    # A member of the owner's role may read the table, and row-level security does not hold for the owner.
     closed = [table for table in unreadable if table not in foreign_owned]
     needless = "" if not foreign_owned else " Membership in the owner's role gives this right, too."
     checklist.tables(

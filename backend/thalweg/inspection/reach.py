@@ -59,8 +59,8 @@ async def reachable_places(target: Target, timeout: float) -> list[Place]:
     reachable = [place for place, failure in zip(places, answers, strict=True) if failure is None]
     failures = [failure for failure in answers if failure is not None]
     if not reachable:
-        told = "; ".join(dict.fromkeys(failure.message.rstrip(".") for failure in failures))
-        raise ConnectionFailure("database_unreachable", f"{told}.", failures[0].cure)
+        messages = "; ".join(dict.fromkeys(failure.message.rstrip(".") for failure in failures))
+        raise ConnectionFailure("database_unreachable", f"{messages}.", failures[0].cure)
     return reachable
 
 

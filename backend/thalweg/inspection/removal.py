@@ -9,6 +9,7 @@ import time
 
 from psycopg import errors
 
+from thalweg.inspection.bookkeeping import CURE, doubts_about_bookkeeping
 from thalweg.inspection.connection import Connection, connected, read_all, read_one
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
@@ -68,8 +69,8 @@ async def _end_sessions(connection: Connection, pattern: str) -> None:
 async def _remove_at_source(stream_id: str, target: Target, timeout: int) -> None:
     """The slot is at a standby, where one is read, or at what was promoted; the publication is the primary's. A server
     that does not answer may have the slot, which will hold its WAL when it is back."""
-    for one in target.each_server if target.reads_standby else [target]:
-        await _remove_slot(stream_id, one, timeout)
+    for server in target.each_server if target.reads_standby else [target]:
+        await _remove_slot(stream_id, server, timeout)
     async with connected(target, timeout, read_only=False) as connection:
         name = f"thalweg_{stream_id}"
         await connection.execute(f"DROP PUBLICATION IF EXISTS {name}, {name}_inserts".encode())
@@ -99,6 +100,8 @@ async def _remove_at_destination(stream_id: str, target: Target, timeout: int) -
         await _end_sessions(connection, f"thalweg {stream_id} %")
         async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+            if doubts := await doubts_about_bookkeeping(connection):
+                raise ConnectionFailure("database_error", f"The schema thalweg cannot be trusted: {doubts}.", CURE)
             there = await _tables(connection)
             for table in TABLES:
                 if table in there:

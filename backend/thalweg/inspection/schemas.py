@@ -56,7 +56,7 @@ class ConnectionTest(Resource):
     sql: str | None
     servers: list[SeenServer] = Field(
         default_factory=list,
-        description="With `read_from` standby: which server answers as what. The other fields are of the standby.",
+        description="With `read_from` standby: the role of each server. The other fields describe the standby.",
     )
 
 
@@ -84,9 +84,9 @@ class SourceTable(Resource):
     key_columns: list[str] = Field(description="The primary key's, else the replica identity index's.")
     replica_identity: ReplicaIdentity
     identified: bool = Field(
-        description="Something tells its rows apart. False: it can be replicated with inserts and truncates only."
+        description="Its rows can be identified. False: only its inserts and truncates can be replicated."
     )
-    inserts_only: bool = Field(description="The rules give up its updates and deletes.")
+    inserts_only: bool = Field(description="The rules replicate only its inserts and truncates.")
     replicable: bool
     unsupported: list[str] = Field(description="Why it cannot be replicated, in words. Empty when it can.")
     warnings: list[str] = Field(description="Warnings to read before replicating it.")

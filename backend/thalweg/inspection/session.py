@@ -19,8 +19,8 @@ LOOKS = 3
 """At a session that somebody hands on: each is a transaction of its own."""
 TRANSACTION_TIMEOUT_VERSION = 170000
 POOLER_CURE = (
-    "Give host and port of the database server itself: a pooler hands one session to several clients, and replication "
-    "needs its own."
+    "Enter the host and port of the database server itself: a pooler hands one session to several clients, and "
+    "replication needs its own."
 )
 
 
@@ -32,7 +32,7 @@ def session_options(marker: str, *, read_only: bool) -> str:
     """`marker` is the session's own. Without `read_only` whatever the server or the role says of writing holds."""
     settings = {"default_transaction_read_only": "on"} if read_only else {}
     settings |= {
-        # Whoever may create in a schema of the path could put a function of theirs before the server's own.
+        # A user who may create in a schema of the path could put a function of theirs before the server's own.
         "search_path": "pg_catalog",
         "default_transaction_isolation": r"read\ committed",
         "statement_timeout": f"{STATEMENT_TIMEOUT_SECONDS}s",
@@ -54,14 +54,14 @@ def is_poolers_refusal(message: str) -> bool:
 async def is_own(connection: AsyncConnection[DictRow], marker: str) -> bool:
     """False: something between has dropped the settings, or hands out sessions of others. Nothing may be set in this
     session then. Who passes everything on tells of the server's process what the server says."""
-    told: int | None = None
+    pid: int | None = None
     for _ in range(LOOKS):
         cursor = await connection.execute(KNOWN)
         row = await cursor.fetchone()
-        if row is None or row["marker"] != marker or told not in (None, row["pid"]):
+        if row is None or row["marker"] != marker or pid not in (None, row["pid"]):
             return False
-        told = row["pid"]
-        if told == connection.info.backend_pid:
+        pid = row["pid"]
+        if pid == connection.info.backend_pid:
             break
     if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
         await connection.execute("SET transaction_timeout = 0")

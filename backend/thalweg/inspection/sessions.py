@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
-from thalweg.inspection.connection import Connection, read_all
+from thalweg.inspection.connection import FEW_ROWS_MAX, Connection, read_all
 
 LOOKS = 10
 LOOK_PAUSE_SECONDS = 0.1
@@ -42,7 +42,7 @@ class Blocker:
         return f"session {self.pid}" + (f" ({self.application})" if self.application else "")
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         who = self.called
         who += f" of {self.username}" if self.username else ""
         return who + (f", {self.state} for {self.seconds:.0f} s" if self.state and self.seconds is not None else "")
@@ -97,7 +97,7 @@ async def look_at(
     for number in range(looks):
         if number:
             await asyncio.sleep(LOOK_PAUSE_SECONDS)
-        rows = [dict(row) for row in await read_all(connection, SESSIONS, {"name": name, "pattern": pattern})]
+        rows = await read_all(connection, SESSIONS, {"name": name, "pattern": pattern}, FEW_ROWS_MAX)
         waits.looks += 1
         await _count(connection, waits, [row for row in rows if walsender or _works(row)], {row["pid"] for row in rows})
     return waits

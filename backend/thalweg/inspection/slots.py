@@ -5,7 +5,14 @@ from typing import Any
 from psycopg import errors
 from pydantic import BaseModel
 
-from thalweg.inspection.connection import Connection, connected, read_all, read_one, read_system_identifier
+from thalweg.inspection.connection import (
+    FEW_ROWS_MAX,
+    Connection,
+    connected,
+    read_all,
+    read_one,
+    read_system_identifier,
+)
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
@@ -34,21 +41,21 @@ DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHE
 
 LOST = {
     "idle_timeout": (
-        "The source has given up the slot: it was not read for longer than idle_replication_slot_timeout.",
+        "The source has invalidated the slot: it was not read for longer than idle_replication_slot_timeout.",
         "Set idle_replication_slot_timeout at the source to 0, or above the longest time that a stream may stand "
         "still.",
     ),
     "wal_removed": (
-        "The source has removed WAL that the slot needs: it kept max_slot_wal_keep_size, and no more.",
+        "The source has removed WAL that the slot needs: it kept no more than max_slot_wal_keep_size.",
         "Raise max_slot_wal_keep_size at the source.",
     ),
     "wal_level_insufficient": (
-        "The source has given up the slot: its wal_level was below logical for a while.",
+        "The source has invalidated the slot: its wal_level was below logical for a while.",
         "Set wal_level = logical at the source, and restart it.",
     ),
     "rows_removed": (
         "The source has removed rows of its catalogues that the slot needs.",
-        "Switch hot_standby_feedback on at the standby.",
+        "Turn hot_standby_feedback on at the standby.",
     ),
 }  # fmt: skip
 """By pg_replication_slots.invalidation_reason, from PostgreSQL 17 on: what happened, and what keeps it from coming
@@ -115,7 +122,7 @@ async def read_slots(target: Target, timeout: int) -> SourceState:
 
 async def _read(connection: Connection) -> SourceState:
     # The slots first: an end that is read after them is never below what they hold.
-    rows = await read_all(connection, SLOTS)
+    rows = await read_all(connection, SLOTS, rows_max=FEW_ROWS_MAX)
     end = await read_one(connection, END)
     return SourceState(
         system_identifier=await read_system_identifier(connection), version=end["version"], current_lsn=end["lsn"],

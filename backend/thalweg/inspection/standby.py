@@ -64,14 +64,14 @@ def failure_of_roles(servers: Servers) -> ConnectionFailure | None:
     """A failure if the servers are not a primary and its standby."""
     primaries, standbys = servers.of(ServerRole.PRIMARY), servers.of(ServerRole.STANDBY)
     silent = "; ".join(f"{one.address}: {(one.message or '').rstrip('.')}" for one in servers.of(None))
-    told = f" {silent}." if silent else ""
+    reasons = f" {silent}." if silent else ""
     if not standbys:
         return ConnectionFailure(
-            "source_standby_missing", f"None of the servers that answer is a standby.{told}", MISSING_CURE
+            "source_standby_missing", f"None of the servers that answer is a standby.{reasons}", MISSING_CURE
         )
     if not primaries:
         return ConnectionFailure(
-            "source_read_only", f"None of the servers that answer is the primary.{told}", MISSING_CURE
+            "source_read_only", f"None of the servers that answer is the primary.{reasons}", MISSING_CURE
         )
     if len(standbys) > 1 or len(primaries) > 1:
         many = standbys if len(standbys) > 1 else primaries
@@ -95,7 +95,7 @@ def failure_of_version(number: int | None, version: str | None) -> ConnectionFai
     if number is None or number >= DECODES_AT_A_STANDBY_FROM:
         return None
     return ConnectionFailure(
-        "unsupported_version", f"The standby runs PostgreSQL {version}, and a standby decodes from 16 on.",
+        "unsupported_version", f"The standby runs PostgreSQL {version}; decoding at a standby needs 16 or later.",
         "Read from the primary, or upgrade both servers to 16 or later.",
     )  # fmt: skip
 
@@ -107,10 +107,10 @@ async def test_connection(target: Target, timeout: int) -> ConnectionTest:
         return result
     servers = await look_at_servers(target, timeout)
     failure = failure_of_roles(servers) or failure_of_version(result.version_number, result.version)
-    told: dict[str, object] = {"servers": servers.seen}
+    update: dict[str, object] = {"servers": servers.seen}
     if result.code is None and failure is not None:
-        told |= {"code": failure.code, "message": failure.message, "cure": failure.cure}
-    return result.model_copy(update=told)
+        update |= {"code": failure.code, "message": failure.message, "cure": failure.cure}
+    return result.model_copy(update=update)
 
 
 async def check_standby(checklist: Checklist, reader: Connection, target: Target, timeout: int) -> None:
@@ -129,7 +129,8 @@ async def check_standby(checklist: Checklist, reader: Connection, target: Target
     else:
         checklist.fail(
             "primary_wal_level", "WAL level of the primary", f"wal_level is {primary.wal_level} at {primary.address}.",
-            "Set it to logical at the primary, too, and restart that.", "ALTER SYSTEM SET wal_level = 'logical'",
+            "Set it to logical at the primary as well, and restart the primary.",
+            "ALTER SYSTEM SET wal_level = 'logical'",
         )  # fmt: skip
     _check_kept(checklist, standby["feedback"], standby["own_slot"])
     _check_snapshots(checklist, standby["may_log_snapshots"], standby["username"])
@@ -143,7 +144,8 @@ def _check_kept(checklist: Checklist, feedback: bool, own_slot: str) -> None:
             "standby_feedback", "Catalogue rows for the standby",
             "hot_standby_feedback is off: the primary removes rows of its catalogues that the stream's slot needs, and "
             "the slot is lost.",
-            "Switch it on at the standby, and reload that.", "ALTER SYSTEM SET hot_standby_feedback = on",
+            "Turn it on at the standby, and reload the standby's configuration.",
+            "ALTER SYSTEM SET hot_standby_feedback = on",
         )  # fmt: skip
     if own_slot:
         checklist.ok("standby_slot", "Slot of the standby", f"The primary keeps {own_slot} for the standby.")
@@ -152,7 +154,7 @@ def _check_kept(checklist: Checklist, feedback: bool, own_slot: str) -> None:
             "standby_slot", "Slot of the standby",
             "The standby has no slot at its primary: while it is away, the primary removes rows of its catalogues, and "
             "the stream's slot is lost.",
-            "Make a physical slot at the primary, and name it as primary_slot_name at the standby.",
+            "Create a physical slot at the primary, and name it as primary_slot_name at the standby.",
             "SELECT pg_create_physical_replication_slot('standby'); -- at the primary\n"
             "ALTER SYSTEM SET primary_slot_name = 'standby'; -- at the standby",
         )  # fmt: skip

@@ -13,6 +13,11 @@ from thalweg.kernel.context import Resources
 from thalweg.kernel.networks import Networks
 from thalweg.kernel.secret_box import SecretBox
 
+NO_FILE = "/dev/null/none"
+NOTHING_OF_THE_ACCOUNT = {"gssencmode": "disable", "passfile": NO_FILE, "sslcert": NO_FILE}
+"""Neither tickets nor passwords and keys in the files where libpq looks by itself go along with a user's settings. The
+engine has the same (engine/src/pg/connection_settings.cc)."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -75,7 +80,7 @@ class Target:
         """Certificates and keys lie in memory, for as long as this lasts, where libpq finds them as files."""
         with ExitStack() as files:
             paths = {name: files.enter_context(_in_memory(pem)) for name, pem in self.pem.items()}
-            yield self._conninfo({**self.options, **paths}, **more)
+            yield self._conninfo({**NOTHING_OF_THE_ACCOUNT, **self.options, **paths}, **more)
 
     def _conninfo(self, settings: dict[str, str], **more: str | int) -> str:
         secret = {"password": self.password} if self.password else {}

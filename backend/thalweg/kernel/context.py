@@ -7,10 +7,12 @@ from typing import Annotated, Any, Protocol, cast
 
 import httpx
 from fastapi import Depends, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 
+from thalweg.kernel.http.strangers import no_stranger
 from thalweg.kernel.http.strict import StrictRoute
 from thalweg.kernel.outside import HeldConnection, begin_request, end_request
 from thalweg.kernel.principal import Principal, Role
@@ -126,6 +128,7 @@ async def current_context(
             "Log in, or send an API token as Authorization: Bearer TOKEN.",
             headers={"WWW-Authenticate": "Bearer"},
         )  # fmt: skip
+    no_stranger(request)
     return Context(
         session,
         principal,
@@ -133,6 +136,11 @@ async def current_context(
         request.state.request_id,
         request.client.host if request.client else None,
     )
+
+
+def asks_for_login(dependant: Dependant) -> bool:
+    """Whether a route, or what it depends on, needs a session or a token."""
+    return dependant.call is current_context or any(asks_for_login(other) for other in dependant.dependencies)
 
 
 def require(role: Role, *, also_confined: bool = False) -> Callable[..., Coroutine[Any, Any, Context]]:

@@ -69,7 +69,7 @@ async def get_idempotency(
         str | None,
         Header(
             alias="Idempotency-Key", min_length=8, max_length=100, pattern=r"^[A-Za-z0-9_.:-]+$",
-            description="The same key and body again give the first answer again, for a day.",
+            description="For one day, a request with the same key and body gets the first answer again.",
         ),
     ] = None,
 ) -> Idempotency:  # fmt: skip

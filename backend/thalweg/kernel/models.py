@@ -4,7 +4,8 @@ from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
 
@@ -16,7 +17,11 @@ Secret = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CH
 ID_PATTERN = r"^[a-z0-9]{8,32}$"
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 IdPath = Annotated[str, Path(pattern=ID_PATTERN)]
-DestinationPath = Annotated[str, Path(pattern=r"^[a-z0-9]{1,16}$")]
+DESTINATION_PATTERN = r"^[a-z0-9]{1,16}$"
+DestinationPath = Annotated[str, Path(pattern=DESTINATION_PATTERN)]
+
+
+UNKNOWN_FIELDS_MAX = 10
 
 
 class Resource(BaseModel):
@@ -32,6 +37,14 @@ class Body(BaseModel):
     booleans are strict: `false` is not the number 0, nor "5" the number 5, as the schema says."""
 
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, value: Any) -> Any:
+        """One failure for all of them: each of a hundred thousand would be written down."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + UNKNOWN_FIELDS_MAX:
+            raise PydanticCustomError("too_many_fields", "It has many fields that are not known here.")
+        return value
 
 
 Item = TypeVar("Item")
@@ -78,17 +91,17 @@ class Check(Resource):
         default=None, description="The one of several destinations that was checked. Null: the source, or the only one."
     )
     title: str
-    status: CheckStatus = Field(description="consent: nothing is made before somebody has accepted what it says.")
+    status: CheckStatus = Field(description="consent: nothing is created until somebody accepts what it says.")
     detail: str
     items: list[str] = Field(default_factory=list, description="The subjects of the detail, one by one.")
     cure: str | None
-    sql: str | None = Field(description="The cure as SQL, ready to run by a user who may.")
+    sql: str | None = Field(description="The cure as SQL, ready to run by a user with the necessary rights.")
     consent: str | None = Field(
         default=None,
         description="Send this in `accept` to accept it: the check's id and a digest of its text, so that "
         "nothing else is accepted. Null where there is nothing to accept.",
     )
-    accepted: bool = Field(default=False, description="The request's `accept` has this consent.")
+    accepted: bool = Field(default=False, description="The request's `accept` contains this consent.")
 
 
 class ProblemDetails(Resource):
@@ -105,5 +118,6 @@ class ProblemDetails(Resource):
     errors: list[FieldProblem] = []
     checks: list[Check] = Field(
         default_factory=list,
-        description="Of preflight_failed: the checks in the way, as a preflight answers them, with their consents.",
+        description="For preflight_failed: the checks that stand in the way, as a preflight returns them, with their "
+        "consents.",
     )

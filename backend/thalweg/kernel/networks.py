@@ -49,8 +49,19 @@ class Networks:
         found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
         allowed = [address for address in found if self.allow(address)]
         if not allowed:
-            raise AddressRefused(f"{host} leads to {found[0]}, which is outside the networks that are allowed.")
+            raise AddressRefused(f"{host} leads to {found[0]}, which is outside the permitted networks.")
         return allowed
+
+
+def network_of(address: str | None) -> str:
+    """The network that counts as one caller; for IPv6 the /64, because one host can use all of its addresses."""
+    if address is None:
+        return "unknown"
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return str(parsed) if parsed.version == 4 else str(ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def parse_networks(value: object) -> object:
@@ -58,9 +69,9 @@ def parse_networks(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = tuple(value.replace(",", " ").split())
-    for one in text:
-        if one != LOCAL:
-            ip_network(one)
+    for network in text:
+        if network != LOCAL:
+            ip_network(network)
     return Networks(text)
 
 

@@ -13,10 +13,10 @@ from thalweg.kernel.problems import Problem
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
 
-Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Items in a part.")]
+Limit = Annotated[int, Query(ge=1, le=LIMIT_MAX, description="Items per page.")]
 Cursor = Annotated[
     str | None,
-    Query(max_length=1000, description="`next_cursor` of the part before.", pattern=r"^[A-Za-z0-9_=-]*$"),
+    Query(max_length=1000, description="`next_cursor` of the previous page.", pattern=r"^[A-Za-z0-9_=-]*$"),
 ]
 
 

@@ -34,7 +34,7 @@ async def _computed(work: Callable[..., Result], *arguments: str) -> Result:
     outside("a password hash")
     if computing_threads._work_queue.qsize() >= WAITING_MAX:
         raise Problem(
-            "too_many_attempts", "Too many passwords are being checked at this moment.", "Try again in a few seconds.",
+            "too_many_attempts", "Too many passwords are being checked at the moment.", "Try again in a few seconds.",
             headers={"Retry-After": "5"},
         )  # fmt: skip
     return await asyncio.get_running_loop().run_in_executor(computing_threads, work, *arguments)

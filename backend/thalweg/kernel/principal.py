@@ -6,7 +6,7 @@ from typing import Literal
 
 
 class Role(StrEnum):
-    """Each role may do what the ones before it may. METRICS is for tokens: it reads /metrics and nothing else."""
+    """Each role has the rights of those before it. METRICS is for tokens: it can only read /metrics."""
 
     METRICS = "metrics"
     VIEWER = "viewer"

@@ -14,14 +14,15 @@ TITLES: dict[str, tuple[int, str]] = {
     "wrong_credentials": (401, "The name or the password is wrong"),
     "second_factor_required": (401, "A code of the second factor is needed"),
     "wrong_code": (401, "The code is wrong"),
-    "login_expired": (401, "The login has to start again"),
-    "second_factor_demanded": (403, "A second factor has to be set up first"),
+    "login_expired": (401, "The login must be started again"),
+    "second_factor_demanded": (403, "A second factor must be set up first"),
     "too_many_attempts": (429, "Too many failed logins"),
     "csrf_token_invalid": (403, "The CSRF token is missing or wrong"),
     "permission_denied": (403, "Your role does not allow this"),
-    "not_found": (404, "It does not exist"),
+    "not_found": (404, "The resource does not exist"),
     "method_not_allowed": (405, "This address does not support this method"),
     "conflict": (409, "The request conflicts with what exists"),
+    "execution_refused": (409, "The parked transaction cannot be executed now"),
     "name_taken": (409, "The name is taken"),
     "database_in_use": (409, "A stream uses the database"),
     "slot_in_use": (409, "The slot is being read"),
@@ -31,9 +32,12 @@ TITLES: dict[str, tuple[int, str]] = {
     "engine_in_use": (409, "The engine runs streams"),
     "invalid_transition": (409, "The stream's state does not allow this"),
     "preflight_failed": (409, "The databases are not ready for this stream"),
-    "stale_resource": (412, "Somebody else has changed it meanwhile"),
+    "stale_resource": (412, "Somebody else has changed it in the meantime"),
     "request_timeout": (408, "The request did not arrive in time"),
     "body_too_large": (413, "The request is too large"),
+    "head_too_large": (431, "The request's head is too large"),
+    "too_many_requests": (429, "Too many requests at once"),
+    "server_busy": (503, "The control plane is busy"),
     "unsupported_media_type": (415, "The body is not JSON"),
     "invalid_request": (422, "The request is not valid"),
     "idempotency_key_reused": (422, "The idempotency key belongs to another request"),
@@ -46,9 +50,9 @@ TITLES: dict[str, tuple[int, str]] = {
     "store_unreachable": (503, "The control store cannot be reached"),
     "redis_unreachable": (503, "Redis cannot be reached"),
     "password_required": (422, "The password must be given again"),
-    "connection_pooler": (422, "A connection pooler stands in front of the database"),
+    "connection_pooler": (422, "A connection pooler is in front of the database"),
     "connection_setting_refused": (422, "A setting of the database's connection may not be used"),
-    "address_not_allowed": (422, "The database is outside the networks where databases may be"),
+    "address_not_allowed": (422, "The database's address is outside the permitted networks"),
     "unsupported_version": (422, "The server's version is not supported"),
     "database_unreachable": (422, "The database cannot be reached"),
     "authentication_failed": (422, "The database refused the user or the password"),
@@ -94,3 +98,12 @@ def not_found(what: str, identifier: str) -> Problem:
 
 def name_taken(what: str, name: str) -> Problem:
     return Problem("name_taken", f"Another {what} is already called “{name}”.", "Choose another name.")
+
+
+def secret_required(field: str, changes: Sequence[str], cure: str) -> Problem:
+    """A stored password or secret was given for one place; `changes` would send it to another."""
+    places = ", ".join(changes)
+    return Problem(
+        "password_required", f"The stored {field} would be sent with another {places}.", cure,
+        errors=[FieldProblem(pointer=f"/{field}", code="missing", message=f"Required, because of: {places}.")],
+    )  # fmt: skip

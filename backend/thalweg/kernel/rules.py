@@ -34,8 +34,9 @@ class TableRules(Body):
     exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(default_factory=list)
     inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
         default_factory=list,
-        description="Tables, by their own names, whose updates and deletes are given up: they stay at the source, and "
-        "only inserts and truncates are replicated. So a table that nothing identifies the rows of can be replicated.",
+        description="Tables, by their exact names, of which only inserts and truncates are replicated; their updates "
+        "and deletes stay at the source. This makes it possible to replicate a table whose rows nothing "
+        "identifies.",
     )
 
     @property

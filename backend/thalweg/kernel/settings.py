@@ -27,9 +27,9 @@ class Settings(BaseSettings):
     listen_port: int = Field(default=8642, ge=1, le=65535)
     secret_key_file: Path = Field(
         default=REPOSITORY / ".thalweg" / "secret.key",
-        description="Key that encrypts stored passwords. Made with mode 0600 when missing.",
+        description="Key that encrypts stored passwords. Created with mode 0600 if missing.",
     )
-    secret_key: SecretStr | None = Field(default=None, description="The key itself: wins over the file.")
+    secret_key: SecretStr | None = Field(default=None, description="The key itself; takes precedence over the file.")
     console_directory: Path = REPOSITORY / "frontend" / "dist"
     help_directory: Path = REPOSITORY / "build" / "help"
     contract_directory: Path = Field(
@@ -37,18 +37,21 @@ class Settings(BaseSettings):
     )
     migrations_directory: Path = REPOSITORY / "migrations"
     tls_certificate_file: Path | None = Field(
-        default=None, description="Certificate chain (PEM): API and console are served by HTTPS. Needs tls_key_file."
+        default=None,
+        description="Certificate chain (PEM): API and console are then served over HTTPS. Needs tls_key_file.",
     )
     tls_key_file: Path | None = Field(default=None, description="The certificate's private key (PEM).")
     trusted_proxies: Annotated[list[str], NoDecode] = Field(
         default=[],
-        description="Addresses and ranges, with commas between, whose X-Forwarded-For and X-Forwarded-Proto count.",
+        description="Addresses and ranges, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are "
+                    "trusted.",
     )  # fmt: skip
     request_seconds: float = Field(
-        default=30.0, gt=0, description="Within this the headers and the body of a request must have arrived."
+        default=30.0, gt=0, description="The time within which the headers and the body of a request must arrive."
     )
     cookie_secure: bool = Field(
-        default=False, description="Turn on when a proxy serves the console by HTTPS. With tls_certificate_file it is."
+        default=False,
+        description="Turn on when a proxy serves the console over HTTPS. It is on with tls_certificate_file.",
     )
     session_seconds: int = Field(default=12 * 3600, ge=60)
     body_bytes_max: int = Field(default=1024 * 1024, ge=1024)
@@ -65,7 +68,7 @@ class Settings(BaseSettings):
     history_hour_kept_days: int = Field(default=90, ge=1, le=3660, description="How long roll-ups to hours are kept.")
     events_heartbeat: float = Field(
         default=15.0, gt=0,
-        description="An idle stream of events is pinged, and every one ends when its login has, this often.",
+        description="How often an idle stream of events is pinged, and each one is checked for the end of its login.",
     )  # fmt: skip
     engine_ca_file: Path | None = Field(
         default=None,
@@ -73,11 +76,11 @@ class Settings(BaseSettings):
     )
     engine_lost_after: float = Field(
         default=30.0, gt=0,
-        description="A forced delete goes on without an engine that has not answered for so long.",
+        description="A forced delete continues without an engine that has not answered for this long.",
     )  # fmt: skip
     operation_patience: float = Field(
         default=600.0, gt=0,
-        description="An operation whose engine has not answered, or not taken its request, for so long has failed.",
+        description="An operation fails when its engine has not answered, or not taken its request, for this long.",
     )  # fmt: skip
     public_url: str | None = Field(
         default=None, pattern=r"^https?://[!-~]+$",
@@ -88,12 +91,19 @@ class Settings(BaseSettings):
         default=10.0, gt=0, description="Replication slots are read at the sources this often."
     )
     alerts_kept_days: int = Field(default=90, ge=1, le=3650, description="Resolved alerts are forgotten after this.")
-    alerts_timeout: float = Field(default=10.0, gt=0, le=120, description="For one try to deliver a notice.")
+    alerts_timeout: float = Field(
+        default=10.0, gt=0, le=120, description="The time limit for one attempt to deliver a notice."
+    )
     webhook_networks: NetworksSetting = Field(
-        default=Networks(), description="Where webhooks of alerts may lead, as in database_networks."
+        default=Networks(), description="The networks that webhooks of alerts may lead to, as in database_networks."
+    )
+    mail_networks: NetworksSetting | None = Field(
+        default=None, description="The networks of alerts' mail servers, likewise. Default: as for webhooks."
     )
     alerts_retry_after: float = Field(
-        default=5.0, gt=0, description="Before a notice is tried again; doubles with each try, an hour at most."
+        default=5.0,
+        gt=0,
+        description="The wait before a notice is sent again; it doubles with each attempt, up to an hour.",
     )
     login_attempts_free: int = Field(
         default=5, ge=1, description="Failed logins before waits begin; the wait doubles with each one."
@@ -101,8 +111,9 @@ class Settings(BaseSettings):
     database_connect_timeout: int = Field(default=5, ge=1, le=60)
     database_networks: NetworksSetting = Field(
         default=Networks(),
-        description="Where databases may be: ranges of addresses with commas between, such as 10.0.0.0/8,fd00::/8. "
-        "Compared when control plane and engines connect. Default: every address. `local` adds local sockets.",
+        description="The networks where databases may be: ranges of addresses, separated by commas, such as "
+                    "10.0.0.0/8,fd00::/8. Compared when control plane and engines connect. Default: every address. "
+                    "`local` adds local sockets.",
     )  # fmt: skip
     database_service_file: Path | None = Field(
         default=None,

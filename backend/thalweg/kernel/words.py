@@ -20,6 +20,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.3g} s"
 
 
+def setting_in_words(value: bool | int | str) -> str:
+    """A parameter's value as it is written in requests and commands: true and false are lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def share_in_words(share: float) -> str:
     """The share of work in progress: never all of it, however low its estimate was. Rounded like the console's
     shares."""
@@ -50,4 +55,4 @@ def go_on_in_words(others: list[str]) -> str:
     """A further clause where others go on; empty where none does."""
     if not others:
         return ""
-    return f", {others[0]} goes on" if len(others) == 1 else ", the others go on"
+    return f"; {others[0]} continues" if len(others) == 1 else "; the others continue"

@@ -24,18 +24,18 @@ SELECT ms, extract(epoch FROM until - clock_timestamp())::float8
 
 async def follow(delay: Delay, conninfo: str) -> None:
     """For ever. While the destination is away the delay goes on, and ends at its time."""
-    told = False
+    warned = False
     while True:
         try:
             async with await AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=5) as connection:
-                told = False
+                warned = False
                 while True:
                     await _ask(delay, connection)
                     await asyncio.sleep(ASKED_EVERY_SECONDS)
         except AWAY as error:
-            if not told:
+            if not warned:
                 log.warning("cannot ask the destination for the delay: %s", str(error).strip())
-            told = True
+            warned = True
         await asyncio.sleep(ASKED_EVERY_SECONDS)
 
 

@@ -7,6 +7,7 @@ Losing Redis loses live pictures for its outage, never configuration or data: ca
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
@@ -14,13 +15,12 @@ from pydantic import BaseModel
 from redis.asyncio import Redis
 
 from thalweg.kernel.outside import outside
+from thalweg.live.former_names import with_todays_names
 from thalweg.live.schemas import Sample
 
 EVENTS_KEY = "thalweg:events"
 EVENTS_KEPT = 5000
-HISTORY_KEY = "thalweg:history"
-HISTORY_EXPIRES_SECONDS = 30
-"""The time for which a collector's report on its history is valid."""
+ROUNDS_KEY = "thalweg:rounds"
 SAMPLES_EXPIRE_SECONDS = 7200
 RATES_KEPT = 120
 """Points of the small charts beside streams."""
@@ -41,7 +41,19 @@ def rates_key(stream_id: str) -> str:
 @lru_cache(maxsize=PARSED_KEPT)
 def _parsed(document: bytes) -> Sample:
     """The latest sample of a stream is asked for by every tab: it is read once. Nobody may change it."""
-    return Sample.model_validate_json(document)
+    return Sample.model_validate_json(with_todays_names(document))
+
+
+class Rounds(BaseModel):
+    """The collector's work, as it tells of it: who has no login reads it, so it names neither addresses nor values."""
+
+    told_at: datetime
+    round_at: datetime
+    """When the slowest of its loops last recorded what it had gathered."""
+    failure: str | None = None
+    """Why that one records nothing, in words."""
+    history_failure: str | None = None
+    """Why the store takes no samples, in words. None: it does."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +90,13 @@ class Bus:
             pipeline.xadd(EVENTS_KEY, cast(Any, fields), maxlen=EVENTS_KEPT, approximate=True)
         await pipeline.execute()
 
-    async def tell_history(self, written: bool) -> None:
-        """For /readyz: whether the store takes samples. The collector tells it all the time."""
-        await self._redis.set(HISTORY_KEY, "ok" if written else "failing", ex=HISTORY_EXPIRES_SECONDS)
+    async def tell_rounds(self, rounds: Rounds) -> None:
+        """The collector tells it all the time. It does not expire: its age is what /readyz is asked for."""
+        await self._redis.set(ROUNDS_KEY, rounds.model_dump_json())
+
+    async def rounds(self) -> Rounds | None:
+        stored = await self._redis.get(ROUNDS_KEY)
+        return None if stored is None else Rounds.model_validate_json(stored)
 
     async def add_samples(self, samples: list[Sample], kept: int) -> None:
         pipeline = self._redis.pipeline(transaction=False)
@@ -115,7 +131,7 @@ class Bus:
         """Samples as JSON, oldest first."""
         since = int((time.time() - seconds) * 1000)
         entries = cast(Entries, await self._redis.xrange(samples_key(stream_id), min=str(since)))
-        return [fields[b"data"] for _, fields in entries]
+        return [with_todays_names(fields[b"data"]) for _, fields in entries]
 
     async def recent_samples(self, stream_id: str, seconds: int) -> list[Sample]:
         return [Sample.model_validate_json(document) for document in await self.recent_documents(stream_id, seconds)]
@@ -146,11 +162,13 @@ class Bus:
         """Waits up to the given time for the first; None does not wait."""
         answer = await self._redis.xread({EVENTS_KEY: event_id}, count=count, block=block_milliseconds)
         streams = cast("list[tuple[bytes, Entries]]", answer or [])
-        return [
-            Event(identifier.decode(), fields[b"name"].decode(), fields[b"data"].decode())
-            for _, entries in streams
-            for identifier, fields in entries
-        ]
+        return [_event(identifier, fields) for _, entries in streams for identifier, fields in entries]
+
+
+def _event(identifier: bytes, fields: dict[bytes, bytes]) -> Event:
+    name, data = fields[b"name"], fields[b"data"]
+    told = with_todays_names(data) if name == b"stream.sample" else data
+    return Event(identifier.decode(), name.decode(), told.decode())
 
 
 def _point(entry: bytes) -> tuple[int, float | None]:

@@ -8,16 +8,26 @@ from typing import Any
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.inspection.slots import SlotState, why_lost
+from thalweg.kernel.lifecycle import (
+    SILENT,
+    STARTING,
+    DesiredStatus,
+    EngineState,
+    ObservedStatus,
+    ShownState,
+    StreamPhase,
+    TroubleKind,
+)
+from thalweg.kernel.sums import known_sum
 from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, share_in_words, size
-from thalweg.live.backlog import UNKNOWN_BACKLOG
-from thalweg.live.schemas import Backlog, DestinationSample, Health, HealthLevel, Sample
+from thalweg.live.changes_waiting import waiting_seconds
+from thalweg.live.going_on import applies, is_full, that_go_on, that_park, that_stall
+from thalweg.live.lag import UNKNOWN_LAG
+from thalweg.live.lagging import Behind, behind_in_words, stalls_in_words
+from thalweg.live.schemas import DestinationSample, Health, HealthLevel, Lag, Sample
 from thalweg.live.waits import waits_in_words
 
 OBSERVATION_FRESH = timedelta(seconds=15)
-LATENCY_WARNING_MS = 10_000
-BACKLOG_WARNING_SECONDS = 60
-BEHIND_WARNING_SECONDS = 60
-SILENT = ("UNREACHABLE", "REFUSED")
 LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
 """Levels of trouble, the worse first."""
 
@@ -26,18 +36,20 @@ LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
 class Facts:
     """Known facts of a stream; `observed` is the contract's document of its status."""
 
-    desired_status: str
-    observed_status: str
-    observed_phase: str
+    desired_status: DesiredStatus
+    observed_status: ObservedStatus
+    observed_phase: StreamPhase
     observed: dict[str, Any] | None
     observed_at: datetime | None
     engine_name: str
-    engine_state: str
+    engine_state: EngineState
     engine_message: str | None
     sample: Sample | None
     destination_names: dict[str, str] = field(default_factory=dict)
     """By id."""
-    backlog: Backlog = field(default_factory=lambda: UNKNOWN_BACKLOG)
+    lag: Lag = field(default_factory=lambda: UNKNOWN_LAG)
+    lags: dict[str, Lag] = field(default_factory=dict)
+    """Of each destination, by id."""
     slot: SlotState | None = None
     seconds_to_idle: float | None = None
     """Until idle_replication_slot_timeout takes the slot that nobody reads."""
@@ -68,15 +80,15 @@ def _health(level: HealthLevel, reason: str) -> Health:
 
 
 def health_of(facts: Facts, at: datetime) -> Health:
-    if facts.engine_state in SILENT and facts.desired_status == "DROPPED":
+    if facts.engine_state in SILENT and facts.desired_status == DesiredStatus.DROPPED:
         return _health(
             HealthLevel.WARNING,
             f"It is being deleted, but the engine {facts.engine_name} does not answer. When it is lost for good, "
             "delete the stream again with force.",
         )
     if facts.engine_state in SILENT:
-        told = f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}"
-        return _health(HealthLevel.UNKNOWN, told + _held(facts))
+        reason = f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}"
+        return _health(HealthLevel.UNKNOWN, reason + _held(facts))
     if facts.observed is None or facts.observed_at is None:
         refused = f" {facts.engine_name}: {facts.engine_message}" if facts.engine_message else ""
         return _health(HealthLevel.UNKNOWN, f"The engine has not reported on it yet.{refused}")
@@ -84,28 +96,28 @@ def health_of(facts: Facts, at: datetime) -> Health:
         age = round((at - facts.observed_at).total_seconds())
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
     error = facts.observed.get("error")
-    if facts.observed_status == "ABORTED":
+    if facts.observed_status == ObservedStatus.ABORTED:
         return _health(HealthLevel.ERROR, _in_words(error) + _held(facts))
-    if facts.desired_status == "DROPPED":
-        told = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
-        told = " ".join([told, *waits_in_words(facts.observed, at)])
-        return _health(HealthLevel.WARNING, told)
+    if facts.desired_status == DesiredStatus.DROPPED:
+        reason = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
+        reason = " ".join([reason, *waits_in_words(facts.observed, at)])
+        return _health(HealthLevel.WARNING, reason)
     if error is not None:
-        return _health(HealthLevel.WARNING, f"The engine tries again. {_in_words(error)}")
+        return _health(HealthLevel.WARNING, f"The engine is retrying. {_in_words(error)}")
     # An only destination that is stopped stops its stream.
-    if "DISABLED" in (facts.desired_status, facts.observed_status):
+    if facts.desired_status == DesiredStatus.DISABLED or facts.observed_status == ObservedStatus.DISABLED:
         return _stopped(facts)
-    return _worst(_troubles(facts, at)) or _running(facts)
+    return _worst(_troubles(facts, at)) or _running(facts, at)
 
 
 def _in_words(error: dict[str, Any] | None) -> str:
-    """Who reads of a stream looks at its databases first: what is the engine's own says so, with its cure."""
+    """Readers of a stream's health look at its databases first, so an engine's own trouble is named, with its cure."""
     if error is None:
         return "It has stopped with an error."
-    told = f"{error['title']}: {error['message']}"
+    text = f"{error['title']}: {error['message']}"
     if error.get("side") != ErrorSide.ENGINE:
-        return told
-    return f"{told.rstrip('.')}. It is the engine's own trouble. {error['cure']}".rstrip()
+        return text
+    return f"{text.rstrip('.')}. The problem is in the engine. {error['cure']}".rstrip()
 
 
 def _worst(troubles: list[Health]) -> Health | None:
@@ -121,9 +133,10 @@ def _troubles(facts: Facts, at: datetime) -> list[Health]:
     """Troubles of destinations and tables, the more pressing first; the stream itself continues."""
     destinations = (facts.observed or {}).get("destinations", [])
     return [
-        *_full(facts, destinations), *_broken(facts, destinations, "ABORTED"), *_parking(facts, at),
-        *[_health(HealthLevel.WARNING, told) for told in waits_in_words(facts.observed, at)],
-        *_table_troubles(facts), *_broken(facts, destinations, "RETRYING"), *_parked(facts),
+        *_full(facts, destinations), *_broken(facts, destinations, ShownState.ABORTED), *_parking(facts, at),
+        *_stalled(facts, destinations, at),
+        *[_health(HealthLevel.WARNING, wait) for wait in waits_in_words(facts.observed, at)],
+        *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING), *_parked(facts),
     ]  # fmt: skip
 
 
@@ -132,65 +145,85 @@ def _name(facts: Facts, destination_id: str) -> str:
 
 
 def _full(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
+    """Those with the same limit and the same cure in one sentence. What cannot leave the queue holds up all."""
+    by_cure: dict[tuple[int, bool], list[str]] = {}
+    staying = [one for one in destinations if one["status"] != ObservedStatus.DROPPED]
     for one in destinations:
-        backlog = one.get("backlog") or {}
-        if backlog.get("state") == "FULL":
-            limit = backlog["limit_bytes"] >> 20
-            yield _health(
-                HealthLevel.ERROR,
-                f"{_name(facts, one['id'])}: its backlog has reached {limit} MiB, and the source keeps WAL for it. "
-                "Raise its queue_spill_limit_mb, mend it, or drop it.",
-            )
-
-
-def _broken(facts: Facts, destinations: list[dict[str, Any]], state: str) -> Iterator[Health]:
-    """Those destinations that have stopped with an error, or are tried again; one sentence for those with
-    the same error. Others are said to go on only where one applies."""
-    by_error: dict[str, list[str]] = {}
-    for one in destinations:
-        told = _in_words(one["error"])
-        if _state_of(one) == state and (one.get("backlog") or {}).get("state") != "FULL":
-            by_error.setdefault(told, []).append(_name(facts, one["id"]))
-    parking = {one.destination_id for one in _that_park(facts)}
-    well = [one["id"] for one in destinations if _state_of(one) == "APPLIES" and one["id"] not in parking]
-    go_on = go_on_in_words([_name(facts, one) for one in well])
-    for what, names in by_error.items():
-        if state == "ABORTED":
-            have = "has" if len(names) == 1 else "have"
-            yield _health(HealthLevel.ERROR, f"{listed(names)} {have} stopped{go_on}. {what}")
-        else:
-            yield _health(HealthLevel.WARNING, f"The engine tries {listed(names)} again{go_on}. {what}")
-
-
-def _state_of(one: dict[str, Any]) -> str:
-    if one["status"] == "ABORTED":
-        return "ABORTED"
-    if one["status"] != "ENABLED":
-        return "OFF" if one["error"] is None or one["status"] == "DROPPED" else "RETRYING"
-    return "APPLIES" if one["error"] is None else "RETRYING"
-
-
-def _that_park(facts: Facts) -> list[DestinationSample]:
-    destinations = facts.sample.destinations if facts.sample is not None else []
-    return [one for one in destinations if one.parks_since is not None and one.status == "ENABLED"]
-
-
-def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
-    """A destination that only parks is as good as stopped, however busy it looks."""
-    for one in _that_park(facts):
-        assert one.parks_since is not None  # noqa: S101
+        if is_full(one):
+            key = one["backlog"]["limit_bytes"] >> 20, one["status"] == ObservedStatus.DISABLED
+            by_cure.setdefault(key, []).append(_name(facts, one["id"]))
+    for (limit, stopped), names in by_cure.items():
+        backlogs, hold, them = ("backlog is", "holds", "it") if len(names) == 1 else ("backlogs are", "hold", "them")
+        up = "all destinations" if len(staying) > 1 else "the stream"
         yield _health(
             HealthLevel.ERROR,
-            f"{_name(facts, one.destination_id)} has parked everything for "
-            f"{duration((at - one.parks_since).total_seconds())} and applies nothing: "
-            f"{parked_in_words(one.error_queue_transactions)} in its error queue.",
+            f"{listed(names)}: the {backlogs} full ({limit} MiB) and {hold} up {up}, and the source keeps WAL. "
+            f"{'Start' if stopped else 'Repair'} {them}, raise queue_spill_limit_mb, or drop {them}.",
         )
 
 
+def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownState) -> Iterator[Health]:
+    """Those destinations that have stopped with an error, or are tried again; one sentence for those with
+    the same kind of error. Others are said to go on only where one applies."""
+    by_cause: dict[str, list[dict[str, Any]]] = {}
+    for one in destinations:
+        if _trouble(one) == trouble and not is_full(one):
+            by_cause.setdefault(one["error"].get("code") or one["error"]["title"], []).append(one)
+    go_on = _others_go_on(facts)
+    for same in by_cause.values():
+        names = listed([_name(facts, one["id"]) for one in same])
+        what = _in_words(same[0]["error"])
+        if any(_in_words(one["error"]) != what for one in same):
+            what = f"{what.rstrip('.')}. That is {_name(facts, same[0]['id'])}; the others have the same kind of error."
+        if trouble is ShownState.ABORTED:
+            have = "has" if len(same) == 1 else "have"
+            yield _health(HealthLevel.ERROR, f"{names} {have} stopped{go_on}. {what}")
+        else:
+            yield _health(HealthLevel.WARNING, f"The engine is retrying {names}{go_on}. {what}")
+
+
+def _others_go_on(facts: Facts) -> str:
+    return go_on_in_words([_name(facts, one["id"]) for one in that_go_on(facts.observed or {}, facts.sample)])
+
+
+def _trouble(one: dict[str, Any]) -> ShownState | None:
+    """ABORTED, or RETRYING whatever it tries: to apply, or to stop."""
+    if one["status"] == ObservedStatus.ABORTED:
+        return ShownState.ABORTED
+    return None if one["error"] is None or one["status"] == ObservedStatus.DROPPED else ShownState.RETRYING
+
+
+def _stalled(facts: Facts, destinations: list[dict[str, Any]], at: datetime) -> Iterator[Health]:
+    """Those with an error are told with it."""
+    applying = {one["id"] for one in destinations if applies(one)}
+    stalled = [
+        (_name(facts, one.destination_id), one) for one in that_stall(facts.sample) if one.destination_id in applying
+    ]
+    if stalled:
+        go_on = _others_go_on(facts)
+        yield _health(HealthLevel.WARNING, stalls_in_words(stalled, go_on, at))
+
+
+def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
+    """A destination that only parks is as good as stopped, however busy it looks. One sentence for all of them."""
+    parking = sorted(that_park(facts.sample), key=lambda one: one.parks_since or at)
+    if not parking:
+        return
+    times = [duration((at - (one.parks_since or at)).total_seconds()) for one in parking]
+    names = [_name(facts, one.destination_id) for one in parking]
+    count = parked_in_words(known_sum(one.error_queue_transactions for one in parking) or 0)
+    if len(parking) == 1:
+        reason = f"{names[0]} has parked everything for {times[0]} and applies nothing: {count} in its error queue."
+    else:
+        named = listed([f"{name} (for {time})" for name, time in zip(names, times, strict=True)])
+        reason = f"{named} have parked everything and apply nothing: {count} in their error queues."
+    yield _health(HealthLevel.ERROR, reason)
+
+
 def _parked(facts: Facts) -> Iterator[Health]:
-    sample, parking = facts.sample, _that_park(facts)
-    count = sample.error_queue_transactions if sample is not None else 0
-    count -= sum(one.error_queue_transactions for one in parking)
+    sample, parking = facts.sample, that_park(facts.sample)
+    count = (sample.error_queue_transactions or 0) if sample is not None else 0
+    count -= known_sum(one.error_queue_transactions for one in parking) or 0
     if count > 0:
         yield _health(HealthLevel.WARNING, f"{parked_in_words(count)} in the error queue.")
 
@@ -198,82 +231,104 @@ def _parked(facts: Facts) -> Iterator[Health]:
 def _table_troubles(facts: Facts) -> Iterator[Health]:
     """Troubles of tables that have changed at the source, the worst first; the other tables continue. A trouble that
     has stopped a whole destination is reported as the destination's."""
-    told: dict[str, Health] = {}
+    by_table: dict[str, Health] = {}
     for one in (facts.observed or {}).get("destinations", []):
         for table in one.get("tables", []):
             trouble = table.get("trouble")
-            if trouble and (one["status"] != "ABORTED" or trouble["kind"] == "RENAMED"):
-                level = HealthLevel.WARNING if trouble["kind"] == "RENAMED" else HealthLevel.ERROR
-                told[f"{table['schema']}.{table['table']}"] = _health(level, f"{trouble['reason']} {trouble['cure']}")
-    yield from sorted(told.values(), key=lambda one: LEVELS.index(one.level))
+            if trouble and (one["status"] != ObservedStatus.ABORTED or trouble["kind"] == TroubleKind.RENAMED):
+                level = HealthLevel.WARNING if trouble["kind"] == TroubleKind.RENAMED else HealthLevel.ERROR
+                by_table[f"{table['schema']}.{table['table']}"] = _health(
+                    level, f"{trouble['reason']} {trouble['cure']}"
+                )
+    yield from sorted(by_table.values(), key=lambda one: LEVELS.index(one.level))
 
 
 def _stopped(facts: Facts) -> Health:
-    """On purpose, and not well either: its backlog grows."""
-    if facts.observed_status == "DISABLED" and (troubled := _worst(list(_table_troubles(facts)))):
+    """On purpose, and not well either: its lag grows."""
+    if facts.observed_status == ObservedStatus.DISABLED and (troubled := _worst(list(_table_troubles(facts)))):
         return _health(troubled.level, f"Stopped. {troubled.reason}{_held(facts)}")
-    if facts.observed_status != "DISABLED":
+    if facts.observed_status != ObservedStatus.DISABLED:
         return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
     level = HealthLevel.STOPPED
     if facts.slot is not None and facts.slot.wal_status == "lost":
         level = HealthLevel.ERROR
-    elif facts.backlog.seconds_to_full is not None or facts.seconds_to_idle is not None:
+    elif facts.lag.seconds_to_full is not None or facts.seconds_to_idle is not None:
         level = HealthLevel.WARNING
     return _health(level, f"Stopped.{_held(facts) or ' The source keeps its WAL until it starts again.'}")
 
 
 def _held(facts: Facts) -> str:
     """A further sentence on what the source keeps for a stream that does not move."""
-    backlog, slot = facts.backlog, facts.slot
+    lag, slot = facts.lag, facts.slot
     if slot is not None and slot.wal_status == "lost":
-        return f" {' '.join(why_lost(slot.invalidation_reason))} Then delete the stream and create it anew."
+        return f" {' '.join(why_lost(slot.invalidation_reason))} Then delete the stream and create it again."
     idle = ""
     if facts.seconds_to_idle is not None:
-        idle = f" In {duration(facts.seconds_to_idle)} idle_replication_slot_timeout takes its slot."
-    if not backlog.bytes:
+        idle = f" In {duration(facts.seconds_to_idle)} idle_replication_slot_timeout will invalidate its slot."
+    if not lag.bytes:
         return idle
-    age = None if backlog.age_seconds is None else f"{duration(backlog.age_seconds)} old"
+    age = None if lag.age_seconds is None else f"{duration(lag.age_seconds)} old"
     if slot is None:
         oldest = f", the oldest {age}" if age else ""
-        told = f" {size(backlog.bytes)} of WAL wait for it at the source, of all its databases{oldest}."
+        told = f" {size(lag.bytes)} of WAL wait for it at the source, of all its databases{oldest}."
     else:
         # A destination's backlog on the engine's disk is read already: the source keeps less than it is behind.
         oldest = f"; the oldest change that is not applied is {age}" if age else ""
         told = f" Its slot keeps {size(slot.retained_bytes)} of WAL at the source, of all its databases{oldest}."
-    if backlog.seconds_to_full is not None:
-        told += f" In {duration(backlog.seconds_to_full)} max_slot_wal_keep_size takes its slot."
+    if lag.seconds_to_full is not None:
+        told += f" In {duration(lag.seconds_to_full)} max_slot_wal_keep_size takes its slot."
     return told + idle
 
 
-def _running(facts: Facts) -> Health:
-    sample = facts.sample
-    if facts.observed_phase == "INSTANTIATING":
-        return _health(HealthLevel.OK, f"Copying the tables{_copied(facts.observed or {})}.")
-    if facts.observed_phase == "INITIALIZING":
+def _running(facts: Facts, at: datetime) -> Health:
+    if behind := behind_in_words(_behind(facts), at):
+        return _health(HealthLevel.WARNING, behind)
+    if facts.observed_phase == StreamPhase.INSTANTIATING:
+        return _health(HealthLevel.OK, f"Copying the tables{_copied(facts)}.")
+    if facts.observed_phase == StreamPhase.INITIALIZING:
         return _health(HealthLevel.OK, "Starting.")
-    backlog = facts.backlog
-    if backlog.bytes and backlog.age_seconds is not None and backlog.age_seconds > BEHIND_WARNING_SECONDS:
-        return _health(
-            HealthLevel.WARNING,
-            f"{duration(backlog.age_seconds)} behind its source: {size(backlog.bytes)} of WAL are not applied.",
-        )
-    if backlog.seconds is not None and backlog.seconds > BACKLOG_WARNING_SECONDS:
-        return _health(HealthLevel.WARNING, f"{duration(backlog.seconds)} of work lie ahead at the present rate.")
-    p99 = sample.latency.p99_ms if sample else None
-    if p99 is not None and p99 > LATENCY_WARNING_MS:
-        return _health(HealthLevel.WARNING, f"Slow: 99 % of the transactions arrive within {p99 / 1000:.0f} s.")
-    if facts.observed_phase == "CATCHING UP":
+    if facts.observed_phase == StreamPhase.CATCHING_UP:
         return _health(HealthLevel.OK, "Catching up with the source.")
-    if facts.observed_phase == "DRAINING":
+    if facts.observed_phase == StreamPhase.DRAINING:
         return _health(HealthLevel.OK, "Draining its queue.")
     return _health(HealthLevel.OK, "Replicating.")
 
 
-def _copied(observed: dict[str, Any]) -> str:
-    copies = [one.get("instantiation") or {} for one in observed.get("destinations", [])]
+def _behind(facts: Facts) -> Iterator[Behind]:
+    """Of each destination but those that are being copied: these are behind until they have been."""
+    sample, destinations = facts.sample, (facts.observed or {}).get("destinations", [])
+    samples = {one.destination_id: one for one in sample.destinations} if sample else {}
+    if len(destinations) < 2:
+        if facts.observed_phase not in STARTING:
+            latency = sample.latency if sample else None
+            yield Behind("", facts.lag, latency, _waiting_seconds(sample, *samples.values()))
+        return
+    for one in destinations:
+        if one.get("phase") in STARTING or one["status"] == ObservedStatus.DROPPED:
+            continue
+        own = samples.get(one["id"])
+        lag = facts.lags.get(one["id"]) or (own.lag if own else UNKNOWN_LAG)
+        stopped = " (stopped)" if one["status"] == ObservedStatus.DISABLED else ""
+        waiting = _waiting_seconds(sample, own) if own else None
+        yield Behind(f"{_name(facts, one['id'])}{stopped}", lag, own.latency if own else None, waiting)
+
+
+def _waiting_seconds(sample: Sample | None, *destinations: DestinationSample) -> float | None:
+    waits = [waiting_seconds(sample, one) for one in destinations] if sample is not None else []
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _copied(facts: Facts) -> str:
+    """How much of them, and of several destinations for whom."""
+    destinations = (facts.observed or {}).get("destinations", [])
+    copying, to = destinations, ""
+    if len(destinations) > 1:
+        copying = [one for one in destinations if one.get("phase") == StreamPhase.INSTANTIATING] or destinations
+        to = f" to {listed([_name(facts, one['id']) for one in copying])}"
+    copies = [one.get("instantiation") or {} for one in copying]
     tables = [table for copy in copies for table in copy.get("tables", [])]
     estimates = [table["rows_estimated"] for table in tables]
     # The share of a number that nobody knows is not known either.
     total = sum(estimates) if min(estimates, default=-1) >= 0 else 0
     done = sum(table["rows_copied"] for table in tables)
-    return f": {share_in_words(done / total)} of the rows" if total else ""
+    return to + (f": {share_in_words(done / total)} of the rows" if total else "")

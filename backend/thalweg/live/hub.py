@@ -15,6 +15,9 @@ from thalweg.kernel.tasks import stop_task
 from thalweg.live.bus import Bus, Event
 
 QUEUE_MAX = 1000
+REPLAYED_MAX = 1000
+"""Missed events that are sent again: a tab that missed more reads afresh, which costs less."""
+REPLAY_PART = 100
 BLOCK_MILLISECONDS = 2000
 RETRY_SECONDS = 1.0
 RESET = Event("", "reset", "{}")
@@ -52,16 +55,19 @@ class EventHub:
 
     def __init__(self, redis: Redis) -> None:
         self._bus = Bus(redis)
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: dict[Subscription, str] = {}
+
+    def count_of(self, user_id: str) -> int:
+        return sum(owner == user_id for owner in self._subscriptions.values())
 
     @contextmanager
-    def subscription(self) -> Generator[Subscription, None, None]:
+    def subscription(self, user_id: str) -> Generator[Subscription, None, None]:
         subscription = Subscription()
-        self._subscriptions.add(subscription)
+        self._subscriptions[subscription] = user_id
         try:
             yield subscription
         finally:
-            self._subscriptions.discard(subscription)
+            del self._subscriptions[subscription]
 
     async def run(self) -> None:
         last: str | None = None
@@ -88,14 +94,23 @@ class EventHub:
             subscription.offer(event)
 
 
-async def missed_events(redis: Redis, last_event_id: str) -> list[Event]:
-    """Events after one that a browser has seen; `reset` first when some of them are no longer kept."""
+async def missed_events(redis: Redis, last_event_id: str) -> AsyncGenerator[list[Event], None]:
+    """Events after one that a browser has seen, in parts. Instead of those that are no longer kept, or of too many,
+    comes `reset`."""
     bus = Bus(redis)
     oldest = await bus.oldest_event_id()
-    events = await bus.events_after(last_event_id, None)
     if oldest is None or _number(last_event_id) < _number(oldest):
-        return [RESET, *events]
-    return events
+        yield [RESET]
+        return
+    for _ in range(REPLAYED_MAX // REPLAY_PART):
+        events = await bus.events_after(last_event_id, None, REPLAY_PART)
+        if events:
+            yield events
+            last_event_id = events[-1].id
+        if len(events) < REPLAY_PART:
+            return
+    if await bus.events_after(last_event_id, None, 1):
+        yield [RESET]
 
 
 def _number(event_id: str) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from thalweg.engine_client.documents import (
-    NO_BACKLOG,
     ComponentStats,
     DestinationBacklog,
     DestinationStatus,
@@ -12,18 +11,19 @@ from thalweg.engine_client.documents import (
     StreamStats,
     StreamStatus,
 )
+from thalweg.kernel.lifecycle import NO_BACKLOG, BacklogState
 from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.kernel.sums import known_sum
-from thalweg.live.backlog import longest
+from thalweg.live.joining_rules import slowest
+from thalweg.live.lag import longest
 from thalweg.live.schemas import (
     Backlog,
-    BacklogState,
     ComponentSample,
     ComponentType,
     DestinationSample,
+    Lag,
     LatencySample,
     Sample,
-    SpilledBacklog,
     TimePercent,
 )
 
@@ -63,16 +63,18 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
     components = [_component(name, before, component, seconds, engine_id) for name, component in now.components.items()]
     servers = [sample for sample in components if sample.sub_component == "APPLY SERVER"]
     destinations = [_destination(one, before, now, seconds, servers) for one in now.status.destinations]
-    # What several destinations apply is the same changes again and again: the stream has the source's rate.
+    # Several destinations apply the same changes: the stream's rate is the source's, not their sum.
     counted = servers if len(now.status.destinations) < 2 else [one for one in components if one.type == "CAPTURE"]
+    last = slowest(destinations, lambda one: one.latency.p99_ms)
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
         lcrs_per_second=known_sum([part.lcrs_per_second for part in counted]),
         transactions_per_second=known_sum([part.transactions_per_second for part in counted]),
         bytes_per_second=known_sum([part.bytes_per_second for part in counted]),
-        latency=_latency(before.stats.latency if before else None, now.stats.latency),
-        backlog=longest(one.backlog for one in destinations),
-        error_queue_transactions=now.stats.error_queue_transactions, components=components, destinations=destinations,
+        latency=last.latency if last else _latency(before.stats.latency if before else None, now.stats.latency),
+        lag=longest(one.lag for one in destinations),
+        error_queue_transactions=known_sum([one.error_queue_transactions for one in destinations]),
+        components=components, destinations=destinations,
     )  # fmt: skip
 
 
@@ -81,6 +83,8 @@ def _destination(
     servers: list[ComponentSample],
 ) -> DestinationSample:  # fmt: skip
     own = [server for server in servers if server.destination_id == status.id]
+    # A destination that nothing applies to, or that another engine does, counts no error queue here.
+    counts = any(part.destination == status.id and part.type == "APPLY" for part in now.stats.components)
     stats, earlier = now.destinations.get(status.id), before.destinations.get(status.id) if before else None
     return DestinationSample(
         destination_id=status.id, status=status.status, phase=status.phase,
@@ -88,15 +92,15 @@ def _destination(
         transactions_per_second=known_sum([server.transactions_per_second for server in own]),
         bytes_per_second=known_sum([server.bytes_per_second for server in own]),
         latency=_latency(earlier.latency if earlier else None, stats.latency) if stats else UNKNOWN,
-        backlog=_backlog(before, now, seconds, status.id), spilled=spilled_of(status.backlog),
-        error_queue_transactions=stats.error_queue_transactions if stats else 0,
+        lag=_lag(before, now, seconds, status.id), backlog=backlog_of(status.backlog),
+        error_queue_transactions=stats.error_queue_transactions if stats and counts else None,
     )  # fmt: skip
 
 
-def spilled_of(backlog: DestinationBacklog | None) -> SpilledBacklog | None:
+def backlog_of(backlog: DestinationBacklog | None) -> Backlog | None:
     if backlog is None or backlog.state == NO_BACKLOG:
         return None
-    return SpilledBacklog(
+    return Backlog(
         state=BacklogState(backlog.state), bytes=backlog.bytes, lcrs=backlog.lcrs, frames=backlog.frames,
         age_seconds=backlog.age_us / 1e6, limit_bytes=backlog.limit_bytes,
     )  # fmt: skip
@@ -160,15 +164,15 @@ def _quantile(counts: list[tuple[int, int]], total: int, share: float) -> float:
     return counts[-1][0] / 1000
 
 
-def _backlog(before: Reading | None, now: Reading, seconds: float | None, destination: str) -> Backlog:
+def _lag(before: Reading | None, now: Reading, seconds: float | None, destination: str) -> Lag:
     done = now.done(destination)
     if done is None or now.status.positions is None:
-        return Backlog(bytes=None, seconds=None)
+        return Lag(bytes=None, seconds=None)
     applied = lsn_text(done)
     behind = max(0, lsn_of(now.status.positions.source_end) - done)
     if behind == 0:
-        return Backlog(bytes=0, seconds=0.0, applied=applied)
+        return Lag(bytes=0, seconds=0.0, applied=applied)
     earlier = before.done(destination) if before else None
     if earlier is None or not seconds or done <= earlier:
-        return Backlog(bytes=behind, seconds=None, applied=applied)
-    return Backlog(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3), applied=applied)
+        return Lag(bytes=behind, seconds=None, applied=applied)
+    return Lag(bytes=behind, seconds=round(behind / ((done - earlier) / seconds), 3), applied=applied)

@@ -1,25 +1,33 @@
 """A stream as one, from what its engines report: the one that captures, and those that receive for a destination.
 
-Each destination is joined by itself: what its sender says, and what the engine says that receives and applies. Whether
-it works is what people ask: it does when both do, and an error names the engine that has it.
+Each destination is joined by itself, from the report of its sender and that of the engine that receives and applies.
+It works when both do, and an error names the engine that has it. live/joining_rules.py says whose state wins.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.engine_client.documents import DestinationStatus, EngineError, EnginePositions, StreamStatus
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.lsn import lsn_of, lsn_text
-from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, LatencySample, Sample
+from thalweg.kernel.sums import known_sum
+from thalweg.live.changes_waiting import waiting_seconds
+from thalweg.live.joining_rules import (
+    OF_APPLY,
+    RATES,
+    Part,
+    counting,
+    failing,
+    phase_of,
+    slowest,
+    speaker,
+    status_of,
+    stream_phase,
+)
+from thalweg.live.schemas import ComponentSample, ComponentType, LatencySample, Sample
 
-LINK_REFUSED = "link_refused"
-STARTING = ("INITIALIZING", "INSTANTIATING")
-EARLY = (*STARTING, "CATCHING UP")
-"""A stream is no further than the least far of its destinations that work."""
-PHASES = ("RETRYING", "INSTANTIATING", "INITIALIZING", "DROPPING", "DRAINING", "STOPPED", "CATCHING UP", "REPLICATING")
-"""The phase of a destination is the earliest of its engines' in this order: that is the one that people wait for."""
-RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
-OF_APPLY = (*RATES, "latency", "error_queue_transactions")
-Part = StreamStatus | DestinationStatus
+LEAST_MS = 1000
+"""Changes that wait for less than a sample's interval arrive in the next one."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class Receiver:
     """The engine that receives for a destination; `report` is None until it has reported."""
 
     engine: str
-    desired_status: str
+    desired_status: DesiredStatus
     report: StreamStatus | None
 
     @property
@@ -47,27 +55,21 @@ def joined(capturing: StreamStatus, sender: str, receivers: Mapping[str, Receive
         if receiver.report is not None
         for wait in receiver.report.waits
     ]
+    staying = [one for one in destinations if one.status != ObservedStatus.DROPPED]
     update: dict[str, object] = {
         "destinations": destinations, "waits": [*capturing.waits, *elsewhere],
         "positions": _positions(capturing.positions, destinations),
     }  # fmt: skip
-    update |= _common(capturing, [one for one in destinations if one.status != "DROPPED"] or destinations)
+    update |= _of_stream(capturing, staying or destinations)
     return capturing.model_copy(update=update)
 
 
-def _common(capturing: StreamStatus, destinations: list[DestinationStatus]) -> dict[str, object]:
-    """Fields of the stream that follow from its destinations. With a destination without a backlog, the stream runs,
-    fails and stops; the trouble of an only destination is always the stream's."""
-    if len(destinations) == 1:
-        (only,) = destinations
-        well = capturing.status == "ENABLED" and capturing.error is None
-        troubled = only.status == "ABORTED" or (only.status == "ENABLED" and only.error is not None)
-        if not only.has_backlog or (well and troubled):
-            return {"status": only.status, "phase": only.phase, "error": only.error, "retry_at": only.retry_at}
-    if capturing.status != "ENABLED" or capturing.phase not in ("CATCHING UP", "REPLICATING"):
-        return {}
-    phases = {one.phase for one in destinations if one.status == "ENABLED" and one.error is None}
-    return {"phase": next((phase for phase in EARLY if phase in phases), capturing.phase)}
+def _of_stream(capturing: StreamStatus, destinations: list[DestinationStatus]) -> dict[str, object]:
+    """Fields of the stream that follow from its destinations."""
+    only = speaker(capturing, destinations)
+    if only is not None:
+        return {"status": only.status, "phase": only.phase, "error": only.error, "retry_at": only.retry_at}
+    return {"phase": stream_phase(capturing, destinations)}
 
 
 def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> DestinationStatus:
@@ -85,56 +87,20 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
         )  # fmt: skip
     else:
         whole = sent
-    told: list[tuple[str, Part]] = []
-    if not (_waits(sent) and (receiver.report is None or _starts(receiver.report))):
-        told.append((f"{sender}, which sends", sent))
-    received = [part for part in (receiver.report, applied) if part is not None]
-    told += [(f"{receiver.engine}, which receives", part) for part in received if not (_waits(part) and _starts(sent))]
-    if receiver.desired_status == "DROPPED":
-        told = _dropping(sent, told)
-    if not told:
-        return whole.model_copy(update={"phase": "INITIALIZING", "error": None, "retry_at": None})
-    if receiver.report is None and sent.status == "ENABLED" and sent.error is None:
-        return whole.model_copy(update={"phase": "INITIALIZING"})
-    status = _status([part for _, part in told], receiver.desired_status)
-    phase = _phase([part for _, part in told], status, receiver.desired_status)
-    # An error that has ended something comes before one that an engine tries to overcome.
-    failed = sorted((one for one in told if one[1].error), key=lambda one: one[1].status != "ABORTED")
-    error, retry_at = (_named(*failed[0]), failed[0][1].retry_at) if failed else (None, None)
-    return whole.model_copy(update={"status": status, "phase": phase, "error": error, "retry_at": retry_at})
-
-
-def _dropping(sent: DestinationStatus, told: list[tuple[str, Part]]) -> list[tuple[str, Part]]:
-    """The capturing engine drops first; then it is the other's word that counts."""
-    others = [one for one in told if one[1] is not sent]
-    return others or told if sent.status == "DROPPED" else [one for one in told if one[1] is sent]
-
-
-def _waits(part: Part) -> bool:
-    """At a start the one that receives waits for the slot and the one that sends for the copy: that is no trouble while
-    the other is at it."""
-    return part.status == "ENABLED" and part.error is not None and part.error.code == LINK_REFUSED
-
-
-def _starts(part: Part) -> bool:
-    return part.phase in STARTING or _waits(part)
-
-
-def _status(parts: list[Part], desired_status: str) -> str:
-    statuses = [part.status for part in parts]
-    if "ABORTED" in statuses:
-        return "ABORTED"
-    return next((status for status in statuses if status != desired_status), desired_status)
-
-
-def _phase(parts: list[Part], status: str, desired_status: str) -> str:
-    phases = {part.phase for part in parts}
-    phase = next((phase for phase in PHASES if phase in phases), "UNKNOWN")
-    if status == "ABORTED":
-        return "STOPPED"
-    if phase == "STOPPED" and phases != {"STOPPED"}:
-        return "DRAINING" if desired_status == "DISABLED" else "INITIALIZING"
-    return phase
+    desired = receiver.desired_status
+    parts = counting(sent, receiver.report, applied, desired)
+    if not parts:
+        return whole.model_copy(update={"phase": StreamPhase.INITIALIZING, "error": None, "retry_at": None})
+    if receiver.report is None and sent.status == ObservedStatus.ENABLED and sent.error is None:
+        return whole.model_copy(update={"phase": StreamPhase.INITIALIZING})
+    status = status_of(parts, desired)
+    error, retry_at = None, None
+    if (failed := failing(parts)) is not None:
+        engine = f"{sender}, which sends" if failed is sent else f"{receiver.engine}, which receives"
+        error, retry_at = _named(engine, failed), failed.retry_at
+    return whole.model_copy(
+        update={"status": status, "phase": phase_of(parts, status, desired), "error": error, "retry_at": retry_at}
+    )
 
 
 def _named(engine: str, part: Part) -> EngineError | None:
@@ -144,7 +110,9 @@ def _named(engine: str, part: Part) -> EngineError | None:
 def _positions(positions: EnginePositions | None, destinations: list[DestinationStatus]) -> EnginePositions | None:
     """The applied position is the lowest of all destinations."""
     known = [
-        lsn_of(one.positions.applied) for one in destinations if one.positions is not None and one.status != "DROPPED"
+        lsn_of(one.positions.applied)
+        for one in destinations
+        if one.positions is not None and one.status != ObservedStatus.DROPPED
     ]
     if positions is None or not known:
         return positions
@@ -193,18 +161,33 @@ def joined_sample(sample: Sample, whole: StreamStatus, received: Mapping[str, Sa
         if seen is not None:
             share = share.model_copy(update={"status": seen.status, "phase": seen.phase})
         destinations.append(share)
-    # What several apply is the same changes again and again; what one applies is what the stream does.
+    # Several destinations apply the same changes; only a single destination's rates are the stream's.
     rates = {name: getattr(destinations[0], name) for name in RATES} if len(destinations) == 1 else {}
-    parked = sum(one.error_queue_transactions for one in destinations)
+    parked = known_sum([one.error_queue_transactions for one in destinations])
+    last = slowest(destinations, lambda one: one.latency.p99_ms)
+    latency = last.latency if last is not None else sample.latency
     return sample.model_copy(
         update={
             "components": components, "destinations": destinations, "status": whole.status, "phase": whole.phase,
-            "error_queue_transactions": parked, "latency": _slowest(destinations, sample.latency), **rates,
+            "error_queue_transactions": parked, "latency": latency, **rates,
         }
     )  # fmt: skip
 
 
-def _slowest(destinations: Iterable[DestinationSample], default: LatencySample) -> LatencySample:
-    """Histograms of several engines are not at hand here: the slowest destination's stands for all."""
-    known = [one.latency for one in destinations if one.latency.p99_ms is not None]
-    return max(known, key=lambda latency: latency.p99_ms or 0.0, default=default)
+def with_least_latency(sample: Sample) -> Sample:
+    """The sample, in which a destination where nothing has arrived is at least as late as what waits for it is old. The
+    slowest of the others must not hide it."""
+    destinations = [
+        one.model_copy(update={"latency": _least_latency(one.latency, waiting_seconds(sample, one))})
+        for one in sample.destinations
+    ]
+    last = slowest(destinations, lambda one: one.latency.p99_ms)
+    latency = last.latency if last is not None and last.latency.at_least else sample.latency
+    return sample.model_copy(update={"destinations": destinations, "latency": latency})
+
+
+def _least_latency(known: LatencySample, waiting: float | None) -> LatencySample:
+    last = known.last.p99_ms if known.last is not None else 0.0
+    if known.p99_ms is not None or waiting is None or waiting * 1000 <= max(last, LEAST_MS):
+        return known
+    return LatencySample(p50_ms=None, p99_ms=waiting * 1000, transactions=known.transactions, at_least=True)

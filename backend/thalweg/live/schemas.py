@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from thalweg.kernel.lifecycle import BacklogState, EngineState, ObservedStatus, OperationState, StreamPhase
 from thalweg.kernel.models import Resource
 
 
@@ -64,24 +65,31 @@ class LastLatency(Resource):
 
 class LatencySample(Resource):
     """Latency from the commit at the source to the commit at the destination, of the interval's transactions and
-    heartbeats."""
+    heartbeats. A stream with several destinations shows that of the slowest, the one with the highest p99."""
 
     p50_ms: float | None
     p99_ms: float | None
     transactions: int | None
     last: LastLatency | None = Field(
-        default=None, description="Of the newest interval in which any came: an idle stream has its heartbeats."
+        default=None,
+        description="Of the newest interval in which any came: an idle stream has its heartbeats. Null with "
+        "`at_least`.",
+    )
+    at_least: bool = Field(
+        default=False,
+        description="None came in the interval though changes wait, and p99_ms is the age of the oldest of them: the "
+        "latency is at least so long. p50_ms is null.",
     )
 
 
-class Backlog(Resource):
-    """WAL that the source has written and a destination has not applied, even while nothing runs. Of several
-    destinations, the stream shows the largest amount."""
+class Lag(Resource):
+    """The replication lag: WAL that the source has written and a destination has not applied, even while nothing runs.
+    Of several destinations, the stream shows the largest amount."""
 
     bytes: int | None = Field(
         description="WAL between the source's end and what is applied; at several destinations, at the last of them."
     )
-    seconds: float | None = Field(description="Time to work the backlog off at the present rate.")
+    seconds: float | None = Field(description="Time to catch up at the present rate.")
     age_seconds: float | None = Field(
         default=None, description="How long ago the source wrote the oldest of it. Null: before anybody looked."
     )
@@ -91,7 +99,8 @@ class Backlog(Resource):
     seconds_to_full: float | None = Field(
         default=None,
         description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a "
-        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.",
+        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth, less than "
+        "1 MiB waits, more than 30 days are left, or it is full.",
     )
     applied: str | None = Field(default=None, description="Everything that committed before it is applied.")
     source_read_at: datetime | None = Field(
@@ -99,21 +108,15 @@ class Backlog(Resource):
     )
 
 
-class BacklogState(StrEnum):
-    IN_MEMORY = "IN MEMORY"
-    ON_DISK = "ON DISK"
-    FULL = "FULL"
-
-
-class SpilledBacklog(Resource):
-    """Changes that a destination has not taken from the queue; beyond half of it, they are on the capturing engine's
-    disk."""
+class Backlog(Resource):
+    """Changes that wait for a destination on the capturing engine's disk: once those that it has not taken fill half of
+    the queue, they go there."""
 
     state: BacklogState = Field(description="FULL: the limit is reached, and the destination holds the source back.")
     bytes: int = Field(description="On disk, compressed.")
     lcrs: int = Field(description="On disk.")
     frames: int = Field(description="LCRs and marks of transactions, in memory and on disk.")
-    age_seconds: float = Field(description="Of the oldest.")
+    age_seconds: float = Field(description="How long the oldest of them have been on disk. 0: none is.")
     limit_bytes: int = Field(description="The parameter queue_spill_limit_mb.")
 
 
@@ -121,20 +124,25 @@ class DestinationSample(Resource):
     """One destination's share of a sample."""
 
     destination_id: str
-    status: str
-    phase: str
+    status: ObservedStatus
+    phase: StreamPhase
     lcrs_per_second: float | None
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
-    backlog: Backlog
-    spilled: SpilledBacklog | None = Field(
+    lag: Lag
+    backlog: Backlog | None = Field(
         description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
     )
-    error_queue_transactions: int
+    error_queue_transactions: int | None = Field(description="Null: unknown, as where nothing applies now.")
     parks_since: datetime | None = Field(
         default=None,
         description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",
+    )
+    stalled_since: datetime | None = Field(
+        default=None,
+        description="Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not "
+        "at all.",
     )
 
 
@@ -142,16 +150,20 @@ class Sample(Resource):
     stream_id: str
     at: datetime
     interval_seconds: float | None = Field(description="Null in the first sample: there is no rate yet.")
-    status: str
-    phase: str
+    status: ObservedStatus
+    phase: StreamPhase
     lcrs_per_second: float | None = Field(
-        description="LCRs applied; of several destinations those captured, once: each destination has its own rate."
+        description="LCRs applied. With several destinations: LCRs captured, counted once; each destination has its "
+        "own rate."
     )
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
-    backlog: Backlog
-    error_queue_transactions: int
+    lag: Lag
+    error_queue_transactions: int | None = Field(
+        description="The total of the destinations for which it is known: a lower bound while one is unknown. Null: "
+        "none is known."
+    )
     components: list[ComponentSample]
     destinations: list[DestinationSample] = Field(default_factory=list)
 
@@ -163,7 +175,7 @@ class Samples(Resource):
 
 
 class HealthLevel(StrEnum):
-    """Only OK is well. STOPPED is on purpose, but changes do not arrive."""
+    """Only OK is healthy. STOPPED is intentional, but changes do not arrive."""
 
     OK = "ok"
     STOPPED = "stopped"
@@ -181,8 +193,8 @@ class StreamStatusEvent(Resource):
     """SSE event `stream.status`: what the collector observed has changed."""
 
     stream_id: str
-    status: str
-    phase: str
+    status: ObservedStatus
+    phase: StreamPhase
     health: Health
     at: datetime
 
@@ -200,7 +212,7 @@ class OperationEvent(Resource):
     operation_id: str
     kind: str
     target_id: str
-    state: str
+    state: OperationState
     done: int
     total: int | None
     at: datetime
@@ -210,7 +222,7 @@ class EngineEvent(Resource):
     """SSE event `engine`: its state changed."""
 
     engine_id: str
-    state: str
+    state: EngineState
     at: datetime
 
 

@@ -14,9 +14,9 @@ class Slot(Resource):
     name: str
     slot_type: str = Field(description="logical or physical.")
     plugin: str | None
-    database: str | None = Field(description="The one that it decodes, by its name at the server.")
+    database: str | None = Field(description="The database that it decodes, by its name on the server.")
     temporary: bool
-    active: bool = Field(description="Somebody reads from it now.")
+    active: bool = Field(description="A client is reading from it now.")
     active_pid: int | None
     wal_status: str | None = Field(
         description="reserved, extended, unreserved (about to be lost) or lost. Null: it reserves nothing yet."
@@ -33,21 +33,21 @@ class Slot(Resource):
         description="WAL that may be written before the slot is lost. Null: max_slot_wal_keep_size sets no limit."
     )
     seconds_to_full: float | None = Field(
-        description="Until the slot is lost, at the present growth. Null: no limit, or no growth."
+        description="Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days."
     )
     idle_seconds: float | None = Field(
         default=None,
-        description="How long nobody has read from it. Null: somebody does, or the server is older than 17.",
+        description="How long no client has read from it. Null: one does, or the server is older than 17.",
     )
     seconds_to_idle_timeout: float | None = Field(
         default=None,
-        description="Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of "
-        "that kind threatens it.",
+        description="Until idle_replication_slot_timeout invalidates it, unless a client reads from it. Null: no such "
+        "timeout applies.",
     )
     restart_lsn: str | None
     confirmed_lsn: str | None
     xmin_age: int | None = Field(description="Transactions since the oldest whose rows it keeps vacuum from removing.")
-    catalog_xmin_age: int | None = Field(description="The same of system catalogues.")
+    catalog_xmin_age: int | None = Field(description="The same for system catalogues.")
     read_at: datetime
 
 

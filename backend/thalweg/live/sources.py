@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import SourceReadingRow
 from thalweg.db.readings import readings_of
 from thalweg.inspection.slots import SlotState, SourceState
+from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.live.marks import Marks
 
 SLOT_PREFIX = "thalweg_"
@@ -54,10 +55,9 @@ class SourceReading(BaseModel):
         return max(0.0, timeout - idle)
 
     def seconds_to_full(self, slot: SlotState) -> float | None:
-        growth = self.growth.get(slot.name)
-        if self.keeps_up(slot):
+        if self.keeps_up(slot) or slot.safe_bytes is None:
             return None
-        return slot.safe_bytes / growth if slot.safe_bytes is not None and growth is not None and growth > 0 else None
+        return seconds_to_full(slot.safe_bytes, self.growth.get(slot.name))
 
 
 def reading_of(row: SourceReadingRow) -> SourceReading | None:

@@ -1,4 +1,4 @@
-"""Behind whom a stream waits at a server while it starts, or is deleted, in words."""
+"""Behind whom a stream waits at a server while it starts, or is deleted, and how to end that, in words."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ def waits_in_words(observed: dict[str, Any] | None, at: datetime) -> list[str]:
     """`observed` is the contract's document of a stream's status. A sentence for each wait."""
     return [
         f"It waits{_lasting(one['since'], at)} at the {one['side']} {one['database']} behind "
-        f"{listed([_named(by, at) for by in one['blockers']])}: {one['statement']}"
+        f"{listed([_named(by, at) for by in one['blockers']])}: {one['statement']}{_cure(one)}"
         for one in (observed or {}).get("waits", [])
     ]
 
@@ -27,3 +27,11 @@ def _named(blocker: dict[str, Any], at: datetime) -> str:
     does = blocker["state"] + _lasting(blocker["since"], at) if blocker["state"] else ""
     more = ", ".join(one for one in (who, does) if one)
     return f"server process {blocker['pid']}" + (f" ({more})" if more else "")
+
+
+def _cure(wait: dict[str, Any]) -> str:
+    pids = [blocker["pid"] for blocker in wait["blockers"] if blocker["pid"] != 0]
+    ends = [f"SELECT {', '.join(f'pg_terminate_backend({pid})' for pid in pids)}"] if pids else []
+    if len(pids) < len(wait["blockers"]):
+        ends.append("ROLLBACK PREPARED of the transaction that pg_prepared_xacts shows")
+    return f". To end that, run in {wait['database']}: {listed(ends)}." if ends else ""

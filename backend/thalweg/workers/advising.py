@@ -86,7 +86,7 @@ class AdvisorWatch:
                 return
             await keep_run(session, run)
             row.last_at, row.last_run_id = at, run.id
-            # What was missed while nobody led is not made up for.
+            # Runs that were missed while no collector led are not made up for.
             row.next_at = max(row.next_at + timedelta(seconds=row.interval_seconds), at)
             await session.commit()
 

@@ -96,7 +96,7 @@ def _status(stream: HistoryStream) -> StreamStatus:
     positions = stream.positions if len(stream.destinations) == 1 else None
     has_backlog = any(part.type == "QUEUE" and part.destination is not None for part in stream.components)
     if positions is not None and has_backlog:
-        # What the stream has confirmed may lie in the destination's backlog: that is not done there.
+        # Confirmed changes may lie in the destination's backlog, not applied yet.
         positions = positions.model_copy(update={"confirmed": positions.applied})
     share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
     destinations: list[dict[str, Any]] = [

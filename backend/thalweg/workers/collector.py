@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.election import Election
 from thalweg.db.models import EngineRow
-from thalweg.db.operations import begin_told
+from thalweg.db.operations import begin_sent
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.desired import desired_document
@@ -24,26 +24,27 @@ from thalweg.engine_client.identity import give_identity, needs_identity, open_a
 from thalweg.history.tiers import HOURS, kept
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
+from thalweg.kernel.libpq_environment import forget_libpq_environment
 from thalweg.kernel.logging import configure_logging
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
-from thalweg.live.bus import Bus
+from thalweg.live.bus import Bus, Rounds
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.abandoning import abandon_streams
 from thalweg.workers.advising import AdvisorWatch
 from thalweg.workers.alerts.watch import AlertWatch
 from thalweg.workers.backfill import backfill
-from thalweg.workers.backlogs import Backlogs
 from thalweg.workers.history import HistoryWriter
 from thalweg.workers.lab import LabWatch
+from thalweg.workers.lags import Lags
 from thalweg.workers.overdue import end_overdue
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
 from thalweg.workers.recording import Memories, record_poll
 from thalweg.workers.reports import LastSamples
 from thalweg.workers.sources import Seen
-from thalweg.workers.survival import OUTAGES
+from thalweg.workers.survival import OUTAGES, in_brief
 
 log = structlog.get_logger(__name__)
 GAP_INTERVALS = 2.5
@@ -61,6 +62,8 @@ class Collector:
         self._bus = Bus(resources.redis)
         self._loops: dict[str, asyncio.Task[None]] = {}
         self._outages: set[str] = set()
+        self._turned: dict[str, tuple[datetime, str | None]] = {}
+        """When each engine's loop last recorded a poll, and why it does not any more."""
         self._addresses: dict[str, tuple[str, str]] = {}
         self._last_samples = LastSamples()
         self._history = HistoryWriter(resources, self._history_lost)
@@ -69,7 +72,7 @@ class Collector:
         self._advisor = AdvisorWatch(resources)
         self._lab = LabWatch(resources)
         self._seen = Seen()
-        self._remembered = Memories(Backlogs(self._seen), kept(HOURS, self._settings))
+        self._remembered = Memories(Lags(self._seen), kept(HOURS, self._settings))
         self._alerts = AlertWatch(resources, self._seen, lambda events: self._publish([], events, []))
 
     async def run(self) -> None:
@@ -108,23 +111,30 @@ class Collector:
             if task is None or task.done():
                 if task is not None and not task.cancelled() and task.exception() is not None:
                     log.error("engine loop ended", engine=engine.name, exc_info=task.exception())
+                self._turned.setdefault(engine_id, (now(), None))
                 self._loops[engine_id] = asyncio.create_task(self._watch(engine), name=f"engine {engine.name}")
 
         if self._history_task is None or self._history_task.done():
             if self._history_task is not None and self._history_task.exception() is not None:
                 log.error("history ended", exc_info=self._history_task.exception())
             self._history_task = asyncio.create_task(self._history.run(), name="history")
-        await self._tell_history()
+        await self._tell_rounds()
         self._remembered.forget_before(now())
         if not self._advisor.running:
             self._advisor.start()
         if self._settings.lab_source is not None and not self._lab.running:
             await self._lab.start()
 
-    async def _tell_history(self) -> None:
+    async def _tell_rounds(self) -> None:
         self._alerts.live.history_failing_since = self._history.failing_since
+        at = now()
+        slowest = min(self._turned.values(), key=lambda turned: turned[0], default=(at, None))
         try:
-            await self._bus.tell_history(self._history.failing_since is None)
+            await self._bus.tell_rounds(
+                Rounds(
+                    told_at=at, round_at=slowest[0], failure=slowest[1], history_failure=self._history.failure,
+                )
+            )  # fmt: skip
         except (RedisError, OSError) as error:
             self._outage("redis", error)
 
@@ -136,9 +146,11 @@ class Collector:
                 client = self._client_of(engine)
                 if not await self._turn(engine.id, client, memory):
                     return
+                self._turned[engine.id] = (now(), None)
                 self._over(f"engine {engine.name}")
             except OUTAGES as error:
                 memory.missed = True
+                self._turned[engine.id] = (self._turned[engine.id][0], in_brief(error))
                 self._outage(f"engine {engine.name}", error)
             spent = time.monotonic() - started
             await asyncio.sleep(max(0.05, self._settings.poll_interval - spent))
@@ -216,7 +228,7 @@ class Collector:
         told_at = now()
         try:
             await client.put_desired(document)
-            await self._begin_told(engine_id, document["revision"], told_at)
+            await self._begin_sent(engine_id, document["revision"], told_at)
             log.info("desired state sent", engine_id=engine_id, revision=document["revision"])
             self._over(f"desired state of {engine_id}")
         except EngineFailure as failure:
@@ -246,9 +258,9 @@ class Collector:
         except EngineFailure as failure:
             self._outage(f"identity of {engine_id}", failure)
 
-    async def _begin_told(self, engine_id: str, revision: int, at: datetime) -> None:
+    async def _begin_sent(self, engine_id: str, revision: int, at: datetime) -> None:
         async with self._resources.sessions() as session:
-            begun = await begin_told(session, engine_id, revision, at)
+            begun = await begin_sent(session, engine_id, revision, at)
             await session.commit()
         await self._publish([], [operation_event(operation, at) for operation in begun], [])
 
@@ -265,6 +277,7 @@ class Collector:
 
     async def _stop_loop(self, engine_id: str) -> None:
         await stop_task(self._loops.pop(engine_id))
+        self._turned.pop(engine_id, None)
 
     async def _stop_loops(self) -> None:
         await self._lab.stop()
@@ -303,6 +316,7 @@ async def collect(settings: Settings) -> None:
 
 
 def run() -> None:
+    forget_libpq_environment()
     settings = Settings()
     configure_logging(settings)
     asyncio.run(collect(settings))

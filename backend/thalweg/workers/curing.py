@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AdvisorCureRow, DatabaseRow, OperationRow
-from thalweg.db.operations import OperationState, finish
+from thalweg.db.operations import finish
 from thalweg.features.advisor import repository
 from thalweg.features.advisor.cures import index_of
 from thalweg.features.advisor.schemas import CureState
@@ -22,6 +22,7 @@ from thalweg.inspection.indexes import IndexProgress, create_index, drop_index
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
+from thalweg.kernel.lifecycle import OperationState
 from thalweg.kernel.problems import TITLES
 from thalweg.kernel.tasks import stop_task
 
@@ -91,14 +92,14 @@ class CureWorker:
             operation = await session.get(OperationRow, row.operation_id)
             cure = await session.get(AdvisorCureRow, row.id)
             if operation is not None and cure is not None:
-                operation.done, cure.outcome = progress.step, f"Creating the index: {progress.told}."
+                operation.done, cure.outcome = progress.step, f"Creating the index: {progress.text}."
             await session.commit()
 
 
 def _conclude(row: AdvisorCureRow, failure: ConnectionFailure | None) -> None:
     """The second snapshot comes once the path has run with the index."""
     at, undoing = now(), row.state == CureState.UNDOING
-    row.outcome = None if failure is None else f"{failure.message} {failure.cure}"
+    row.outcome = None if failure is None else f"{failure.message_without_rows} {failure.cure}"
     if undoing:
         row.state = CureState.UNDONE if failure is None else CureState.NOT_MEASURED
         row.undone_at = at if failure is None else None
@@ -112,9 +113,12 @@ async def _finish(session: AsyncSession, operation_id: str | None, failure: Conn
     operation = await session.get(OperationRow, operation_id)
     if operation is not None:
         state = OperationState.SUCCEEDED if failure is None else OperationState.FAILED
-        finish(operation, state, None if failure is None else _told(failure))
+        finish(operation, state, None if failure is None else _error_document(failure))
 
 
-def _told(failure: ConnectionFailure) -> dict[str, Any]:
+def _error_document(failure: ConnectionFailure) -> dict[str, Any]:
     cure = f"{failure.cure} {failure.sql}" if failure.sql else failure.cure
-    return {"code": failure.code, "title": TITLES[failure.code][1], "message": failure.message, "cure": cure}
+    message = failure.message_without_rows
+    detail = failure.message if failure.message != message else None
+    title = TITLES[failure.code][1]
+    return {"code": failure.code, "title": title, "message": message, "cure": cure, "detail": detail}

@@ -1,4 +1,4 @@
-"""What engines tell of destinations by the ids that these had before, told by today's."""
+"""Gives destinations their present ids in reports of engines that still use the former ones."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -18,7 +18,7 @@ from thalweg.history.tiers import HOURS, MINUTES, SECONDS, TIERS, Tier, floor, k
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.live.schemas import Sample
-from thalweg.workers.survival import OUTAGES
+from thalweg.workers.survival import OUTAGES, in_brief
 
 log = structlog.get_logger(__name__)
 BATCH = 20_000
@@ -40,6 +40,7 @@ class HistoryWriter:
         self._catching_up: dict[str, int] = {}
         self.failing_since: datetime | None = None
         """The beginning of an outage of the store, during which nothing could be written."""
+        self.failure: str | None = None
         self._covered: dict[Tier, partitions.Covered] = {}
         self._maintain_at: datetime | None = None
         self._touched: datetime | None = None
@@ -60,8 +61,9 @@ class HistoryWriter:
                 await self.turn(now())
                 if self.failing_since is not None:
                     log.info("history is written again")
-                self.failing_since = None
+                self.failing_since = self.failure = None
             except OUTAGES as error:
+                self.failure = in_brief(error)
                 if self.failing_since is None:
                     log.warning("history cannot be written", error=str(error))
                     self.failing_since = now()

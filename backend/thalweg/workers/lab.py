@@ -26,6 +26,7 @@ from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Principal, Role
+from thalweg.kernel.row_values import state_quotes_rows
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.survival import OUTAGES
 
@@ -116,10 +117,14 @@ class LabWatch:
                 seen = await self._cause(CAUSES[CauseName(action)], row, target, session)
         except ConnectionFailure as failure:
             await session.close()
-            seen = Seen(row.in_effect_at is not None, row.gone, failure=f"{failure.message} {failure.cure}")
+            seen = Seen(
+                row.in_effect_at is not None, row.gone, failure=f"{failure.message_without_rows} {failure.cure}"
+            )
         except psycopg.Error as error:  # of a session that outlives the turn
             await session.close()
-            seen = Seen(row.in_effect_at is not None, row.gone, failure=str(error).strip())
+            hidden = error.sqlstate is not None and state_quotes_rows(error.sqlstate)
+            message = f"The session has failed. Its SQLSTATE: {error.sqlstate}." if hidden else str(error).strip()
+            seen = Seen(row.in_effect_at is not None, row.gone, failure=message)
         await self._write(row, seen)
 
     async def _load(self, row: LabActionRow, target: Target) -> Seen:

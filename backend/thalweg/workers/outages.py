@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.history.outages import Subject, Trouble, note
-from thalweg.live.health import SILENT
+from thalweg.kernel.lifecycle import SILENT, ObservedStatus, OutageState
 
 
 async def note_stream(
@@ -30,10 +30,10 @@ def _troubles(row: StreamRow, document: dict[str, Any]) -> dict[str | None, Trou
 
 
 def _trouble(part: dict[str, Any]) -> Trouble | None:
-    if part.get("status") == "DROPPED":
-        return None  # What it may say is what was left behind: nobody works on it any more.
-    error, aborted = part.get("error"), part.get("status") == "ABORTED"
-    state = "ABORTED" if aborted else "RETRYING"
+    if part.get("status") == ObservedStatus.DROPPED:
+        return None  # Its error is about what was left behind: nothing runs any more.
+    error, aborted = part.get("error"), part.get("status") == ObservedStatus.ABORTED
+    state = OutageState.ABORTED if aborted else OutageState.RETRYING
     if error is not None:
         return Trouble(state, error["code"], f"{error['title']}: {error['message']}")
     return Trouble(state, "", "It has stopped with an error.") if aborted else None
@@ -43,7 +43,7 @@ def engine_trouble(engine: EngineRow) -> Trouble | None:
     """As the engine was last asked."""
     if engine.state not in SILENT:
         return None
-    return Trouble(engine.state, "", engine.message or "It does not answer.")
+    return Trouble(OutageState(engine.state), "", engine.message or "It does not answer.")
 
 
 async def note_engine(

@@ -10,12 +10,16 @@ from pydantic import BaseModel
 from sqlalchemy import select
 
 from thalweg.db.models import AdvisorCureRow, EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import UNFINISHED, OperationState, finish
+from thalweg.db.operations import OperationKind, finish
 from thalweg.db.streams import streams_by_id
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
+from thalweg.kernel.lifecycle import UNFINISHED, EngineState, OperationState
 from thalweg.workers.progress import operation_event
+
+End = tuple[OperationState, dict[str, Any] | None]
+"""A final state with its error."""
 
 
 async def end_overdue(resources: Resources) -> list[tuple[str, BaseModel]]:
@@ -32,33 +36,35 @@ async def end_overdue(resources: Resources) -> list[tuple[str, BaseModel]]:
         cures = set(await session.scalars(select(AdvisorCureRow.operation_id)))
         for operation in operations:
             if operation.target_type == "stream":
-                error = _of_a_stream(operation, streams.get(operation.target_id), patience)
+                end = _of_a_stream(operation, streams.get(operation.target_id), patience)
             else:
-                error = None if operation.id in cures else _gone("cure")
-            if error is not None:
-                finish(operation, OperationState.FAILED, error)
+                end = None if operation.id in cures else _gone("cure")
+            if end is not None:
+                finish(operation, *end)
                 ended.append(operation)
         await session.commit()
     return [operation_event(operation, at) for operation in ended]
 
 
-def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: timedelta) -> dict[str, Any] | None:
+def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: timedelta) -> End | None:
     if stream is None:
-        return _gone("stream")
+        # A repeated delete: the engine finished the first request before it took this one.
+        repeats = operation.kind == OperationKind.STREAM_DELETE
+        return (OperationState.SUCCEEDED, None) if repeats else _gone("stream")
     at = now()
     if at - operation.created_at < patience:
         return None
     for engine in [stream.capture_engine, *(one.engine for one in stream.destinations)]:
-        if engine.state != "ONLINE" and (engine.last_seen_at is None or at - engine.last_seen_at >= patience):
+        if engine.state != EngineState.ONLINE and (engine.last_seen_at is None or at - engine.last_seen_at >= patience):
             return _waited(engine, "did not answer", "Start it again, or check the Engines page.", patience)
     engine = stream.capture_engine
-    if engine.state == "ONLINE" and (engine.acknowledged_revision or 0) < operation.revision:
+    if engine.state == EngineState.ONLINE and (engine.acknowledged_revision or 0) < operation.revision:
         return _waited(engine, "did not take the request", engine.message or "Look at the engine's log.", patience)
     return None
 
 
-def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> dict[str, Any]:
-    return {
+def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> End:
+    return OperationState.FAILED, {
         "code": ErrorCode.ENGINE_UNREACHABLE.value, "title": "The engine did not do it in time",
         "message": f"Engine {engine.name} {what} for {patience.total_seconds():.0f} s. The request stands: the engine "
         "carries it out when it can, but this operation no longer waits for it.",
@@ -66,8 +72,8 @@ def _waited(engine: EngineRow, what: str, cure: str, patience: timedelta) -> dic
     }  # fmt: skip
 
 
-def _gone(what: str) -> dict[str, Any]:
-    return {
+def _gone(what: str) -> End:
+    return OperationState.FAILED, {
         "code": "superseded", "title": f"The {what} is gone",
         "message": f"The {what} was deleted before this was done.", "cure": None,
     }  # fmt: skip

@@ -27,20 +27,22 @@ class Parking:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
-    def told(self, sample: Sample) -> Sample:
+    def with_parking(self, sample: Sample) -> Sample:
         """The sample with what is known from those before."""
-        destinations = [self._told(sample, one) for one in sample.destinations]
+        destinations = [self._with_parking(sample, destination) for destination in sample.destinations]
         return sample.model_copy(update={"destinations": destinations})
 
     def forget_before(self, at: datetime) -> None:
         self._seen = {key: seen for key, seen in self._seen.items() if at - seen.at <= FORGET_AFTER}
 
-    def _told(self, sample: Sample, one: DestinationSample) -> DestinationSample:
-        parked = one.error_queue_transactions
-        seen = self._seen.setdefault((sample.stream_id, one.destination_id), _Seen(sample.at, parked))
-        if parked == 0 or one.lcrs_per_second:
+    def _with_parking(self, sample: Sample, destination: DestinationSample) -> DestinationSample:
+        parked = destination.error_queue_transactions
+        if parked is None:
+            return destination  # nothing applies now
+        seen = self._seen.setdefault((sample.stream_id, destination.destination_id), _Seen(sample.at, parked))
+        if parked == 0 or destination.lcrs_per_second:
             seen.grown, seen.since = 0, None
-        elif parked > seen.parked and one.lcrs_per_second == 0:
+        elif parked > seen.parked and destination.lcrs_per_second == 0:
             seen.grown, seen.since = seen.grown + 1, seen.since or sample.at
         seen.at, seen.parked = sample.at, parked
-        return one.model_copy(update={"parks_since": seen.since if seen.grown >= GROWN_MIN else None})
+        return destination.model_copy(update={"parks_since": seen.since if seen.grown >= GROWN_MIN else None})

@@ -34,9 +34,9 @@ async def poll(client: EngineClient) -> Poll:
     except EngineFailure as failure:
         return Poll(asked_at, None, None, failure)
     if status.engine.api != API_VERSION:
-        told = f"It speaks control API {status.engine.api}, not {API_VERSION}."
+        message = f"It speaks control API {status.engine.api}, not {API_VERSION}."
         cure = "Run the engine and the control plane in the same version."
-        return Poll(asked_at, None, None, EngineFailure("engine_protocol", told, cure, 200))
+        return Poll(asked_at, None, None, EngineFailure("engine_protocol", message, cure, 200))
     restamped = abs(stats.sampled_at - asked_at) > CLOCKS_APART
     if restamped:
         stats = stats.model_copy(update={"sampled_at": asked_at})

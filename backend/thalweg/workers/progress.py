@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import OperationKind, OperationState, ProgressUnit, finish
+from thalweg.db.operations import OperationKind, ProgressUnit, finish
 from thalweg.engine_client.documents import CopiedTable, DestinationStatus, EngineError, StreamStatus
 from thalweg.kernel.clock import now
-from thalweg.kernel.sums import known_sum
+from thalweg.kernel.lifecycle import REPLICATES, DesiredStatus, ObservedStatus, OperationState, StreamPhase
+from thalweg.kernel.sums import Sum
 from thalweg.live.schemas import OperationEvent
 
-REPLICATES = ("CATCHING UP", "REPLICATING")
+STOPPED = (ObservedStatus.DISABLED, ObservedStatus.ABORTED)
 RESTARTS_WITHIN = timedelta(seconds=10)
 Verdict = OperationState | None
 Destinations = list[DestinationStatus]
@@ -33,7 +34,7 @@ def advance(
         verdict = _table_copied(operation, concerned, asked_at)
     else:
         verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
-    error = _told(_error_of(status, concerned, whole=operation.destination_id is None))
+    error = _error_document(_error_of(status, concerned, whole=operation.destination_id is None))
     if verdict is not None:
         finish(operation, verdict, error)
     else:
@@ -42,8 +43,8 @@ def advance(
 
 
 def _error_of(status: StreamStatus, concerned: Destinations, *, whole: bool) -> EngineError | None:
-    told = [status.error] if whole else []
-    return next((error for error in [*told, *(one.error for one in concerned)] if error is not None), None)
+    of_stream = [status.error] if whole else []
+    return next((error for error in [*of_stream, *(one.error for one in concerned)] if error is not None), None)
 
 
 def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
@@ -53,7 +54,8 @@ def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
             begun = any(_copies_anew(operation, one) for one in concerned)
             tables = [table for table in tables if begun and _is_about(operation, table)]
         operation.done = sum(table.rows_copied for table in tables)
-        estimated = known_sum(table.rows_estimated if table.rows_estimated >= 0 else None for table in tables)
+        # A share of what nobody has counted is not known either.
+        estimated = Sum.of(table.rows_estimated if table.rows_estimated >= 0 else None for table in tables).exact
         # Estimates may be too low: there is never more done than in all.
         operation.total = None if estimated is None else max(operation.done, estimated)
 
@@ -75,13 +77,13 @@ def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: da
     """A stream that had stopped for the table's sake may be seen so for a moment after the request."""
     if not concerned:
         return None
-    if concerned[0].status == "ABORTED" and asked_at - operation.created_at > RESTARTS_WITHIN:
+    if concerned[0].status == ObservedStatus.ABORTED and asked_at - operation.created_at > RESTARTS_WITHIN:
         return OperationState.FAILED
     done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES
     return OperationState.SUCCEEDED if done else None
 
 
-def _told(error: EngineError | None) -> dict[str, Any] | None:
+def _error_document(error: EngineError | None) -> dict[str, Any] | None:
     if error is None:
         return None
     return {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
@@ -93,35 +95,41 @@ def _copied(one: DestinationStatus) -> bool:
 
 def _added(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     """The progress of adding a destination, or a stream with all its first destinations."""
-    if "ABORTED" in (status.status, *(one.status for one in concerned)):
+    if ObservedStatus.ABORTED in (status.status, *(one.status for one in concerned)):
         return OperationState.FAILED
-    if concerned and all(one.status == "ENABLED" and one.phase in REPLICATES and _copied(one) for one in concerned):
+    if concerned and all(
+        one.status == ObservedStatus.ENABLED and one.phase in REPLICATES and _copied(one) for one in concerned
+    ):
         return OperationState.SUCCEEDED
-    stopped = row.desired_status == "DISABLED" and status.status == "DISABLED"
+    stopped = row.desired_status == DesiredStatus.DISABLED and status.status == ObservedStatus.DISABLED
     return OperationState.SUCCEEDED if stopped and all(one.instantiation is None for one in concerned) else None
 
 
 def _started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     # With its only destination stopped a stream rests.
-    if status.status == "DISABLED" and all(one.desired_status == "DISABLED" for one in row.destinations):
+    if status.status == ObservedStatus.DISABLED and all(
+        one.desired_status == DesiredStatus.DISABLED for one in row.destinations
+    ):
         return OperationState.SUCCEEDED
     return _works(status.status, status.phase)
 
 
-def _works(status: str, phase: str) -> Verdict:
-    if status == "ABORTED":
+def _works(status: ObservedStatus, phase: StreamPhase) -> Verdict:
+    if status == ObservedStatus.ABORTED:
         return OperationState.FAILED
-    return OperationState.SUCCEEDED if status == "ENABLED" and phase in (*REPLICATES, "INSTANTIATING") else None
+    works = status == ObservedStatus.ENABLED and phase in (*REPLICATES, StreamPhase.INSTANTIATING)
+    return OperationState.SUCCEEDED if works else None
 
 
 def _stopped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
-    return OperationState.SUCCEEDED if status.status in ("DISABLED", "ABORTED") else None
+    return OperationState.SUCCEEDED if status.status in STOPPED else None
 
 
 def _deleted(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
-    if status.status == "DROPPED":
+    if status.status == ObservedStatus.DROPPED:
         return OperationState.SUCCEEDED
-    return OperationState.FAILED if status.status == "ABORTED" and status.phase == "STOPPED" else None
+    failed = status.status == ObservedStatus.ABORTED and status.phase == StreamPhase.STOPPED
+    return OperationState.FAILED if failed else None
 
 
 def _destination_started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
@@ -129,11 +137,11 @@ def _destination_started(row: StreamRow, status: StreamStatus, concerned: Destin
 
 
 def _destination_stopped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
-    return OperationState.SUCCEEDED if concerned and concerned[0].status in ("DISABLED", "ABORTED") else None
+    return OperationState.SUCCEEDED if concerned and concerned[0].status in STOPPED else None
 
 
 def _destination_dropped(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
-    gone = not concerned or concerned[0].status == "DROPPED"
+    gone = not concerned or concerned[0].status == ObservedStatus.DROPPED
     return OperationState.SUCCEEDED if gone else None
 
 

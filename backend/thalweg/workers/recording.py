@@ -13,15 +13,17 @@ from thalweg.db.readings import forget_slot
 from thalweg.db.streams import former_ids
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
+from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus
 from thalweg.kernel.lsn import lsn_text
-from thalweg.live.backlog import UNKNOWN_BACKLOG
 from thalweg.live.health import Facts, engine_of_concern, health_of
+from thalweg.live.lag import UNKNOWN_LAG
+from thalweg.live.reports import with_least_latency
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
 from thalweg.live.sources import slot_name
 from thalweg.workers import repository
-from thalweg.workers.abandoning import lay_to_rest
-from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.abandoning import forget_abandoned
 from thalweg.workers.former_ids import poll_of_today
+from thalweg.workers.lags import Lags
 from thalweg.workers.last_latency import LastLatencies
 from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.parking import Parking
@@ -29,6 +31,7 @@ from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
 from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, part_of, sample_now
 from thalweg.workers.stages import capture_is_gone, follow
+from thalweg.workers.stalls import Stalls
 from thalweg.workers.superseded import note_superseded
 from thalweg.workers.table_rates import TableRates
 from thalweg.workers.unknown import note_unknown
@@ -38,17 +41,19 @@ from thalweg.workers.unknown import note_unknown
 class Memories:
     """The collector's memory from poll to poll, of all engines."""
 
-    backlogs: Backlogs
+    lags: Lags
     outages_kept: timedelta
     """The time for which a past outage is remembered."""
     table_rates: TableRates = field(default_factory=TableRates)
     latencies: LastLatencies = field(default_factory=LastLatencies)
     parking: Parking = field(default_factory=Parking)
+    stalls: Stalls = field(default_factory=Stalls)
 
     def forget_before(self, at: datetime) -> None:
         self.table_rates.forget_before(at)
         self.latencies.forget_before(at)
         self.parking.forget_before(at)
+        self.stalls.forget_before(at)
 
 
 @dataclass
@@ -88,8 +93,8 @@ async def record_poll(
     else:
         _record_answer(engine, poll, memory, outcome, at)
         await _record_streams(session, engine, engines, poll, last, memories, outcome, at)
-        dropped = {stream.id for stream in poll.status.streams if stream.status == "DROPPED"}
-        await lay_to_rest(session, engine, dropped, poll.asked_at)
+        dropped = {stream.id for stream in poll.status.streams if stream.status == ObservedStatus.DROPPED}
+        await forget_abandoned(session, engine, dropped, poll.asked_at)
     if engine.state != before:
         await note_engine(session, engine, trouble, at, memories.outages_kept)
         outcome.events.append(("engine", EngineEvent(engine_id=engine.id, state=engine.state, at=at)))
@@ -100,7 +105,7 @@ async def record_poll(
 def _record_failure(engine: EngineRow, poll: Poll, memory: EngineMemory) -> None:
     memory.forget()
     if poll.failure is not None:
-        engine.state = "REFUSED" if poll.failure.reached else "UNREACHABLE"
+        engine.state = EngineState.REFUSED if poll.failure.reached else EngineState.UNREACHABLE
         engine.message = f"{poll.failure.message} {poll.failure.cure}".strip()
     engine.cpu_percent = engine.resident_bytes = None
 
@@ -108,7 +113,7 @@ def _record_failure(engine: EngineRow, poll: Poll, memory: EngineMemory) -> None
 def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome: Outcome, at: datetime) -> None:
     assert poll.status is not None and poll.stats is not None  # noqa: S101
     process = poll.status.engine
-    engine.state, engine.last_seen_at = "ONLINE", at
+    engine.state, engine.last_seen_at = EngineState.ONLINE, at
     if process.desired_revision == engine.desired_revision:
         engine.message = None
     engine.version, engine.hostname, engine.pid = process.version, process.hostname, process.pid
@@ -138,9 +143,9 @@ async def _record_streams(
         if row is None or not engines.keys() >= set(row.engine_ids):
             continue  # Another engine came in since the locks: the next poll has it.
         own = [operation for operation in operations if operation.target_id == row.id]
-        deletes = row.desired_status == "DROPPED"
+        deletes = row.desired_status == DesiredStatus.DROPPED
         capturing = engine.id == row.capture_engine_id
-        if deletes and capturing and status.status == "DROPPED" and not row.capture_is_gone:
+        if deletes and capturing and status.status == ObservedStatus.DROPPED and not row.capture_is_gone:
             await capture_is_gone(session, row, engines)
         seen = observe(row, engine.id, status, poll.asked_at, engines, awaited=bool(own))
         if seen is None:
@@ -151,13 +156,14 @@ async def _record_streams(
             outcome.parts.append(part_of(row, engine.id, own_part))
         sample = sample_now(row, engine.id, samples.pop(row.id, None), seen.status, last, at)
         if seen.status.positions is not None:
-            memories.backlogs.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
+            memories.lags.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
         if sample is not None:
-            told = memories.latencies.told(memories.backlogs.measured(sample, row, at))
-            sample = samples[row.id] = memories.parking.told(told)
+            sample = memories.latencies.with_last_latency(memories.lags.measured(sample, row, at))
+            sample = with_least_latency(sample)
+            sample = samples[row.id] = memories.stalls.with_stalls(memories.parking.with_parking(sample))
         before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
-        gone = deletes and seen.status.status == "DROPPED"
+        gone = deletes and seen.status.status == ObservedStatus.DROPPED
         await note_superseded(session, row, before, row.observed or {})
         if changed and not gone:
             await note_stream(session, row, before, row.observed or {}, at, memories.outages_kept)
@@ -173,7 +179,7 @@ async def _record_streams(
             await session.delete(row)
             # The reading is older than the deletion: it would show the slot as an orphan.
             await forget_slot(session, row.source_id, slot_name(row.id))
-            memories.backlogs.forget_slot(row.source_id, slot_name(row.id))
+            memories.lags.forget_slot(row.source_id, slot_name(row.id))
             last.forget(row.id)
             outcome.deleted_streams.append(row.id)
             outcome.events.append(("stream.deleted", StreamDeletedEvent(stream_id=row.id, at=at)))
@@ -198,27 +204,31 @@ def _observe(row: StreamRow, status: StreamStatus, rates: TableRates, at: dateti
         row.observed, row.observed_at = document, at
     row.observed_status, row.observed_phase = status.status, status.phase
     row.reached = _reached(row, status)
-    if status.status == "DISABLED":
+    if status.status == ObservedStatus.DISABLED:
         row.restart_needed = False
     return changed
 
 
 def _reached(row: StreamRow, status: StreamStatus) -> dict[str, Any]:
     """An engine that does not run the stream knows no positions: what was known before stays."""
-    reached = {one.id: known for one in row.destinations if (known := (row.reached or {}).get(one.id)) is not None}
-    for one in status.destinations:
-        if one.done is not None and row.destination(one.id) is not None:
-            reached[one.id] = lsn_text(one.done)
+    reached = {
+        destination.id: known
+        for destination in row.destinations
+        if (known := (row.reached or {}).get(destination.id)) is not None
+    }
+    for destination in status.destinations:
+        if destination.done is not None and row.destination(destination.id) is not None:
+            reached[destination.id] = lsn_text(destination.done)
     return reached
 
 
 def _state_key(document: dict[str, Any]) -> tuple[object, ...]:
     """An error that comes again at another time is not news."""
     error, backlog = document.get("error") or {}, document.get("backlog") or {}
-    # What an error says of a backlog's size is in the samples.
-    told = error.get("code"), None if backlog else error.get("message")
+    # The message of a full backlog contains its size, which changes all the time; the samples have it.
+    known = error.get("code"), None if backlog else error.get("message")
     destinations = tuple((one["id"], *_state_key(one)) for one in document.get("destinations", []))
-    return document.get("status"), document.get("phase"), told, backlog.get("state"), destinations
+    return document.get("status"), document.get("phase"), known, backlog.get("state"), destinations
 
 
 def _status_event(
@@ -227,7 +237,7 @@ def _status_event(
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         engine.name, engine.state, engine.message, sample, {one.id: one.database.name for one in row.destinations},
-        sample.backlog if sample else UNKNOWN_BACKLOG,
+        sample.lag if sample else UNKNOWN_LAG,
     )  # fmt: skip
     event = StreamStatusEvent(
         stream_id=row.id, status=row.observed_status, phase=row.observed_phase, health=health_of(facts, at), at=at

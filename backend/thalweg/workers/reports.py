@@ -6,12 +6,13 @@ from typing import Any
 
 from thalweg.db.models import DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import StreamStatus, observed_document
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus
+from thalweg.live.joining_rules import is_fresh
 from thalweg.live.reports import Receiver, joined, joined_sample, left_behind, received_part
 from thalweg.live.schemas import Sample
 
 # An unchanged observation is written again this often, so that its age says whether the collector lives.
 REWRITE_AFTER = timedelta(seconds=5)
-SAMPLE_FRESH = timedelta(seconds=10)
 Engines = dict[str, EngineRow]
 
 
@@ -50,7 +51,7 @@ class LastSamples:
     def get(self, stream_id: str, engine_id: str, at: datetime) -> Sample | None:
         """None when it is too old to stand beside one of now. Times are of this host's clock."""
         sample, taken_at = self.last.get((stream_id, engine_id), (None, at))
-        return sample if at - taken_at <= SAMPLE_FRESH else None
+        return sample if is_fresh(taken_at, at) else None
 
     def forget(self, stream_id: str) -> None:
         for key in [key for key in self.last if key[0] == stream_id]:
@@ -75,7 +76,8 @@ def observe(
 ) -> Observation | None:
     """None while the engine that captures has not reported, or where this one has no part in the stream (any more).
     `awaited`: an operation waits, so that every observation counts."""
-    captures, going = engine_id == row.capture_engine_id, row.desired_status == "DROPPED" and row.capture_is_gone
+    captures = engine_id == row.capture_engine_id
+    going = row.desired_status == DesiredStatus.DROPPED and row.capture_is_gone
     if not captures and received_by(row, engine_id) is None:
         return None
     elsewhere = [one for one in row.destinations if one.engine_id != row.capture_engine_id]
@@ -97,7 +99,7 @@ def observe(
 
 
 def _receiver(row: StreamRow, one: DestinationRow, engines: Engines, report: Report | None) -> Receiver:
-    desired = one.desired_status if row.desired_status == "ENABLED" else row.desired_status
+    desired = one.desired_status if row.desired_status == DesiredStatus.ENABLED else row.desired_status
     return Receiver(engines[one.engine_id].name, desired, report.status if report is not None else None)
 
 
@@ -108,11 +110,11 @@ def _left(row: StreamRow) -> Observation | None:
     if len(received) < len(reports):
         return None
     capturing = report_of(row, row.capture_engine_id)
-    told = [*([capturing] if capturing and capturing.status.status == "DROPPED" else []), *received]
-    if not told:
+    relevant = [*([capturing] if capturing and capturing.status.status == ObservedStatus.DROPPED else []), *received]
+    if not relevant:
         return None
-    leading = next((report for report in received if report.status.status != "DROPPED"), told[-1])
-    errors = [report.status.error for report in told if report.status.error is not None]
+    leading = next((report for report in received if report.status.status != ObservedStatus.DROPPED), relevant[-1])
+    errors = [report.status.error for report in relevant if report.status.error is not None]
     status = leading.status.model_copy(update={"error": left_behind(errors), "destinations": []})
     return Observation(status, min((report.asked_at for report in received), default=leading.asked_at))
 

@@ -13,7 +13,7 @@ from thalweg.db.models import (
     StreamRow,
 )
 from thalweg.db.streams import runs_on, whole_streams
-from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.kernel.lifecycle import DesiredStatus
 
 
 async def all_engines(session: AsyncSession) -> list[EngineRow]:

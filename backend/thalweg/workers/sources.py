@@ -1,10 +1,12 @@
-"""Looks at the replication slots of all registered databases' servers and at the certificates of engines, in a loop of
-its own: a server that does not answer holds up nothing."""
+"""Looks at the replication slots of all registered databases' servers and at the certificates of engines. Each server
+is read at its own pace and with its own deadline: one that does not answer holds up no other."""
 
 import asyncio
 import ssl
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -14,16 +16,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.alerting.facts import Slot
 from thalweg.db.models import SourceReadingRow
 from thalweg.inspection.failure import ConnectionFailure
-from thalweg.inspection.slots import SourceState, read_slots
+from thalweg.inspection.slots import READ_SECONDS, SourceState, read_slots
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
-from thalweg.live.backlog import Growth
+from thalweg.kernel.tasks import stop_task
+from thalweg.live.lag import Growth
 from thalweg.live.marks import Marks
 from thalweg.live.sources import SourceReading, reading_of, slot_name
 from thalweg.workers import repository
+from thalweg.workers.survival import OUTAGES
 
 AT_ONCE_MAX = 8
+CERTIFICATES = "certificates"
 CERTIFICATES_EVERY = timedelta(hours=1)
 OTHERS_EVERY = timedelta(seconds=20)
 """Servers that are no stream's source are asked less often: only to show their slots. Often enough to know growth."""
@@ -47,12 +52,15 @@ class Seen:
 
 
 class SourceWatch:
-    """Owner: the collector, which runs `turn` again and again."""
+    """Owner: the collector, which runs `turn` again and again, and `stop` at the end. `turn` begins what is due and
+    waits for none of it."""
 
     def __init__(self, resources: Resources, seen: Seen) -> None:
         self._resources = resources
         self._seen = seen
         self._gate = asyncio.Semaphore(AT_ONCE_MAX)
+        self._silent_gate = asyncio.Semaphore(AT_ONCE_MAX)
+        self._running: dict[str, asyncio.Task[None]] = {}
         self._growth = Growth()
         self._asked: dict[str, datetime] = {}
         self._certificates_read_at: datetime | None = None
@@ -68,14 +76,33 @@ class SourceWatch:
         known, at = {row.id for row in databases}, now()
         self._forget(known, {stream_id for ids in streams.values() for stream_id in ids}, at)
         due = [row for row in databases if row.id in streams or self._is_due(row.id, at)]
-        targets = {row.id: target_of(row, self._resources) for row in due}
-        await asyncio.gather(*(self._read(name, target, streams.get(name, [])) for name, target in targets.items()))
+        for row in due:
+            if row.id not in self._running:
+                self._begin(row.id, self._read(row.id, target_of(row, self._resources), streams.get(row.id, [])))
         if self._certificates_read_at is None or at - self._certificates_read_at >= CERTIFICATES_EVERY:
             self._certificates_read_at = at
-            await self._read_certificates(engines)
+            if CERTIFICATES not in self._running:
+                self._begin(CERTIFICATES, self._read_certificates(engines))
+
+    async def stop(self) -> None:
+        for task in list(self._running.values()):
+            await stop_task(task)
+
+    def _begin(self, what: str, work: Coroutine[Any, Any, None]) -> None:
+        task = self._running[what] = asyncio.create_task(self._survive(what, work), name=f"sources: {what}")
+        task.add_done_callback(lambda _: self._running.pop(what))
+
+    async def _survive(self, what: str, work: Coroutine[Any, Any, None]) -> None:
+        """An outage of the store is told by the turn, which asks it first; the next one reads again."""
+        try:
+            await work
+        except OUTAGES as error:
+            log.info("a source's reading is lost", of=what, error=str(error))
+        except Exception:
+            log.exception("a source's reading has failed", of=what)
 
     async def _remember(self, session: AsyncSession) -> None:
-        """Restores the readings of an earlier collector: the age of a backlog goes back further than this process."""
+        """Restores the readings of an earlier collector: the age of a lag goes back further than this process."""
         rows = await repository.source_readings(session)
         self._seen.readings = {row.database_id: one for row in rows if (one := reading_of(row)) is not None}
 
@@ -89,24 +116,34 @@ class SourceWatch:
         self._growth.forget_before(at)
 
     async def _read(self, database_id: str, target: Target, stream_ids: list[str]) -> None:
-        settings = self._resources.settings
-        asked_at = self._asked[database_id] = now()
-        failure: str | None = None
-        async with self._gate:
+        # Those that were silent the last time wait for each other, not for those that answer.
+        async with self._silent_gate if database_id in self._silent else self._gate:
+            asked_at = self._asked[database_id] = now()
             try:
-                state = await read_slots(target, settings.database_connect_timeout)
+                state = await self._state(target)
             except ConnectionFailure as error:
-                failure = error.message
                 if database_id not in self._silent:
                     self._silent.add(database_id)
                     log.warning("slots cannot be read", database=database_id, code=error.code, error=error.message)
-        if failure is None:
-            self._silent.discard(database_id)
-            self._take(database_id, state, asked_at)
-            for stream_id in stream_ids:
-                reading = self._seen.readings[database_id]
-                self._seen.slots[stream_id] = slot_of(reading, slot_name(stream_id))
-        await self._keep(database_id, asked_at, failure)
+                await self._keep(database_id, asked_at, error.message)
+                return
+        self._silent.discard(database_id)
+        self._take(database_id, state, asked_at)
+        for stream_id in stream_ids:
+            reading = self._seen.readings[database_id]
+            self._seen.slots[stream_id] = slot_of(reading, slot_name(stream_id))
+        await self._keep(database_id, asked_at, None)
+
+    async def _state(self, target: Target) -> SourceState:
+        """Raises ConnectionFailure, also where what leads to the server does not answer in time."""
+        timeout = self._resources.settings.database_connect_timeout
+        deadline = timeout * (len(target.each_server) + 1) + READ_SECONDS
+        try:
+            async with asyncio.timeout(deadline):
+                return await read_slots(target, timeout)
+        except TimeoutError as error:
+            message = f"There was no answer for {deadline:.0f} s."
+            raise ConnectionFailure("database_unreachable", message, "Check the network and the server.") from error
 
     def _take(self, database_id: str, state: SourceState, read_at: datetime) -> None:
         before = self._seen.readings.get(database_id)

@@ -2,14 +2,14 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.destination_life import Report, Stage, next_stage
 from thalweg.db.models import DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import StreamStatus
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, Stage, StageReport, next_stage
 
 Engines = dict[str, EngineRow]
 
 
-def _moved(row: StreamRow, one: DestinationRow, report: Report, engines: Engines) -> bool:
+def _moved(row: StreamRow, one: DestinationRow, report: StageReport, engines: Engines) -> bool:
     """Whether it is gone. An engine that receives is told when its turn has come, to begin or to end."""
     stage = next_stage(one.stage, report, received=one.engine_id != row.capture_engine_id)
     if stage == one.stage:
@@ -25,7 +25,7 @@ async def capture_is_gone(session: AsyncSession, row: StreamRow, engines: Engine
     """Called when a stream is being deleted and its capture is gone. The destinations that the capturing engine applied
     are gone with it, and so are those that no other engine has learnt of. All of the stream's engines must be
     locked."""
-    gone = [one for one in row.destinations if _moved(row, one, Report.CAPTURE_DROPPED_IT, engines)]
+    gone = [one for one in row.destinations if _moved(row, one, StageReport.CAPTURE_DROPPED_IT, engines)]
     row.destinations = [one for one in row.destinations if one not in gone]
     await session.flush()
 
@@ -43,17 +43,17 @@ def follow(row: StreamRow, status: StreamStatus, engine_id: str, engines: Engine
     return True
 
 
-def _report_on(row: StreamRow, one: DestinationRow, status: StreamStatus, engine_id: str) -> Report | None:
-    doomed = one.desired_status == "DROPPED"
+def _report_on(row: StreamRow, one: DestinationRow, status: StreamStatus, engine_id: str) -> StageReport | None:
+    to_drop = one.desired_status == DesiredStatus.DROPPED
     if engine_id == row.capture_engine_id:
         seen = next((seen for seen in status.destinations if seen.id == one.id), None)
         if seen is None:
             return None
-        if not doomed:
-            return Report.CAPTURE_HAS_IT
-        return Report.CAPTURE_DROPPED_IT if seen.status == "DROPPED" else None
-    dropped = doomed and one.engine_id == engine_id and status.status == "DROPPED"
-    return Report.RECEIVER_DROPPED_IT if dropped else None
+        if not to_drop:
+            return StageReport.CAPTURE_HAS_IT
+        return StageReport.CAPTURE_DROPPED_IT if seen.status == ObservedStatus.DROPPED else None
+    dropped = to_drop and one.engine_id == engine_id and status.status == ObservedStatus.DROPPED
+    return StageReport.RECEIVER_DROPPED_IT if dropped else None
 
 
 def forget_destinations(row: StreamRow, gone: list[DestinationRow], engines: Engines) -> None:

@@ -12,7 +12,7 @@ from thalweg.db.models import AuditRow, StreamRow
 from thalweg.kernel.principal import Principal, Role
 
 ENGINE = Principal("", "engine", Role.ADMIN, "system", "")
-"""Who has done what an engine does by itself, in the audit log."""
+"""The actor of an engine's own actions in the audit log."""
 OF_A_COPY = ("destination_id", "schema", "table", "copied_at")
 
 

@@ -4,6 +4,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import EngineRow
 from thalweg.engine_client.documents import StreamStatus
+from thalweg.kernel.lifecycle import ObservedStatus
 from thalweg.workers import repository
 
 
@@ -12,7 +13,7 @@ async def note_unknown(session: AsyncSession, engine: EngineRow, streams: list[S
     unknown = [
         {"id": one.id, "status": one.status, "phase": one.phase}
         for one in streams
-        if one.status != "DROPPED" and one.id not in known
+        if one.status != ObservedStatus.DROPPED and one.id not in known
     ]
     if unknown:
         abandoned = {row.id for row in await repository.abandoned_streams(session, engine.id)}

@@ -137,7 +137,7 @@ async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]
         return
     stream = await streams.existing_stream(context, row.stream_id)
     own = _own(stream, row.destination_id) | changes
-    # What is as the stream has it needs no value of its own.
+    # A value that equals the stream's is not kept for the destination.
     whole = effective(streams.definitions_of(context), stream.parameters)
     kept = {name: value for name, value in own.items() if name not in changes or value != whole[name]}
     body = DestinationUpdate(parameters=kept)
@@ -194,7 +194,7 @@ async def undo_cure(context: Context, cure_id: int) -> AppliedCure:
     if by_hand(row):
         raise Problem("conflict", "A person has applied it.", "Undo it at the database, then take another run.")
     if state in AT_WORK:
-        raise Problem("conflict", "Its operation still runs.", "Wait until it has ended.")
+        raise Problem("conflict", "Its operation is still running.", "Wait until it has ended.")
     stream = await streams.existing_stream(context, row.stream_id)
     row.measure_at = None
     if row.index_name is None:

@@ -15,9 +15,9 @@ CureId = Annotated[int, Path(ge=1, le=2**62)]
 
 @router.post("/cures", status_code=201, operation_id="advisor_cures_apply", response_model=AppliedCure)
 async def apply_cure(body: CureApply, context: Operator, once: OnceOnly) -> Response:
-    """Apply a finding's cure: a change of parameters, or an index. Snapshots before and after say whether it helped.
+    """Apply a finding's cure: a change of parameters, or an index. Snapshots before and after show whether it helped.
 
-    With `by_hand` nothing is changed: what a person has done is judged, against the run with the finding.
+    With `by_hand` nothing is changed: what a person has done is judged against the run with the finding.
     """
     return await once.run_prepared(
         context,
@@ -28,5 +28,5 @@ async def apply_cure(body: CureApply, context: Operator, once: OnceOnly) -> Resp
 
 @router.post("/cures/{cure_id}:undo", operation_id="advisor_cures_undo")
 async def undo_cure(cure_id: CureId, context: Operator) -> AppliedCure:
-    """Take a cure back: the parameters become what they were."""
+    """Undo a cure: the parameters return to what they were."""
     return await advisor_cure.undo_cure(context, cure_id)

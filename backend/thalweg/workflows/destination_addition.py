@@ -3,12 +3,10 @@
 import re
 
 from thalweg.db.audit import record
-from thalweg.db.destination_life import Stage
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
-from thalweg.db.operations import OperationAccepted, OperationKind, OperationState, ProgressUnit, start_operation
+from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.features.streams import repository as streams
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_destination_parameters
 from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, Parameters
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
@@ -16,6 +14,7 @@ from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
+from thalweg.kernel.lifecycle import DesiredStatus, OperationState, Stage
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_placement import check_apart, engine_for
@@ -35,18 +34,18 @@ ID_LENGTH_MAX = 16
 
 def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
     """The last of the stream's destinations."""
-    one = DestinationRow(
+    destination = DestinationRow(
         id=_new_id(row, database.name), database_id=database.id, engine_id=engine.id, parameters=parameters,
         desired_status=DesiredStatus.ENABLED, ordinal=max((other.ordinal for other in row.destinations), default=0) + 1,
         force=False, backlog=False, stage=Stage.NEW, changed_revision=0,
     )  # fmt: skip
-    one.database, one.engine = database, engine
-    row.destinations.append(one)
+    destination.database, destination.engine = database, engine
+    row.destinations.append(destination)
     if len(row.destinations) > 1:
         # None may hold up the others.
         for each in row.destinations:
             each.backlog = True
-    return one
+    return destination
 
 
 def _new_id(row: StreamRow, name: str) -> str:
@@ -67,22 +66,21 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
     row = await streams.stream_by_id(context.session, stream_id, lock=True)
     if row is None or row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
-    engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
-    check_apart(row.capture_engine, engine, "/engine_id", [one.engine for one in row.destinations])
     _check_room(row, database)
+    engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters})
     await check_still_apart(context, [wanted], row.tables, {database.id: "/database_id"}, row)
     row.tables = with_accepted_code(row.tables, checked.code)
-    one = attach(row, database, engine, dict(body.parameters))
+    destination = attach(row, database, engine, dict(body.parameters))
     await streams.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()
     operation = start_operation(
         context.session, OperationKind.DESTINATION_ADD, row.id, row.name, row.changed_revision, context.principal.name,
-        ProgressUnit.ROWS, None, destination_id=one.id,
+        ProgressUnit.ROWS, None, destination=destination,
     )  # fmt: skip
     await context.session.flush()
-    facts = {**destination_facts(one), **accepted_facts(checked.preflight)}
+    facts = {**destination_facts(destination), **accepted_facts(checked.preflight)}
     record(context, "destinations_add", ("stream", row.id, row.name), after=facts)
     accepted = OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.PENDING)
     return Created(accepted, 202, {"Location": f"/api/v1/operations/{operation.id}"})
@@ -97,7 +95,7 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
         raise being_deleted()
     _check_room(row, database)
     check_destination_parameters(definitions_of(context), body.parameters, "")
-    engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
+    engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine)
     chosen = frozenset((table["schema"], table["table"]) for table in row.tables)
     rules = TableRules.model_validate(row.rules)
@@ -105,6 +103,13 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
     return result
+
+
+async def _engine_that_applies(context: Context, row: StreamRow, body: DestinationAdd) -> EngineRow:
+    """Raises invalid_request when there is no such engine, or when it cannot apply what the other one captures."""
+    engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
+    check_apart(row.capture_engine, engine, "/engine_id", [one.engine for one in row.destinations])
+    return engine
 
 
 def _check_room(row: StreamRow, database: DatabaseRow) -> None:

@@ -30,14 +30,15 @@ async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePre
 
 @router.post("/preflights", operation_id="preflights_run")
 async def run_preflight(body: PreflightRequest, context: Operator) -> Preflight:
-    """Check the databases for a stream that is about to be created. Creates nothing that stays: what is tried at the
+    """Check the databases for a stream that you are about to create. Nothing remains: what the check tries at the
     destination is rolled back, and holds locks until then."""
     return await stream_preparation.run_preflight(context, body)
 
 
 @router.post("/streams", status_code=202, operation_id="streams_create", response_model=OperationAccepted)
 async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -> Response:
-    """Create a stream. Refused with each failed check when the databases are not ready; nothing is left behind.
+    """Create a stream. If the databases are not ready, the request is refused with each failed check, and nothing is
+    left behind.
 
     The operation finishes when the initial copy is done.
     """
@@ -54,7 +55,7 @@ async def update_stream(
 ) -> Stream:
     """Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
 
-    New rules are checked as at the creation, and refused with each failed check.
+    New rules are checked like those of a new stream, and refused with each failed check.
     """
     stream = await stream_change.update_stream(context, stream_id, body, if_match)
     response.headers["ETag"] = stream.etag
@@ -66,8 +67,8 @@ async def update_stream(
     response_model=OperationAccepted,
 )  # fmt: skip
 async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Operator, once: OnceOnly) -> Response:
-    """Give a stream one more destination. It is copied and caught up while the others go on. Refused with each failed
-    check when the database is not ready.
+    """Add a destination to a stream. It is copied and catches up while the others continue. If the database is not
+    ready, the request is refused with each failed check.
 
     The operation finishes when the new destination has caught up.
     """

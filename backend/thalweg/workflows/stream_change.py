@@ -1,11 +1,11 @@
 """Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
 
 from thalweg.features.streams import service
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.schemas import Stream, StreamUpdate
 from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_preparation import (
     Planned,

@@ -4,20 +4,14 @@ from dataclasses import dataclass
 
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
-from thalweg.db.operations import (
-    OperationAccepted,
-    OperationKind,
-    OperationState,
-    ProgressUnit,
-    start_operation,
-)
+from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.features.streams import repository as streams
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.schemas import Json, StreamCreate
 from thalweg.features.streams.service import desired_facts
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_id
+from thalweg.kernel.lifecycle import DesiredStatus, OperationState
 from thalweg.kernel.problems import name_taken
 from thalweg.workflows.destination_addition import attach
 from thalweg.workflows.stream_placement import place
@@ -76,10 +70,10 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
         tables=checked.tables,
         desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],
     )  # fmt: skip
-    for one, database, engine in zip(
-        body.destinations, (one.database for one in destinations), placement.applies, strict=True
+    for destination, database, engine in zip(
+        body.destinations, (destination.database for destination in destinations), placement.applies, strict=True
     ):
-        attach(row, database, engine, dict(one.parameters))
+        attach(row, database, engine, dict(destination.parameters))
     await streams.next_revisions(context.session, row)
     context.session.add(row)
     operation = start_operation(

@@ -29,8 +29,10 @@ async def place(context: Context, capture_engine_id: str | None, destinations: l
         capture_engine_id = destinations[0].engine_id
     capture = _chosen(engines, "/capture_engine_id", capture_engine_id)
     applies = [
-        capture if one.engine_id is None else _chosen(engines, f"/destinations/{number}/engine_id", one.engine_id)
-        for number, one in enumerate(destinations)
+        capture
+        if destination.engine_id is None
+        else _chosen(engines, f"/destinations/{number}/engine_id", destination.engine_id)
+        for number, destination in enumerate(destinations)
     ]
     for number, apply in enumerate(applies):
         check_apart(capture, apply, f"/destinations/{number}/engine_id", applies[:number])

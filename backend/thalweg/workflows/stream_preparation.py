@@ -51,8 +51,8 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
     except ConnectionFailure as failure:
         raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
     given_up = body.rules.given_up
-    chosen = [table.resource(table.name in given_up) for table in chosen_tables(tables, body.rules)]
-    unmatched = select_tables(body.rules, (table.name for table in tables)).unmatched
+    chosen = [table.resource(table.name in given_up) for table in await chosen_tables(tables, body.rules)]
+    unmatched = (await select_tables(body.rules, [table.name for table in tables])).unmatched
     return TablePreview(
         tables=chosen, replicable=sum(table.replicable for table in chosen),
         bytes=sum(table.bytes for table in chosen), rows_estimated=known_sum(table.rows_estimated for table in chosen),
@@ -93,13 +93,13 @@ def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem
 async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
     """Raises invalid_request that names the field."""
     found: list[Planned] = []
-    for number, one in enumerate(destinations):
+    for number, destination in enumerate(destinations):
         pointer = f"/destinations/{number}"
-        database = await database_of(context, f"{pointer}/database_id", one.database_id)
+        database = await database_of(context, f"{pointer}/database_id", destination.database_id)
         if database.id in (other.database.id for other in found):
             raise twice(f"{pointer}/database_id", database)
-        check_destination_parameters(definitions_of(context), one.parameters, pointer)
-        found.append(Planned(database, {**parameters, **one.parameters}))
+        check_destination_parameters(definitions_of(context), destination.parameters, pointer)
+        found.append(Planned(database, {**parameters, **destination.parameters}))
     return found
 
 
@@ -140,27 +140,27 @@ async def preflight(
         target_of(source, context.resources),
         [
             DestinationTarget(
-                one.database.id,
-                target_of(one.database, context.resources),
-                _copies(definitions, one.parameters),
-                one.own,
+                destination.database.id,
+                target_of(destination.database, context.resources),
+                _copies(definitions, destination.parameters),
+                destination.own,
                 _accepted_code(of),
             )
-            for one in destinations
+            for destination in destinations
         ],
         rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
         of.id if of is not None else "",
     )  # fmt: skip
     checks = [*result.preflight.checks, *_given_up_before(of, result.tables, rules)]
-    for one in destinations:
-        database_id = one.database.id if len(destinations) > 1 else None
+    for destination in destinations:
+        database_id = destination.database.id if len(destinations) > 1 else None
         if _may_rehearse(checks, database_id):
-            tables = [name for name in result.tables if name in result.replicable - one.own]
-            told = await _rehearse(context, one, source, desired_tables(tables, rules))
-            checks += [check.model_copy(update={"database_id": database_id}) for check in told]
-    for one in destinations:
-        database_id = one.database.id if len(destinations) > 1 else None
-        check = await _check_other_streams(context, one.database, result.tables, of)
+            tables = [name for name in result.tables if name in result.replicable - destination.own]
+            rehearsed = await _rehearse(context, destination, source, desired_tables(tables, rules))
+            checks += [check.model_copy(update={"database_id": database_id}) for check in rehearsed]
+    for destination in destinations:
+        database_id = destination.database.id if len(destinations) > 1 else None
+        check = await _check_other_streams(context, destination.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
     return replace(result, preflight=preflight_of(with_consents(checks, accept)))
 
@@ -176,11 +176,11 @@ def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Jso
 
 def with_accepted_code(tables: list[Json], code: AskedCode) -> list[Json]:
     """With what may run at the destinations, beside what the tables have of it: `code` of a preflight that is ready."""
-    told: list[Json] = []
-    for one in tables:
-        accepted = code.get((one["schema"], one["table"]), frozenset()).union(one.get("accepted_code", ()))
-        told.append({**one, "accepted_code": sorted(accepted)} if accepted else one)
-    return told
+    tables_with_code: list[Json] = []
+    for table in tables:
+        accepted = code.get((table["schema"], table["table"]), frozenset()).union(table.get("accepted_code", ()))
+        tables_with_code.append({**table, "accepted_code": sorted(accepted)} if accepted else table)
+    return tables_with_code
 
 
 def _accepted_code(of: StreamRow | None) -> AskedCode:
@@ -220,13 +220,13 @@ def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | No
     """The problem that names each failed check; `consequence` says what was not done, `pointers` where the request has
     each of the destinations' databases."""
     failed = [check for check in result.checks if stops(check)]
-    told = "; ".join(f"{check.title} of the {check.side}" for check in failed)
-    asked = [check.consent for check in failed if check.consent]
-    consent = f"Or accept what needs consent: send accept with {', '.join(asked)}. " if asked else ""
+    titles = "; ".join(f"{check.title} of the {check.side}" for check in failed)
+    asked = ", ".join(dict.fromkeys(check.consent for check in failed if check.consent))
+    consent = f"Or accept what needs consent, by accept in a request or --accept of a command: {asked}. "
     known = pointers or {}
     return Problem(
-        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {told}.",
-        f"Do what each of these checks says, then try again. {consent}{consequence}",
+        "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {titles}.",
+        f"Do what each of these checks says, then try again. {consent if asked else ''}{consequence}",
         sql="\n".join(check.sql for check in failed if check.sql) or None,
         errors=[
             FieldProblem(
@@ -257,10 +257,10 @@ async def check_still_apart(
 ) -> None:  # fmt: skip
     """Again, in the transaction that writes: another stream may have been made since the databases were looked into."""
     names = [(str(table["schema"]), str(table["table"])) for table in tables]
-    for one in destinations:
-        check = await _check_other_streams(context, one.database, names, of)
+    for destination in destinations:
+        check = await _check_other_streams(context, destination.database, names, of)
         if check.status is CheckStatus.FAILED:
-            named = check.model_copy(update={"database_id": one.database.id})
+            named = check.model_copy(update={"database_id": destination.database.id})
             raise not_ready(preflight_of([named]), "Nothing was changed.", pointers)
 
 

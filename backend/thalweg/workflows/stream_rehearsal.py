@@ -6,7 +6,7 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import RehearsalFinding
 from thalweg.features.streams.schemas import Json
-from thalweg.inspection.checks import Checklist
+from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
@@ -36,7 +36,7 @@ async def rehearse(
     except EngineFailure as failure:
         checklist.fail(
             "definitions", TITLE, f"{engine.name} could not try the tables' definitions: {failure.message}",
-            failure.cure or "Start the engine in the control plane's version, and check again.",
+            failure.cure or "Start the engine in the version of the control plane, and check again.",
         )  # fmt: skip
         return checklist.checks
     _judge(checklist, findings, len(tables))
@@ -46,24 +46,37 @@ async def rehearse(
 def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) -> None:
     refused = [one for one in findings if one.outcome == "refused"]
     left_out = [one for one in findings if one.outcome == "left_out"]
+    not_tried = [one for one in findings if one.outcome == "not_tried"]
     if refused:
         checklist.fail(
-            "definitions", TITLE, "The engine tried to make the tables, and the destination would refuse them.",
-            _cures(refused), _sql(refused), [_told(one) for one in refused],
+            "definitions", TITLE, "The engine tried to create the tables, and the destination would refuse them.",
+            _cures(refused), _sql(refused), [_in_words(one) for one in refused],
+        )  # fmt: skip
+    elif not_tried:
+        checklist.warn(
+            "definitions", TITLE,
+            f"The engine has tried to make all that is missing of {tables} tables but what calls code, which would "
+            f"run as a powerful role before anybody has accepted it: {listed([one.message for one in not_tried])}.",
+            "Accept the code once you know what it does, or apply as a role that may write the stream's tables and "
+            "nothing else: then all of it is tried.",
         )  # fmt: skip
     else:
         checklist.ok("definitions", TITLE, f"The engine has tried to make all that is missing of {tables} tables.")
     if left_out:
         checklist.ask(
             "left_out_there", LEFT_OUT_TITLE,
-            "The stream would run, and its tables at the destination would lack this.",
-            _cures(left_out), [_told(one) for one in left_out], _sql(left_out),
+            "The stream would run, but its tables at the destination would lack this.",
+            _cures(left_out), [_in_words(one) for one in left_out], _sql(left_out),
         )  # fmt: skip
     else:
-        checklist.ok("left_out_there", LEFT_OUT_TITLE, "It can have every default, constraint and index of the source.")
+        checklist.ok(
+            "left_out_there",
+            LEFT_OUT_TITLE,
+            "The destination can have every default, constraint and index of the source.",
+        )
 
 
-def _told(one: RehearsalFinding) -> str:
+def _in_words(one: RehearsalFinding) -> str:
     if one.part in ("extension", "function") or not one.sqlstate:
         return one.message
     what = one.table if one.part in ("table", "type", "schema") else f"{one.part} {one.name} of {one.table}"

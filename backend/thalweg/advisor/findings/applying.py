@@ -95,10 +95,10 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     database = clues.view.path.path.destination_db
     yield clues.finding(
         "apply_lock_contention", _holders_in_words(blockers),
-        f"In {share:.0f} % of the looks at working appliers they waited for a lock of {blockers[0].told}.",
+        f"In {share:.0f} % of the looks at working appliers they waited for a lock of {blockers[0].description}.",
         [
             _seen(facts, "Lock:", clues.event_threshold),
-            *(fact("BLOCKED BY", database, blocker.told) for blocker in blockers),
+            *(fact("BLOCKED BY", database, blocker.description) for blocker in blockers),
             clues.share(stage, "EXECUTE", "execute"),
         ],
         [
@@ -184,6 +184,13 @@ def _read(facts: DestinationFacts, name: Name) -> int:
     return facts.after[name].seq_tup_read - (before.seq_tup_read if before else 0)
 
 
+def _rows_read(shown: str, read: int, table: Activity) -> Evidence:
+    """A scan that lasts longer than the look is counted later: then all that have ended before are told."""
+    if read > 0:
+        return fact("ROWS READ BY SEQUENTIAL SCANS", shown, float(read), "ROWS WHILE LOOKED AT")
+    return fact("ROWS READ BY SEQUENTIAL SCANS", shown, float(table.seq_tup_read), "ROWS SINCE COUNTING BEGAN")
+
+
 def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Name, table: Activity) -> Finding:
     shown, keys = ".".join(name), _keys(clues, name)
     index = NewIndex(schema_name=name[0], table=name[1], name=f"{cut(name[1])}_thalweg_key")
@@ -202,7 +209,7 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
         f"Each update and delete reads the whole table of about {table.rows} rows to find its row.",
         [
             _own_share(clues, stage, "EXECUTE", "execute"),
-            fact("ROWS READ BY SEQUENTIAL SCANS", shown, float(read), "ROWS WHILE LOOKED AT"),
+            _rows_read(shown, read, table),
             fact("SEQUENTIAL SCANS", shown, float(table.seq_scan), "NUMBER"),
             fact("ROWS", shown, float(table.rows), "NUMBER", SMALL_TABLE_ROWS),
         ],
@@ -306,7 +313,8 @@ def _group_cures(clues: Clues) -> list[Cure]:
 
 
 def _dependencies(clues: Clues, stage: Stage, explained: bool) -> Iterator[Finding]:
-    """`explained`: something is known to slow down the one that the others wait for."""
+    """`explained`: something is known to slow down the one that the others wait for. Without a group that has become
+    dependent there is no row that many transactions change."""
     assert stage.mean is not None  # noqa: S101
     share = stage.mean.events.get("DEPENDENCY", 0.0)
     if share <= DEPENDENCY_PERCENT:
@@ -314,6 +322,8 @@ def _dependencies(clues: Clues, stage: Stage, explained: bool) -> Iterator[Findi
     coordinator = next((other for other in clues.view.stages if other.sub_component == "APPLY COORDINATOR"), None)
     evidence = [clues.share(stage, "DEPENDENCY", "dependency")]
     if coordinator is not None:
+        if coordinator.loads[0].rates.get("dependent_groups") == 0:
+            return
         evidence.append(clues.rate(coordinator.loads[0], "dependent_groups", "DEPENDENT GROUPS", "PER SECOND"))
     yield clues.finding(
         "apply_dependency_chain", "Transactions wait for one another: they change the same rows",
@@ -411,6 +421,8 @@ def _parallelism(clues: Clues, stage: Stage) -> Iterator[Finding]:
         return
     now, maximum = clues.number("parallelism"), clues.facts.parameters["parallelism"].maximum or 64
     busiest = stage.busiest
+    if stage.mean.events.get("DEPENDENCY", 0.0) > DEPENDENCY_PERCENT:
+        return
     if busiest is None or stage.mean.idle > ALL_AT_WORK_IDLE or now >= maximum:
         return
     proposed = min(maximum, 2 * now)

@@ -108,14 +108,14 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
         if slot.get("plugin") == "pgoutput":
             cures.append(
                 action(
-                    "Install the output plugin thalweg_output at the source's server and create the stream anew: it "
+                    "Install the output plugin thalweg_output at the source's server and create the stream again: it "
                     "saves the source a third of its time."
                 )
             )
     cures.append(
         action(
             "Move other load off the source's processors; or, from PostgreSQL 16 on, read from a physical standby: "
-            "register the servers as one database with read_from = standby, and create the stream anew from it."
+            "register the servers as one database with read_from = standby, and create the stream again from it."
         )
     )
     return cures
@@ -159,11 +159,11 @@ def _network(clues: Clues, stage: Stage) -> Finding:
         text = "Compress the data on the network." if better == "lz4" else "Compress the data more."
         cures.append(clues.parameters(text, propagation_compression=better))
     cures.append(action("Give the two engines more bandwidth, or leave out tables and columns that are not needed."))
-    told = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
+    traffic = f"{sent / 1e6:,.2f} MB a second go over a round trip of {trip * 1000:,.1f} ms."
     return clues.finding(
         "network_window" if by_window else "network_limit",
         "The window is too small for this network" if by_window else "The network between the engines is the limit",
-        f"The sender waits for the network {share:.0f} % of the time: {told}", evidence, cures, stage=stage,
+        f"The sender waits for the network {share:.0f} % of the time: {traffic}", evidence, cures, stage=stage,
         share=share,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from thalweg.inspection.performance import DestinationFacts, SourceFacts
 from thalweg.live.schemas import Sample
 
 GAIN_MAX = 900.0
-# Who may run a cure's SQL.
+# The roles that may run a cure's SQL.
 SUPERUSER, OWNER = "a superuser", "the table's owner or a superuser"
 Value = bool | int | str
 
@@ -100,14 +100,14 @@ class Clues:
     ) -> Finding:  # fmt: skip
         """`share`: how much of the limiting stage's working time goes with the cause, in percent."""
         path, gain = self.view.path.path, self._gain(share)
-        told = None
+        expected_gain = None
         if gain is not None:
-            told = f"Up to {gain:.0f} % more LCRs a second, until the next stage becomes the limit."
+            expected_gain = f"Up to {gain:.0f} % more LCRs a second, until the next stage becomes the limit."
         return Finding(
             id=":".join(part for part in (path.path_id, code, subject) if part), rank=0, path_id=path.path_id,
             stream_id=path.stream_id, component_id=stage.component.component_id if stage else None, code=code,
             severity=severity, is_cause=is_cause, title=title, explanation=explanation, evidence=evidence,
-            expected_gain=told, gain_percent=None if gain is None else round(gain, 1), cures=cures,
+            expected_gain=expected_gain, gain_percent=None if gain is None else round(gain, 1), cures=cures,
         )  # fmt: skip
 
     def _gain(self, share: float | None) -> float | None:

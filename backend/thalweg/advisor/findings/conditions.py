@@ -12,7 +12,7 @@ TITLES = {
     Verdict.SOURCE_DOWN: ("source_down", "The source delivers no changes"),
     Verdict.LINK_DOWN: ("link_down", "The two engines cannot reach each other"),
     Verdict.ENGINE_DOWN: ("engine_down", "An engine does not answer"),
-    Verdict.ENGINE_TROUBLE: ("engine_trouble", "The engine has trouble of its own; the databases are well"),
+    Verdict.ENGINE_TROUBLE: ("engine_trouble", "The problem is in the engine; the databases are fine"),
     Verdict.ABORTED: ("aborted", "The stream has stopped with an error"),
     Verdict.PARKING: ("parking", "Nothing arrives: transactions are parked in the error queue"),
 }
@@ -29,7 +29,7 @@ CURES = {
 
 
 def conditions(clues: Clues) -> Iterator[Finding]:
-    verdict, told = clues.view.bottleneck.verdict, clues.view.bottleneck.explanation
+    verdict, explanation = clues.view.bottleneck.verdict, clues.view.bottleneck.explanation
     if verdict in TITLES:
         code, title = TITLES[verdict]
         facts = clues.facts
@@ -38,15 +38,15 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         database = clues.view.path.path.destination_db
         if verdict is Verdict.SOURCE_DOWN:
             database = clues.view.path.path.source_db
-        evidence = [fact("STATUS", clues.view.path.path.stream_name, told)]
+        evidence = [fact("STATUS", clues.view.path.path.stream_name, explanation)]
         if failure is not None:
             evidence.append(fact("CONNECTION", database, failure.message))
         yield clues.finding(
-            code, title, told, evidence, [_cure(clues, verdict, failure)], severity=FindingSeverity.CRITICAL
+            code, title, explanation, evidence, [_cure(clues, verdict, failure)], severity=FindingSeverity.CRITICAL
         )  # fmt: skip
     elif verdict is Verdict.SOURCE_IDLE:
         yield clues.finding(
-            "source_idle", "The source is idle", f"{told} Nothing needs to be done.",
+            "source_idle", "The source is idle", f"{explanation} Nothing needs to be done.",
             [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
         )  # fmt: skip
 
@@ -54,5 +54,5 @@ def conditions(clues: Clues) -> Iterator[Finding]:
 def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:
     if failure is not None and verdict in (Verdict.DESTINATION_DOWN, Verdict.SOURCE_DOWN):
         return action(f"{failure.cure} The stream resumes by itself from where it stopped.", failure.sql)
-    told = clues.view.path.condition.error_cure if verdict in (Verdict.ABORTED, Verdict.ENGINE_TROUBLE) else None
-    return action(told or CURES[verdict])
+    cure = clues.view.path.condition.error_cure if verdict in (Verdict.ABORTED, Verdict.ENGINE_TROUBLE) else None
+    return action(cure or CURES[verdict])

@@ -7,8 +7,9 @@ from thalweg.advisor.findings.assembling import assembling
 from thalweg.advisor.findings.capturing import capturing
 from thalweg.advisor.findings.clues import Clues, StreamFacts
 from thalweg.advisor.findings.conditions import conditions
+from thalweg.advisor.findings.waiting import waiting
 
-RULES = (conditions, applying, assembling, capturing)
+RULES = (conditions, waiting, applying, assembling, capturing)
 SEVERITIES = list(FindingSeverity)
 
 

@@ -1,6 +1,5 @@
-"""Sends a notice as plain-text mail: RFC 5321 by the standard library's client, in a thread of its own."""
+"""Sends a notice as plain-text mail."""
 
-import asyncio
 import smtplib
 import socket
 import ssl
@@ -8,16 +7,23 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 
 from thalweg.alerting.notice import Delivered, Notice, headline
-from thalweg.alerting.senders.settings import EmailSettings, MailSecurity
+from thalweg.alerting.senders.settings import EmailSettings
+from thalweg.alerting.senders.smtp import send_mail
+from thalweg.kernel.networks import AddressRefused, Networks
 
 PERMANENT = 500
 """Replies from here on are for good (RFC 5321, section 4.2.1)."""
+QUOTED_MAX = 300
+"""Characters of a reply."""
+NOT_ALLOWED_CURE = "Use a server inside these networks, or let the administrator add it to THALWEG_MAIL_NETWORKS."
 
 
-async def send_email(settings: EmailSettings, password: str, notice: Notice, timeout: float) -> Delivered:
-    """`timeout` in seconds, for each step of the conversation."""
+async def send_email(
+    settings: EmailSettings, password: str, notice: Notice, timeout: float, within: Networks
+) -> Delivered:
+    """`timeout` in seconds, for the whole conversation."""
     try:
-        await asyncio.to_thread(_converse, settings, password, mail_of(settings, notice), timeout)
+        await send_mail(settings, password, mail_of(settings, notice), timeout, within)
     except (OSError, smtplib.SMTPException, ValueError) as error:
         return _failure_of(error, settings, timeout)
     return Delivered()
@@ -50,52 +56,39 @@ def _body(notice: Notice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _converse(settings: EmailSettings, password: str, mail: EmailMessage, timeout: float) -> None:
-    context = None if settings.security is MailSecurity.PLAIN else _trust(settings)
-    if settings.security is MailSecurity.TLS:
-        client: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, settings.port, timeout=timeout, context=context)
-    else:
-        client = smtplib.SMTP(settings.host, settings.port, timeout=timeout)
-    with client:
-        if settings.security is MailSecurity.STARTTLS:
-            client.starttls(context=context)
-        if settings.user:
-            client.login(settings.user, password)
-        client.send_message(mail)
-
-
-def _trust(settings: EmailSettings) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=settings.ca_certificate or None)
-
-
 def _failure_of(error: Exception, settings: EmailSettings, timeout: float) -> Delivered:
-    where, told = f"{settings.host}:{settings.port}", _words(error)
+    where, text = f"{settings.host}:{settings.port}", _words(error)
     match error:
+        case AddressRefused():
+            return Delivered("address_not_allowed", text, NOT_ALLOWED_CURE, final=True)
+        case smtplib.SMTPConnectError():  # its text may be another service's
+            return Delivered("unreachable", f"{where} did not greet us as a mail server.",
+                             "Check host and port, and that the mail server lets us in.")  # fmt: skip
         case smtplib.SMTPAuthenticationError():
-            return Delivered("authentication_failed", told, "Correct the user and the password; some services want an "
+            return Delivered("authentication_failed", text, "Correct the user and the password; some services want an "
                              "app password.", final=True)  # fmt: skip
         case smtplib.SMTPRecipientsRefused() | smtplib.SMTPSenderRefused():
-            return Delivered("address_refused", told, "Correct the addresses, or let this user send from them.",
+            return Delivered("address_refused", text, "Correct the addresses, or let this user send from them.",
                              final=_permanent(error))  # fmt: skip
         case smtplib.SMTPNotSupportedError():
             cure = "The server does not offer this: choose TLS or plain instead of STARTTLS, or leave the user empty."
-            return Delivered("not_offered", told, cure, final=True)
+            return Delivered("not_offered", text, cure, final=True)
         case ssl.SSLError():
             cure = (
                 "Choose TLS for port 465 and STARTTLS for 587; for a server with a certificate of its own, give the "
                 "certificate that signed it."
             )
-            return Delivered("tls_failed", told, cure)
+            return Delivered("tls_failed", text, cure)
         case smtplib.SMTPResponseException():
-            return Delivered(f"smtp_{error.smtp_code}", told, "Read the server's own log.", _permanent(error))
+            return Delivered(f"smtp_{error.smtp_code}", text, "Read the server's own log.", _permanent(error))
         case TimeoutError():
             return Delivered("timeout", f"{where} did not answer within {timeout:g} s.",
                              "Check host, port and security: a TLS port does not answer without TLS.")  # fmt: skip
         case socket.gaierror():
-            return Delivered("unknown_host", f"{settings.host}: {told}", "Correct the mail server's host name.")
+            return Delivered("unknown_host", f"{settings.host}: {text}", "Correct the mail server's host name.")
         case ValueError():
-            return Delivered("invalid_settings", told, "Correct the channel's settings.", final=True)
-    return Delivered("unreachable", f"{where}: {told}", "Check host and port, and that the mail server lets us in.")
+            return Delivered("invalid_settings", text, "Correct the channel's settings.", final=True)
+    return Delivered("unreachable", f"{where}: {text}", "Check host and port, and that the mail server lets us in.")
 
 
 def _permanent(error: Exception) -> bool:
@@ -113,4 +106,4 @@ def _words(error: Exception) -> str:
 
 
 def _text(reply: bytes | str) -> str:
-    return " ".join((reply.decode(errors="replace") if isinstance(reply, bytes) else reply).split())
+    return " ".join((reply.decode(errors="replace") if isinstance(reply, bytes) else reply).split())[:QUOTED_MAX]

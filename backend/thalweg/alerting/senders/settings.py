@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
+from thalweg.kernel.pem import PEM_BYTES_MAX, facts_of_roots
 
 
 class ChannelKind(StrEnum):
@@ -32,7 +33,7 @@ Host = Annotated[
 class WebhookSettings(Body):
     url: Annotated[
         str, StringConstraints(min_length=8, max_length=2000, strip_whitespace=True, pattern=r"^https?://[!-~]+$")
-    ] = Field(description="Gets each notice by POST, as JSON. Redirects are not followed.")
+    ] = Field(description="Receives each notice by POST, as JSON. Redirects are not followed.")
 
     @field_validator("url")
     @classmethod
@@ -58,9 +59,16 @@ class EmailSettings(Body):
     )
     sender: Address = Field(description="The From address.")
     recipients: Annotated[list[Address], Field(min_length=1, max_length=50)]
-    ca_certificate: Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[\x09\x0a\x0d -~]*$")] = Field(
-        default="", description="Certificates (PEM) to trust instead of the system's."
+    ca_certificate: Annotated[str, StringConstraints(max_length=PEM_BYTES_MAX, pattern=r"^[\x09\x0a\x0d -~]*$")] = (
+        Field(default="", description="Certificates (PEM) to trust instead of the system's.")
     )
+
+    @field_validator("ca_certificate")
+    @classmethod
+    def _is_pem(cls, value: str) -> str:
+        if value:
+            facts_of_roots(value)
+        return value
 
     @model_validator(mode="after")
     def _no_password_in_clear(self) -> "EmailSettings":

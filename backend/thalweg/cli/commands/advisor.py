@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import AsJson, number, out, print_json, print_table, seconds, size
+from thalweg.cli.output import AsJson, line, number, out, print_json, print_table, seconds, size, styled
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
 Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
 RunId = Annotated[int, typer.Argument(help="The run's number; see `thalweg advisor list`.")]
-Window = Annotated[int, typer.Option(min=2, max=3600, help="The last so many seconds are analysed.")]
-LATEST = "Left out: the latest run."
+Window = Annotated[int, typer.Option(min=2, max=3600, help="Analyse this many seconds, up to now.")]
+LATEST = "Default: the latest run."
 TABLES = ("component", "component_link", "component_stat", "database", "path_bottleneck", "path_stat")
 COLOURS = {"critical": "red", "warning": "yellow", "advice": "cyan", "information": "dim"}
 
@@ -109,14 +109,13 @@ def _limit(path: Json) -> str:
 
 def _show(document: Json) -> None:
     named = f" “{document['name']}”" if document["name"] else ""
-    out.print(f"[bold]Run {document['id']}[/]{named}, {_time(document['at'])}, {document['samples']} samples")
+    heading = styled(f"Run {document['id']}", "bold")
+    out.print(line(heading, f"{named}, {_time(document['at'])}, {document['samples']} samples"))
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
-        out.print(
-            f"[bold]{path['path_name']}[/] from {path['source_db']}  {rates}, "
-            f"latency p50 {seconds(path['latency_p50_seconds'])}, backlog {size(path['backlog_bytes'])}"
-        )
-        out.print(f"  {_limit(path)}: {path['explanation']}", markup=False)
+        figures = f"{rates}, latency p50 {seconds(path['latency_p50_seconds'])}, lag {size(path['lag_bytes'])}"
+        out.print(line(styled(path["path_name"], "bold"), f" from {path['source_db']}  {figures}"))
+        out.print(f"  {_limit(path)}: {path['explanation']}")
     for finding in document["findings_ranked"]:
         _show_finding(finding)
     if not document["findings_ranked"]:
@@ -124,22 +123,21 @@ def _show(document: Json) -> None:
 
 
 def _show_finding(finding: Json) -> None:
-    colour = COLOURS[finding["severity"]]
-    out.print(f"[{colour}]{finding['rank']}. {finding['severity']}:[/] ", end="")
-    out.print(finding["title"], markup=False)
-    out.print(f"   {finding['explanation']}", markup=False)
+    heading = styled(f"{finding['rank']}. {finding['severity']}:", COLOURS[finding["severity"]])
+    out.print(line(heading, f" {finding['title']}"))
+    out.print(f"   {finding['explanation']}")
     for item in finding["evidence"]:
         value = f"{item['value']:,g}" if isinstance(item["value"], float) else item["value"]
         limit = f" (threshold {item['threshold']:g})" if isinstance(item["threshold"], float | int) else ""
-        out.print(f"   {item['subject']}: {item['statistic']} {value} {item['unit'].lower()}{limit}", markup=False)
+        out.print(f"   {item['subject']}: {item['statistic']} {value} {item['unit'].lower()}{limit}")
     if finding["expected_gain"]:
-        out.print(f"   gain: {finding['expected_gain']}", markup=False)
+        out.print(f"   gain: {finding['expected_gain']}")
     for cure in finding["cures"]:
-        out.print(f"   cure: {cure['text']}", markup=False)
+        out.print(f"   cure: {cure['text']}")
         for change in cure["parameters"]:
-            out.print(f"         {change['name']} = {change['proposed']}  (now {change['current']})", markup=False)
-        for line in (cure["sql"] or "").splitlines():
-            out.print(f"         {line}", markup=False)
+            out.print(f"         {change['name']} = {change['proposed']}  (now {change['current']})")
+        for statement in (cure["sql"] or "").splitlines():
+            out.print(f"         {statement}")
 
 
 @app.command()
@@ -153,7 +151,7 @@ def compare(
         return
     for row in compared["bottlenecks"]:
         change = "still" if not row["changed"] else f"was {row['before'] or 'not there'}, now"
-        out.print(f"{row['path_name']}: {change} {row['after'] or 'not there'}", markup=False)
+        out.print(f"{row['path_name']}: {change} {row['after'] or 'not there'}")
     rows = [row for row in compared["statistics"] if everything or row["change"]]
     print_table(
         ["OF", "STATISTIC", ">BEFORE", ">AFTER", ">CHANGE", ">%", "UNIT"],
@@ -181,7 +179,7 @@ def _figure(value: float | None) -> str:
 
 @app.command()
 def report(
-    run_id: Annotated[int | None, typer.Argument(metavar="RUN", help="Left out: a run is taken now.")] = None,
+    run_id: Annotated[int | None, typer.Argument(metavar="RUN", help="Default: take a run now.")] = None,
     file: Annotated[Path | None, typer.Option(help="Append to this file instead of printing.")] = None,
     stream: Stream = None,
     window: Window = 60,

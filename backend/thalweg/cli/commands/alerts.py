@@ -6,17 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import AsJson, done, out, print_json, print_table
+from thalweg.cli.output import AsJson, done, line, out, print_json, print_table, styled
 
 app = typer.Typer(no_args_is_help=True, help="Alerts: what fires, who takes care, which rules, where notices go.")
 Stream = Annotated[str | None, typer.Option(help="Of this stream only (name or id).")]
-LEVELS = {"critical": "[red]critical[/]", "warning": "[yellow]warning[/]"}
+LEVELS = {"critical": styled("critical", "red"), "warning": styled("warning", "yellow")}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @app.command("list")
 def list_alerts(
-    history: Annotated[bool, typer.Option(help="Those that are over, too.")] = False,
+    history: Annotated[bool, typer.Option(help="Also list those that are over.")] = False,
     stream: Stream = None,
     limit: Annotated[int, typer.Option(help="Of the history.")] = 50,
     as_json: AsJson = False,
@@ -49,20 +49,21 @@ def list_alerts(
 
 @app.command()
 def show(alert_id: Annotated[str, typer.Argument(help="The alert's id.")], as_json: AsJson = False) -> None:
-    """One alert: what it means, what to do, and what its notices came to."""
+    """One alert: its meaning, what to do, and what became of its notices."""
     api = connect()
     alert = api.get(f"/alerts/{alert_id}")
     deliveries = list(api.items("/alerts/deliveries", alert_id=alert_id))
     if as_json:
         print_json({**alert, "deliveries": deliveries})
         return
-    out.print(f"[bold]{alert['title']}[/]: {alert['subject']['name']} ({alert['severity']}, {alert['state']})")
+    told = f": {alert['subject']['name']} ({alert['severity']}, {alert['state']})"
+    out.print(line(styled(alert["title"], "bold"), told))
     for heading, text in (("", alert["message"]), ("meaning: ", alert["meaning"]), ("to do:   ", alert["action"])):
-        out.print(f"{heading}{text}", markup=False)
+        out.print(f"{heading}{text}")
     if alert["acknowledged_by"]:
-        out.print(f"acknowledged by {alert['acknowledged_by']}: {alert['note'] or '–'}", markup=False)
+        out.print(f"acknowledged by {alert['acknowledged_by']}: {alert['note'] or '–'}")
     for delivery in deliveries:
-        out.print(f"{delivery['event']} to {delivery['channel_name']}: {_outcome(delivery)}", markup=False)
+        out.print(f"{delivery['event']} to {delivery['channel_name']}: {_outcome(delivery)}")
 
 
 def _outcome(delivery: Json) -> str:
@@ -78,11 +79,11 @@ def ack(
     note: Annotated[str, typer.Option(help="A note on the work under way.")] = "",
     undo: Annotated[bool, typer.Option(help="Take it back.")] = False,
 ) -> None:
-    """Say that somebody takes care of an alert."""
+    """Acknowledge an alert: somebody is working on it."""
     api = connect()
     if undo:
         alert = api.post(f"/alerts/{alert_id}/unacknowledge")
-        done(f"Nobody takes care of “{alert['title']}” any more.", alert)
+        done(f"“{alert['title']}” is no longer acknowledged.", alert)
         return
     alert = api.post(f"/alerts/{alert_id}/acknowledge", {"note": note})
     done(f"Acknowledged “{alert['title']}” of {alert['subject']['name']}.", alert)
@@ -90,14 +91,14 @@ def ack(
 
 @app.command()
 def silence(
-    duration: Annotated[str | None, typer.Argument(help="Such as 30m, 2h or 1d. Without: list the silences.")] = None,
+    duration: Annotated[str | None, typer.Argument(help="Such as 30m, 2h or 1d. Default: list the silences.")] = None,
     rule: Annotated[str | None, typer.Option(help="This rule only.")] = None,
     stream: Stream = None,
     reason: Annotated[str, typer.Option()] = "",
     end: Annotated[str | None, typer.Option(help="End the silence with this id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep notices back for a while; alerts are shown as before."""
+    """Suppress notices for a while; alerts are still shown."""
     api = connect()
     if end is not None:
         api.delete(f"/alerts/silences/{end}")
@@ -126,7 +127,7 @@ def _scope(made: Json) -> str:
 
 @app.command()
 def rules(
-    rule: Annotated[str | None, typer.Argument(help="The rule to set. Without: list all.")] = None,
+    rule: Annotated[str | None, typer.Argument(help="The rule to set. Default: list all.")] = None,
     set_values: Annotated[list[str] | None, typer.Option("--set", help="THRESHOLD=NUMBER, or hold=SECONDS.")] = None,
     on: Annotated[bool, typer.Option("--on", help="Switch it on.")] = False,
     off: Annotated[bool, typer.Option("--off", help="Switch it off.")] = False,
@@ -246,7 +247,7 @@ def test_channel(name: Channel) -> None:
 @channels_app.command("add-webhook")
 def add_webhook(
     name: Annotated[str, typer.Argument(help="Its name.")],
-    url: Annotated[str, typer.Argument(help="Gets each notice by POST, as JSON.")],
+    url: Annotated[str, typer.Argument(help="Receives each notice by POST, as JSON.")],
     secret_stdin: Annotated[bool, typer.Option(help="Read the signing key from standard input.")] = False,
     min_severity: Annotated[str, typer.Option(help="warning or critical.")] = "warning",
 ) -> None:

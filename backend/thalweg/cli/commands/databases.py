@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, number, out, print_json, print_table, size
+from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, line, number, out, print_json, print_table, size
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
 PemFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="PEM file, read here.")]
@@ -73,7 +73,7 @@ def add(
     if result["code"] is not None or not json_wanted(False):
         _show_test(result)
     created = api.create("/databases", {**body, "name": name})
-    # What was told above is kept with the database: else lists call it not tested yet.
+    # The second test records its result with the database; else lists call the database not tested yet.
     api.post(f"/databases/{created['id']}/test")
     done(f"Registered {created['name']} as {created['id']}.", created)
 
@@ -94,10 +94,10 @@ def edit(
     ssl_crl: PemFile = None,
     password: Annotated[bool, typer.Option("--password", help="Give a new password, at the prompt.")] = False,
     password_stdin: Annotated[bool, typer.Option(help="Read a new password from standard input.")] = False,
-    no_test: Annotated[bool, typer.Option("--no-test", help="Change it also where the test fails.")] = False,
+    no_test: Annotated[bool, typer.Option("--no-test", help="Change it even if the test fails.")] = False,
 ) -> None:
-    """Change a database's address or login, after a connection test. Its streams go on with it at once. Another
-    address, or less TLS, wants the password again."""
+    """Change a database's address or login, after a connection test. Its streams use it immediately. Another address,
+    or less TLS, wants the password again."""
     asked = {
         "name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode,
         "read_from": read_from,
@@ -125,7 +125,7 @@ def _test_change(api: Api, database: Json, change: Json) -> None:
     asked = {field: value for field, value in change.items() if field != "name"}
     result = api.post("/databases:test", {**kept, **asked, "database_id": database["id"]})
     if result["code"] is not None:
-        cure = f"{result['cure'] or ''} Nothing was changed; --no-test changes it all the same.".strip()
+        cure = f"{result['cure'] or ''} Nothing was changed; --no-test changes it anyway.".strip()
         raise _failed_test({**result, "cure": cure})
     if not json_wanted(False):
         _show_test(result)
@@ -182,7 +182,7 @@ def tables(name: Name, search: str | None = None, as_json: AsJson = False) -> No
 
 @app.command()
 def remove(name: Name) -> None:
-    """Forget a database. Nothing in the database itself changes."""
+    """Remove a database. The database itself does not change."""
     api = connect()
     database = api.find("/databases", "database", name)
     api.delete(f"/databases/{database['id']}")
@@ -192,14 +192,14 @@ def remove(name: Name) -> None:
 def show_checks(result: Json) -> None:
     """One line for each check, its cure below; fails when a check did."""
     for check in result["checks"]:
-        out.print(f"{SIGNS[check['status']]} {check['side']:<11} {check['title']}: {check['detail']}")
+        out.print(line(SIGNS[check["status"]], f" {check['side']:<11} {check['title']}: {check['detail']}"))
         for item in check["items"]:
-            out.print(f"    - {item}", markup=False)
+            out.print(line(f"    - {item}"))
         if check["cure"]:
             out.print(f"    cure: {check['cure']}")
-        for line in (check["sql"] or "").splitlines():
-            out.print(f"    {line}", markup=False)
+        for statement in (check["sql"] or "").splitlines():
+            out.print(f"    {statement}")
         if check["consent"] and not check["accepted"]:
-            out.print(f"    or accept it: --accept {check['consent']}", markup=False)
+            out.print(f"    or accept it: --accept {check['consent']}")
     if not result["ready"]:
         raise CommandError("Not ready.", "Do what the failed checks say, and accept what needs consent.")

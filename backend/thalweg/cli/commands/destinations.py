@@ -3,12 +3,12 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
-from thalweg.cli.output import AsJson, confirm, done, out, print_json, print_table
+from thalweg.cli.output import AsJson, confirm, done, line, out, print_json, print_table
+from thalweg.kernel.lifecycle import ExecutionState
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
 One = Annotated[str, typer.Argument(metavar="DESTINATION", help="The destination's database, or its id in the stream.")]
@@ -33,7 +33,7 @@ def one_of(stream: Json, name: str | None) -> Json:
 
 @app.command("list")
 def list_destinations(name: Name, as_json: AsJson = False) -> None:
-    """Each destination's state, rate, latency and backlog."""
+    """Each destination's state, rate, latency and lag."""
     stream = whole_stream(connect(), name)
     if as_json:
         print_json(stream["destinations"])
@@ -50,7 +50,7 @@ def add(
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Give a stream one more destination. It is copied and caught up while the others go on."""
+    """Add a destination to a stream. It is copied and catches up while the others continue."""
     api = connect()
     stream = api.find("/streams", "stream", name)
     body = {**destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or []}
@@ -68,7 +68,7 @@ def _act(name: str, destination: str, action: str, what: str, wait: bool, timeou
 
 @app.command()
 def start(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Go on with a destination that was stopped."""
+    """Resume a stopped destination."""
     _act(name, destination, "start", "Starting", wait, timeout)
 
 
@@ -76,14 +76,15 @@ def start(name: Name, destination: One, wait: Wait = False, timeout: Timeout = T
 def stop(
     name: Name, destination: One, yes: Yes = False, wait: Wait = False, timeout: Timeout = TIMEOUT
 ) -> None:  # fmt: skip
-    """Pause a destination. Its backlog grows on the engine's disk; the others go on. Asks on a terminal."""
+    """Pause a destination. Its backlog grows on the engine's disk; the others continue. Asks for confirmation on a
+    terminal."""
     confirm(f"Pause {destination} of {name}? Nothing arrives there until it is started again", yes)
     _act(name, destination, "stop", "Stopping", wait, timeout)
 
 
 @app.command()
 def retry(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Clear a destination's error and try again at once."""
+    """Clear a destination's error and retry immediately."""
     _act(name, destination, "retry", "Retrying", wait, timeout)
 
 
@@ -92,7 +93,7 @@ def drop(
     name: Name, destination: One, force: Force = False, yes: Yes = False, wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:  # fmt: skip
-    """Drop a destination: its backlog is discarded for good. Tables and rows that are there stay."""
+    """Drop a destination: its backlog is discarded for good. Its tables and rows stay."""
     api = connect()
     stream = whole_stream(api, name)
     one = one_of(stream, destination)
@@ -100,14 +101,15 @@ def drop(
     if not yes:
         typer.confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", abort=True)
     accepted = api.delete(f"/streams/{stream['id']}/destinations/{one['id']}", force=force)
-    follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}", timeout)
+    lost = "" if force else f"If {shown} is lost for good, drop it with --force."
+    follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}", timeout, lost)
 
 
 @app.command("set")
 def set_parameters(
     name: Name, destination: One, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]
 ) -> None:
-    """Let a destination differ from the stream's parameters. What is not named is the stream's again."""
+    """Override the stream's parameters at a destination. Omitted parameters revert to the stream's values."""
     api = connect()
     stream = whole_stream(api, name)
     one = one_of(stream, destination)
@@ -118,26 +120,26 @@ def set_parameters(
 
 def errors(
     name: Name,
-    destination: Annotated[str | None, typer.Option(help="Which one, when the stream has several.")] = None,
+    destination: Annotated[str | None, typer.Option(help="The destination, if the stream has several.")] = None,
     show: Annotated[
         int | None, typer.Option(metavar="ID", help="Show this transaction's changes beside the destination's rows.")
     ] = None,
     execute: Annotated[
-        int | None, typer.Option(metavar="ID", help="Apply this one again, and those that stand behind it.")
+        int | None, typer.Option(metavar="ID", help="Apply this transaction again, and those that wait behind it.")
     ] = None,
     execute_all: Annotated[
-        bool, typer.Option("--execute-all", help="Apply all of them again, in the source's order.")
+        bool, typer.Option("--execute-all", help="Apply all parked transactions again, in the source's order.")
     ] = False,
     discard: Annotated[
-        int | None, typer.Option(metavar="ID", help="Drop this one for good: its changes are never applied.")
+        int | None, typer.Option(metavar="ID", help="Discard this transaction for good: its changes are never applied.")
     ] = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why it is discarded: kept in the audit log with what it was.")
+        str | None, typer.Option(help="Why it is discarded; the audit log keeps the reason with the changes.")
     ] = None,
     yes: Yes = False,
-    every: Annotated[bool, typer.Option("--all", help="Also those that wait behind another one.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list those that wait behind another one.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many are listed.")] = 100,
-    cursor: Annotated[str | None, typer.Option(help="Where the part before ended, as it said.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="Continue the list at the cursor that it printed.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it.
@@ -152,16 +154,16 @@ def errors(
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     at = one_of(stream, destination)["database"]["name"]
     if execute is not None:
-        confirm(f"Apply transaction {execute} again at {at}, and those that stand behind it?", yes)
-        state = api.post(f"{path}/{execute}/execute")["state"]
-        told = "is applied" if state == "DONE" else "is being applied, with those behind it; the list tells how far"
-        done(f"Transaction {execute} {told}.", {"id": execute, "done": "applied" if state == "DONE" else "running"})
+        confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
+        applied = api.post(f"{path}/{execute}/execute")["state"] == ExecutionState.DONE
+        outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
+        done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return
     if execute_all:
         confirm(f"Apply all parked transactions again at {at}? What fails again stays parked", yes)
-        state = api.post(f"{path}:execute")["state"]
-        told = "have been applied" if state == "DONE" else "are being applied; the list tells how far"
-        done(f"All parked transactions {told}.", {"done": "applied" if state == "DONE" else "running"})
+        applied = api.post(f"{path}:execute")["state"] == ExecutionState.DONE
+        outcome = "have been applied" if applied else "are being applied; the list shows the progress"
+        done(f"All parked transactions {outcome}.", {"done": "applied" if applied else "running"})
         return
     if show is not None:
         contents = api.get(f"{path}/{show}")
@@ -196,28 +198,29 @@ def errors(
     if queue["next_cursor"]:
         out.print(f"There are more: --cursor {queue['next_cursor']}")
     execution = queue["execution"]
-    if execution and execution["state"] != "DONE":
-        ended = "is under way" if execution["state"] == "RUNNING" else f"stopped: {execution['message']}"
+    if execution and execution["state"] != ExecutionState.DONE:
+        ended = "is under way" if execution["state"] == ExecutionState.RUNNING else f"stopped: {execution['message']}"
         far = f"{execution['executed']} of {execution['total']}"
         what = "all" if execution["error_id"] is None else execution["error_id"]
-        out.print(f"The execution of {what} has applied {far} and {ended}", markup=False)
+        out.print(f"The execution of {what} has applied {far} and {ended}")
 
 
 MARKS = {True: "≠ ", False: "", None: ""}
 
 
 def show_contents(contents: Json) -> None:
-    out.print(f"Transaction {contents['error']['xid']}: {contents['error']['message']}", markup=False)
+    out.print(f"Transaction {contents['error']['xid']}: {contents['error']['message']}")
     for place, change in enumerate(contents["changes"], 1):
         found = change["problem"] or (
             "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"
         )
-        out.print(f"\n{place}. {change['operation']} {change['schema']}.{change['table']}  {found}", markup=False)
+        out.print()
+        out.print(line(f"{place}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
         print_table(
             ["COLUMN", "WANTED", "BEFORE", "NOW AT THE DESTINATION"],
             [
                 [
-                    escape(column["name"]) + (" (key)" if column["identity"] else ""),
+                    column["name"] + (" (key)" if column["identity"] else ""),
                     MARKS[column["wanted_differs"]] + value_in_words(column["wanted"]),
                     MARKS[column["before_differs"]] + value_in_words(column["before"]),
                     value_in_words(column["now"]),
@@ -233,4 +236,4 @@ def show_contents(contents: Json) -> None:
 def value_in_words(value: Json) -> str:
     if value["text"] is None:
         return {"null": "NULL", "unchanged": "unchanged, not sent"}.get(value["state"], "–")
-    return escape(value["text"]) + (f"… (cut: {value['bytes']} bytes)" if value["cut"] else "")
+    return str(value["text"]) + (f"… (cut: {value['bytes']} bytes)" if value["cut"] else "")

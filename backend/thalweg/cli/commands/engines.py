@@ -33,17 +33,17 @@ def list_engines(as_json: AsJson = False) -> None:
 
 def _message(engine: Json) -> str:
     """Also what to do about streams that the store does not know."""
-    told = [engine["message"]] if engine["message"] else []
+    sentences = [engine["message"]] if engine["message"] else []
     if streams := engine["unknown_streams"]:
         named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
-        told.append(f"It runs streams that the store does not know: {named}.")
-        told.append("End one with 'thalweg engines drop-stream'.")
-    return " ".join(told)
+        sentences.append(f"It runs streams that the store does not know: {named}.")
+        sentences.append("End one with 'thalweg engines drop-stream'.")
+    return " ".join(sentences)
 
 
 @app.command()
 def token() -> None:
-    """Make a token with which one engine can enrol itself, once."""
+    """Create a token with which one engine can enrol itself, once."""
     made = connect().create("/engines/enrolments", {})
     done(f"{made['token']}", made)
     if out.is_terminal:
@@ -53,12 +53,12 @@ def token() -> None:
 @app.command()
 def enrol(
     name: Annotated[str, typer.Argument(help="Its name.")],
-    url: Annotated[str, typer.Option(help="Where its control API answers.")],
+    url: Annotated[str, typer.Option(help="The address of its control API.")],
     token_file: Annotated[
         Path, typer.Option(help="File with its control token (its --token-file).", exists=True, dir_okay=False)
     ],
 ) -> None:
-    """Enrol an engine that runs: it can be given streams then."""
+    """Enrol a running engine, so that it can be given streams."""
     api = connect()
     once = api.create("/engines/enrolments", {})["token"]
     body = {"token": once, "name": name, "url": url.rstrip("/"), "control_token": token_file.read_text().strip()}
@@ -70,10 +70,11 @@ def enrol(
 def address(
     name: Name,
     reached_at: Annotated[
-        str | None, typer.Argument(metavar="HOST:PORT", help="Where other engines reach it. None: where it listens.")
+        str | None,
+        typer.Argument(metavar="HOST:PORT", help="The address where other engines reach it. None: where it listens."),
     ] = None,
 ) -> None:
-    """Say where other engines reach this one, behind NAT or where it listens on all addresses."""
+    """Set the address at which other engines reach this one, if it is behind NAT or listens on all addresses."""
     api = connect()
     engine = api.find("/engines", "engine", name)
     changed = api.patch(f"/engines/{engine['id']}", {"propagation_address": reached_at}, "*")
@@ -82,9 +83,11 @@ def address(
 
 @app.command("drop-stream")
 def drop_stream(
-    name: Name, stream_id: Annotated[str, typer.Argument(help="One that the engine runs and the store does not know.")]
+    name: Name,
+    stream_id: Annotated[str, typer.Argument(help="A stream that the engine runs and the store does not know.")],
 ) -> None:
-    """Have an engine drop a stream that the store does not know, since it came back from an older backup."""
+    """Have an engine drop a stream that the store does not know, because the store was restored from an older
+    backup."""
     api = connect()
     engine = api.find("/engines", "engine", name)
     changed = api.post(f"/engines/{engine['id']}:drop-stream", {"stream_id": stream_id})
@@ -93,7 +96,7 @@ def drop_stream(
 
 @app.command()
 def remove(name: Name) -> None:
-    """Forget an engine that runs no stream. Its process is not ended."""
+    """Remove an engine that runs no stream. Its process is not ended."""
     api = connect()
     engine = api.find("/engines", "engine", name)
     api.delete(f"/engines/{engine['id']}")

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from thalweg.cli.client import Json, connect
-from thalweg.cli.output import out
+from thalweg.cli.output import line, out, styled
 
 LEGEND = """\
 C name captured/s bytes/s latency | Q enqueued/s spilled/s in-queue | PS sent/s bytes/s latency | PR received/s |
@@ -31,21 +32,21 @@ FLOW_CONTROL_PERCENT = 50
 def monitor(
     stream: Annotated[str | None, typer.Option(help="Only this stream: its name or id.")] = None,
     interval: Annotated[float, typer.Option(min=1, max=3600, help="Seconds between two lines.")] = 2,
-    count: Annotated[int | None, typer.Option(min=1, help="End after so many samples.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="End after this many samples.")] = None,
     long: Annotated[bool, typer.Option("--long", help="Apply's reader and coordinator, too.")] = False,
 ) -> None:
     """One line for each sample and path, like Streams' strmmon. In colour on a terminal, plain in a pipe."""
     api = connect()
     stream_id = None if stream is None else api.find("/streams", "stream", stream)["id"]
     if out.is_terminal:
-        out.print(LEGEND, style="dim", markup=False)
+        out.print(LEGEND, style="dim")
     taken = 0
     while True:
         document = api.get("/advisor/analysis", stream_id=stream_id, window_seconds=max(3, round(interval) + 1))
         analysis = document["analysis"]
         at = datetime.fromisoformat(document["at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         for path in analysis["paths"]:
-            out.print(f"{at} {line_of(analysis, path, long)}", soft_wrap=True)
+            out.print(line(f"{at} ", line_of(analysis, path, long)), soft_wrap=True)
         if not document["live"]:
             out.print(f"{at} no samples: Redis cannot be reached")
         taken += 1
@@ -54,8 +55,7 @@ def monitor(
         time.sleep(interval)
 
 
-def line_of(analysis: Json, path: Json, long: bool) -> str:
-    """Markup of one path's line."""
+def line_of(analysis: Json, path: Json, long: bool) -> Text:
     rows: dict[tuple[str, str | None], dict[str, float | None]] = {}
     for row in analysis["component_statistics"]:
         if row["thread"] is None:
@@ -63,26 +63,27 @@ def line_of(analysis: Json, path: Json, long: bool) -> str:
             values[row["statistic_name"]] = row["statistic_value"]
     parts = {part["component_id"]: part for part in analysis["components"]}
     limit = next(row for row in analysis["path_bottlenecks"] if row["path_id"] == path["path_id"])
-    segments, engine = [], None
+    segments: list[Text] = []
+    engine = None
     for component_id in path["component_ids"]:
         part = parts[component_id]
         if engine is not None and part["engine"] != engine:
-            segments.append(f"{engine}->")
+            segments.append(line(f"{engine}->"))
         engine = part["engine"]
         segments.append(_segment(part, rows, limit, long))
-    told = "" if limit["bottleneck_identified"] else f" | {limit['verdict']}"
-    return f"{_plain(path['path_name'])} | " + " | ".join(segments) + told
+    verdict = "" if limit["bottleneck_identified"] else f" | {limit['verdict']}"
+    return line(f"{path['path_name']} | ", Text(" | ").join(segments), verdict)
 
 
-def _segment(part: Json, rows: dict[tuple[str, str | None], dict[str, float | None]], limit: Json, long: bool) -> str:
+def _segment(part: Json, rows: dict[tuple[str, str | None], dict[str, float | None]], limit: Json, long: bool) -> Text:
     own = rows.get((part["component_id"], None), {})
     kind = part["component_type"]
     figures = [_figure(own.get(name), "sec" if name == "LATENCY" else "") for name in FIELDS[kind]]
     title = "A" if kind == "APPLY" else STAGES[kind]
-    name = f" {_plain(part['component_name'])}" if kind == "CAPTURE" else ""
-    text = f"[bold]{title}[/]{name} {' '.join(figures)}"
+    name = f" {part['component_name']}" if kind == "CAPTURE" else ""
+    text = line(styled(title, "bold"), f"{name} {' '.join(figures)}")
     if kind != "APPLY":
-        return f"{text}{_shares(own)}{_marks(part, None, own, limit)}"
+        return line(text, _shares(own), _marks(part, None, own, limit))
     for stage, values in rows.items():
         if stage[0] != part["component_id"] or stage[1] is None:
             continue
@@ -90,7 +91,8 @@ def _segment(part: Json, rows: dict[tuple[str, str | None], dict[str, float | No
         spilled = f" {_figure(values.get('SPILL RATE'))}" if stage[1] == "APPLY READER" else ""
         if long or stage[1] == "APPLY SERVER" or limits or values.get("SPILL RATE"):
             threads = f"({_figure(values.get('PARALLELISM'))})" if stage[1] == "APPLY SERVER" else ""
-            text += f" {STAGES[stage[1]]}{threads}{spilled}{_shares(values)}{_marks(part, stage[1], values, limit)}"
+            shown = f" {STAGES[stage[1]]}{threads}{spilled}{_shares(values)}"
+            text = line(text, shown, _marks(part, stage[1], values, limit))
     return text
 
 
@@ -106,12 +108,12 @@ def _shares(values: dict[str, float | None]) -> str:
     return f" <{idle:.0f}%I {held:.0f}%F{event}>"
 
 
-def _marks(part: Json, sub_component: str | None, values: dict[str, float | None], limit: Json) -> str:
-    marks = ""
+def _marks(part: Json, sub_component: str | None, values: dict[str, float | None], limit: Json) -> Text:
+    marks = Text()
     if (values.get("FLOW CONTROL") or 0) > FLOW_CONTROL_PERCENT:
-        marks += " [yellow]<F>[/]"
+        marks = line(marks, " ", styled("<F>", "yellow"))
     if limit["component_id"] == part["component_id"] and limit["sub_component_type"] == sub_component:
-        marks += " [bold red]<B>[/]"
+        marks = line(marks, " ", styled("<B>", "bold red"))
     return marks
 
 
@@ -125,7 +127,3 @@ def _figure(value: float | None, unit: str = "") -> str:
         if value >= limit:
             return f"{value / {'G': 1e9, 'M': 1e6, 'K': 1e3}[letter]:.3g}{letter}"
     return f"{value:.0f}"
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -26,10 +26,10 @@ def login(
     user: Annotated[str | None, typer.Option(help="Your name.")] = None,
     password_stdin: Annotated[
         bool,
-        typer.Option(help="Read the password from standard input, and from its next line a code where one is wanted."),
+        typer.Option(help="Read the password from standard input, and a code, if one is needed, from the next line."),
     ] = False,
     code: Annotated[
-        str | None, typer.Option(help="The second factor's code, or a recovery code. Default: asked for when wanted.")
+        str | None, typer.Option(help="The second factor's code, or a recovery code. Default: asked for if needed.")
     ] = None,
     days: Annotated[int, typer.Option(help="Days until the token expires.")] = 90,
 ) -> None:
@@ -76,7 +76,7 @@ def _session(api: Api, user: str, password: str, wanted_code: Callable[[], str])
 
 
 def logout() -> None:
-    """Revoke this machine's token and forget it."""
+    """Revoke this machine's token and delete it."""
     config = load_config()
     if config.get("token_id"):
         try:

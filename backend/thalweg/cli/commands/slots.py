@@ -3,17 +3,18 @@
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.commands.streams import Yes
-from thalweg.cli.output import AsJson, ago, confirm, done, number, out, print_json, print_table, size
+from thalweg.cli.output import AsJson, ago, confirm, done, number, out, print_json, print_table, size, styled
 
 app = typer.Typer(no_args_is_help=True, help="Replication slots of the servers of registered databases.")
 
 
 @app.command("list")
 def list_slots(as_json: AsJson = False) -> None:
-    """All slots, whosever they are, with the WAL that they keep and how long that goes well."""
+    """All slots, of any owner, with the WAL that they keep and how long they are safe."""
     servers = connect().get("/slots")["servers"]
     if as_json:
         print_json(servers)
@@ -32,12 +33,14 @@ def list_slots(as_json: AsJson = False) -> None:
     )  # fmt: skip
     for server in servers:
         if server["failure"] is not None:
-            out.print(f"{server['address']} did not answer: {server['failure']}", markup=False)
+            out.print(f"{server['address']} did not answer: {server['failure']}")
         elif server["read_at"] is None:
             out.print(f"{server['address']} has not been read yet.")
     orphans = sum(slot["owner"] == "orphan" for server in servers for slot in server["slots"])
     if orphans:
-        out.print(f"No stream here owns {orphans} of them. If no other Thalweg does: thalweg slots drop SLOT")
+        out.print(
+            f"No stream here owns {orphans} of them. If no other Thalweg installation does: thalweg slots drop SLOT"
+        )
     if any(slot["owner"] == "unknown_stream" for server in servers for slot in server["slots"]):
         out.print(
             "An engine has streams that the control plane does not know. Drop those that are not wanted, with their "
@@ -45,12 +48,12 @@ def list_slots(as_json: AsJson = False) -> None:
         )
 
 
-def _owner(slot: Json) -> str:
+def _owner(slot: Json) -> str | Text:
     if slot["stream"] is not None:
         return str(slot["stream"]["name"])
     if slot["owner"] == "unknown_stream":
-        return f"[yellow]unknown stream of engine {slot['engine']['name']}[/]"
-    return "[yellow]orphan[/]" if slot["owner"] == "orphan" else "–"
+        return styled(f"unknown stream of engine {slot['engine']['name']}", "yellow")
+    return styled("orphan", "yellow") if slot["owner"] == "orphan" else "–"
 
 
 def _wal(slot: Json) -> str:
@@ -77,9 +80,10 @@ def drop(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Drop a slot that looks like a stream's and belongs to none. Asks on a terminal.
+    """Drop a slot with the name of a stream's slot that belongs to no stream. Asks for confirmation on a terminal.
 
-    A stream's slot goes with its stream; a slot of another Thalweg's stream is lost to that one for good."""
+    A stream's slot goes with its stream; a slot of another Thalweg's stream is lost to that one for good.
+    """
     api = connect()
     servers = [one for one in api.get("/slots")["servers"] if slot in (known["name"] for known in one["slots"])]
     if database is not None:
@@ -89,6 +93,6 @@ def drop(
     else:
         where = ", ".join(one["address"] for one in servers) or "no server that is known here"
         raise CommandError(f"{slot} is at {where}.", "Name the server by one of its databases: --database NAME.")
-    confirm(f"Drop {slot}? Who reads from it cannot go on, ever", yes)
+    confirm(f"Drop {slot}? Its reader can never continue", yes)
     api.delete(f"/databases/{database_id}/slots/{slot}")
     done(f"Dropped {slot}.", {"slot": slot, "database_id": database_id})

@@ -7,15 +7,18 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
+from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
-    LEVELS,
     AsJson,
     ago,
     confirm,
+    destination_state_of,
     done,
+    health_of,
     json_wanted,
     latency_in_words,
+    line,
     milliseconds,
     number,
     out,
@@ -23,7 +26,8 @@ from thalweg.cli.output import (
     print_table,
     seconds,
     size,
-    stream_state,
+    state_of,
+    styled,
 )
 
 app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
@@ -34,8 +38,8 @@ InsertsOnly = Annotated[
     list[str] | None,
     typer.Option(
         metavar="SCHEMA.TABLE",
-        help="Give up updates and deletes of this table: only inserts and truncates are replicated, so that it needs "
-        "no key. May be repeated.",
+        help="Replicate only inserts and truncates of this table, not updates and deletes, so that it needs no key. "
+        "May be repeated.",
     ),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
@@ -53,7 +57,7 @@ To = Annotated[
     list[str],
     typer.Option(
         metavar="DATABASE[@ENGINE]",
-        help="A destination's name or id; with @ and the engine that applies, when another one captures. May be "
+        help="A destination's name or id; append @ENGINE if another engine than the capturing one applies. May be "
         "repeated.",
     ),
 ]
@@ -96,21 +100,29 @@ def _value(types: dict[str, str], name: str, value: str) -> bool | int | str:
 
 @app.command("list")
 def list_streams(as_json: AsJson = False) -> None:
-    """All streams."""
+    """All streams. Fails when one is not healthy, like `thalweg status`."""
     items = list(connect().items("/streams"))
     if as_json:
         print_json(items)
-        return
-    print_table(
-        ["NAME", "FROM", "TO", "STATE", "HEALTH", "REASON"],
-        [
+    else:
+        print_table(
+            ["NAME", "FROM", "TO", "STATE", "HEALTH", "REASON"],
             [
-                item["name"], item["source"]["name"], names_of(item), stream_state(item),
-                LEVELS[item["health"]["level"]], item["health"]["reason"],
-            ]
-            for item in items
-        ],
-    )  # fmt: skip
+                [
+                    item["name"], item["source"]["name"], names_of(item), state_of(item), health_of(item),
+                    item["health"]["reason"],
+                ]
+                for item in items
+            ],
+        )  # fmt: skip
+    if any(item["health"]["level"] != "ok" for item in items):
+        raise typer.Exit(1)
+
+
+@app.command()
+def watch(name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None) -> None:
+    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it."""
+    follow_samples(name)
 
 
 @app.command()
@@ -121,17 +133,17 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         print_json(stream)
         return
-    out.print(f"[bold]{stream['name']}[/] ({stream['id']})  {stream_state(stream)}")
-    out.print(f"  {LEVELS[stream['health']['level']]}: {stream['health']['reason']}")
+    out.print(line(styled(stream["name"], "bold"), f" ({stream['id']})  {state_of(stream)}"))
+    out.print(line("  ", health_of(stream), f": {stream['health']['reason']}"))
     if stream["error"] and stream["error"]["cure"]:
         out.print(f"  cure: {stream['error']['cure']}")
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
-    latency, backlog = stream["latency"], stream["backlog"]
+    latency, lag = stream["latency"], stream["lag"]
     out.print(
         f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"
     )
     out.print(f"  latency {latency_in_words(latency, datetime.now(UTC))}")
-    out.print(f"  backlog {size(backlog['bytes'])}, {seconds(backlog['seconds'])}")
+    out.print(f"  lag {size(lag['bytes'])}, {seconds(lag['seconds'])}")
     print_destinations(stream)
     print_table(
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
@@ -178,13 +190,13 @@ def _engines(stream: Json) -> str:
 
 def print_destinations(stream: Json) -> None:
     print_table(
-        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">BEHIND", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
+        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
         [
             [
-                one["database"]["name"], one["engine"]["name"], stream_state(one), number(one["lcrs_per_second"]),
-                milliseconds(one["latency"]["p99_ms"]), size(one["backlog"]["bytes"]),
-                size(one["spilled"]["bytes"]) if one["spilled"] else "–",
-                size(one["spilled"]["limit_bytes"]) if one["spilled"] else "–",
+                one["database"]["name"], one["engine"]["name"], destination_state_of(one),
+                number(one["lcrs_per_second"]), milliseconds(one["latency"]["p99_ms"]), size(one["lag"]["bytes"]),
+                size(one["backlog"]["bytes"]) if one["backlog"] else "–",
+                size(one["backlog"]["limit_bytes"]) if one["backlog"] else "–",
                 number(one["error_queue_transactions"]), one["error"]["message"] if one["error"] else "",
             ]
             for one in stream["destinations"]
@@ -237,7 +249,7 @@ def create(
     inserts_only: InsertsOnly = None,
     settings: Set = None,
     engine: Annotated[
-        str | None, typer.Option(help="The engine that captures, when there are several; best beside the source.")
+        str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
     ] = None,
     accept: Accept = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
@@ -274,7 +286,7 @@ def start(name: Name, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
 
 @app.command()
 def stop(name: Name, yes: Yes = False, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Drain a stream and stop it. The source keeps its WAL from then on. Asks on a terminal."""
+    """Drain a stream and stop it. The source keeps its WAL from then on. Asks for confirmation on a terminal."""
     confirm(f"Stop {name}? Nothing arrives until it is started again, and the source keeps its WAL", yes)
     _act(name, "stop", "Stopping", wait, timeout)
 
@@ -299,13 +311,16 @@ def delete(
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Delete a stream and what it made in both databases. The destination's tables and rows stay.
+    """Delete a stream and what it created in both databases. The destination's tables and rows stay.
 
-    Asks on a terminal. Again while it is at work: the same operation."""
+    Asks for confirmation on a terminal. Again while it is at work: the same operation.
+    """
     api = connect()
     stream = api.find("/streams", "stream", name)
     confirm(f"Delete {stream['name']}, its slot and its bookkeeping in the databases?", yes)
-    follow(api, api.delete(f"/streams/{stream['id']}", force=force), wait, f"Deleting {stream['name']}", timeout)
+    lost = "" if force else "If a database or an engine is lost for good, delete it with --force."
+    accepted = api.delete(f"/streams/{stream['id']}", force=force)
+    follow(api, accepted, wait, f"Deleting {stream['name']}", timeout, lost)
 
 
 @app.command("set")
@@ -315,7 +330,7 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
     lines = [f"{key} = {value}" for key, value in changed["parameters"].items()]
-    lines += ["Some of it takes effect after a stop and start."] if changed["restart_needed"] else []
+    lines += ["Some changes take effect only after a stop and start."] if changed["restart_needed"] else []
     done("\n".join(lines), changed)
 
 
@@ -327,7 +342,7 @@ def set_rules(
     inserts_only: InsertsOnly = None,
     accept: Accept = None,
 ) -> None:
-    """Choose a stream's tables anew. Tables that come in are copied; those that go out stay at the destination.
+    """Choose a stream's tables again. Added tables are copied; removed ones stay at the destination.
 
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
     --inserts-only names any more is replicated whole again, once it is copied again.
@@ -336,4 +351,4 @@ def set_rules(
     stream = api.find("/streams", "stream", name)
     body = {"rules": rules_of(include, exclude, inserts_only), "accept": accept or []}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
-    done(f"The tables of {stream['name']} are chosen anew.", changed)
+    done(f"The tables of {stream['name']} are chosen again.", changed)

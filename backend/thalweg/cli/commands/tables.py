@@ -9,11 +9,11 @@ from thalweg.cli.commands.destinations import one_of, whole_stream
 from thalweg.cli.commands.streams import Name, Yes, counted, replicated
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
-from thalweg.cli.output import AsJson, confirm, done, number, out, print_json, print_table
+from thalweg.cli.output import AsJson, confirm, done, line, number, out, print_json, print_table
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
 Table = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table as the stream names it.")]
-Destination = Annotated[str | None, typer.Option(help="Which one, when the stream has several.")]
+Destination = Annotated[str | None, typer.Option(help="The destination, if the stream has several.")]
 
 
 def _ref(text: str) -> Json:
@@ -46,7 +46,7 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
     out.print(counted(shown), style="dim")
     for table in tables:
         if trouble := table["trouble"]:
-            out.print(f"{table['schema']}.{table['table']}: {trouble['reason']}")
+            out.print(line(f"{table['schema']}.{table['table']}: {trouble['reason']}"))
             out.print(f"  cure ({', '.join(trouble['resolutions'])}): {trouble['cure']}")
 
 
@@ -59,10 +59,11 @@ def copy(
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Delete a table's rows at the destination and copy the source's again. Asks on a terminal.
+    """Delete a table's rows at the destination and copy the source's again. Asks for confirmation on a terminal.
 
     Transactions of the error queue that changed nothing but copied tables are discarded: the copy has what came of
-    them."""
+    them.
+    """
     what = (
         f"Delete the rows of {table} at the destination, copy them again, and discard what the error queue has of it?"
     )
@@ -73,7 +74,7 @@ def copy(
 
 @app.command()
 def accept(name: Name, table: Table, destination: Destination = None) -> None:
-    """Take a table's changed partitions as they are: the destination's rows have been mended, or are right."""
+    """Accept a table's changed partitions as they are: the destination's rows have been repaired, or are correct."""
     _resolve(connect(), name, table, "accept", destination)
     done(f"The partitions of {table} are accepted.", {"table": table, "done": "accept"})
 
@@ -86,7 +87,7 @@ def _resolve(api: Api, name: str, table: str, how: str, destination: str | None)
 
 @app.command()
 def follow(name: Name, table: Table) -> None:
-    """Follow a table's rename at the source: in the stream's rules, and with the destinations' tables."""
+    """Follow a table's rename at the source, in the stream's rules and in the destinations' tables."""
     api = connect()
     stream = whole_stream(api, name)
     changed = api.post(f"/streams/{stream['id']}/tables:follow", _ref(table))
@@ -95,7 +96,7 @@ def follow(name: Name, table: Table) -> None:
 
 @app.command()
 def remove(name: Name, table: Table) -> None:
-    """Take a table that was dropped at the source out of the stream. The destinations' tables stay."""
+    """Remove from the stream a table that was dropped at the source. The destinations' tables stay."""
     api = connect()
     stream = whole_stream(api, name)
     changed = api.post(f"/streams/{stream['id']}/tables:remove", _ref(table))

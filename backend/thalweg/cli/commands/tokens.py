@@ -13,7 +13,7 @@ app = typer.Typer(no_args_is_help=True, help="API tokens: your own, and as an ad
 
 @app.command("list")
 def list_tokens(as_json: AsJson = False) -> None:
-    """Tokens that were made, and when each was last used."""
+    """All tokens, and when each was last used."""
     items = list(connect().items("/tokens"))
     if as_json:
         print_json(items)
@@ -32,15 +32,18 @@ def list_tokens(as_json: AsJson = False) -> None:
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="A name that tells its purpose.")],
+    name: Annotated[str, typer.Argument(help="A name that shows its purpose.")],
     role: Annotated[
-        Role, typer.Option(help="The token's role, at most your own. metrics: read /metrics.")
+        Role, typer.Option(help="The token's role, which cannot exceed your own. metrics: read /metrics.")
     ] = Role.VIEWER,
     days: Annotated[
-        int | None, typer.Option(min=1, max=3650, help="Days until it expires: 90, or with the token that makes it.")
+        int | None,
+        typer.Option(
+            min=1, max=3650, help="Days until it expires. Default: 90, or when the token that creates it expires."
+        ),
     ] = None,
 ) -> None:
-    """Make a token and print it, alone, on standard output. It is not shown again."""
+    """Create a token and print nothing else on standard output. It is not shown again."""
     body: Json = {"name": name, "role": role} | ({} if days is None else {"expires_in_days": days})
     made = connect().create("/tokens", body)
     done(made["secret"], made)
@@ -48,7 +51,7 @@ def add(
 
 @app.command()
 def revoke(name: Annotated[str, typer.Argument(help="The token's name or id.")]) -> None:
-    """Revoke a token: it works no longer."""
+    """Revoke a token."""
     api = connect()
     token = api.find("/tokens", "token", name)
     api.delete(f"/tokens/{token['id']}")

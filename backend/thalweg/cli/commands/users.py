@@ -80,7 +80,7 @@ def remove(name: Name) -> None:
 
 @app.command()
 def reset_second_factor(name: Name) -> None:
-    """Switch the second factor of somebody else off, who has lost the device. Ends all their sessions."""
+    """Turn off the second factor of a user who has lost the device. This ends all sessions of that user."""
     api = connect()
     user = api.find("/users", "user", name)
     api.post(f"/users/{user['id']}:reset-second-factor")
@@ -89,9 +89,9 @@ def reset_second_factor(name: Name) -> None:
 
 @app.command()
 def require_second_factor(
-    of: Annotated[Demand | None, typer.Argument(help="Of whom it is demanded. Left out: shows who it is.")] = None,
+    of: Annotated[Demand | None, typer.Argument(help="The users who must have one. Default: show them.")] = None,
 ) -> None:
-    """Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none."""
+    """Require a second factor. From then on, a user without one can only set one up; API tokens need none."""
     api = connect()
     policy = api.get("/access-policy")
     if of is not None:

@@ -1,6 +1,7 @@
 """status, watch, operations."""
 
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Annotated
@@ -9,26 +10,32 @@ import httpx
 import typer
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from thalweg.cli.client import Api, Json, connect, unreachable
 from thalweg.cli.output import (
-    LEVELS,
     AsJson,
     ago,
-    backlog_in_words,
+    behind_in_words,
+    cell,
+    destination_state_of,
+    health_of,
+    lag_in_words,
     latency_in_words,
+    line,
     milliseconds,
     number,
     out,
     path_of,
     print_json,
     print_table,
-    stream_state,
+    size,
+    state_of,
 )
 
 
 def status(as_json: AsJson = False) -> None:
-    """One line for each stream, and for each of several destinations: state, rate, latency, backlog, and how old that
+    """One line for each stream, and for each of several destinations: state, rate, latency, lag, and how old that
     is. Fails when anything is not well: a stream that is stopped or behind, an engine that does not answer, Redis."""
     overview = connect().get("/overview")
     if as_json:
@@ -36,7 +43,7 @@ def status(as_json: AsJson = False) -> None:
     else:
         at = datetime.now(UTC)
         for stream in overview["streams"]:
-            out.print(_line(stream, at), markup=True)
+            out.print(_line(stream, at))
             for one in stream["destinations"] if len(stream["destinations"]) > 1 else []:
                 out.print(_destination_line(stream, one))
         if not overview["streams"]:
@@ -49,64 +56,79 @@ def status(as_json: AsJson = False) -> None:
 
 def _amiss(overview: Json) -> list[str]:
     """Troubles beside those of streams."""
-    silent = overview["engines_total"] - overview["engines_online"]
-    told = [] if not silent else [f"{silent} of {overview['engines_total']} engines do not answer."]
-    return told if overview["live"] else [*told, "Redis cannot be reached: rates and latencies are missing."]
+    online, total = overview["engines_online"], overview["engines_total"]
+    if online is None:
+        warnings = ["Whether the engines answer is unknown: the collector may not run."]
+    else:
+        warnings = [] if online == total else [f"{total - online} of {total} engines do not answer."]
+    return warnings if overview["live"] else [*warnings, "Redis cannot be reached: rates and latencies are missing."]
 
 
-def _line(stream: Json, at: datetime) -> str:
-    health = stream["health"]
-    return (
-        f"{path_of(stream):<24} {stream_state(stream):<14} {_figures(stream)}  {age_of(stream, at)}  "
-        f"{LEVELS[health['level']]}: {health['reason']}"
-    )
+def _line(stream: Json, at: datetime) -> Text:
+    return line(
+        f"{path_of(stream):<24} {state_of(stream):<14} {_figures(stream)}  {age_of(stream, at)}  ",
+        health_of(stream), f": {stream['health']['reason']}",
+    )  # fmt: skip
 
 
-def _destination_line(stream: Json, one: Json) -> str:
-    told = one["error"]["message"] if one["error"] else ""
-    return f"  {path_of(stream, one):<22} {stream_state(one):<14} {_figures(one)}  {told}"
+def _destination_line(stream: Json, one: Json) -> Text:
+    error = one["error"]["message"] if one["error"] else ""
+    return line(f"  {path_of(stream, one):<22} {destination_state_of(one):<14} {_figures(one)}  {error}")
 
 
 def _figures(shown: Json) -> str:
-    latency, backlog = shown["latency"], shown["backlog"]
+    latency, lag = shown["latency"], shown["lag"]
     return (
         f"{number(shown['lcrs_per_second']):>9} LCR/s  "
         f"latency {latency_in_words(latency, datetime.now(UTC))}  "
-        f"backlog {backlog_in_words(backlog)}"
+        f"lag {lag_in_words(lag)}"
     )
 
 
 def age_of(stream: Json, at: datetime) -> str:
     """The age of the engine's last report."""
-    told = stream["observed_at"]
-    return "never seen" if told is None else f"{ago((at - datetime.fromisoformat(told)).total_seconds())} ago"
+    observed_at = stream["observed_at"]
+    return (
+        "never seen"
+        if observed_at is None
+        else f"{ago((at - datetime.fromisoformat(observed_at)).total_seconds())} ago"
+    )
 
 
 def watch(
-    plain: Annotated[bool, typer.Option(help="A line for each sample, without redrawing.")] = False,
-    count: Annotated[int | None, typer.Option(help="End after so many samples.")] = None,
+    plain: Annotated[bool, typer.Option(help="A line for each sample and destination, without redrawing.")] = False,
+    count: Annotated[int | None, typer.Option(help="End after this many samples.")] = None,
+    stream: Annotated[str | None, typer.Option(help="Only this stream: its name or id.")] = None,
 ) -> None:
-    """A live ticker of all streams, fed by server-sent events. Ctrl-C ends it."""
+    """A live ticker of all streams, a line for each destination, fed by server-sent events. Ctrl-C ends it."""
+    follow_samples(stream, plain=plain, count=count)
+
+
+def follow_samples(name: str | None, *, plain: bool = False, count: int | None = None) -> None:
+    """Of the stream of that name or id, None for all. In a pipe always plain."""
     api = connect()
-    names = _names(api)
+    plain = plain or not out.is_terminal
+    only = None if name is None else api.find("/streams", "stream", name)["id"]
+    streams = _streams(api, only)
     samples: dict[str, Json] = {}
     seen = 0
-    live = Live(_ticker(names, samples), console=out, auto_refresh=False)
+    live = Live(_ticker(streams, samples), console=out, auto_refresh=False)
     with nullcontext() if plain else live:
         while True:
             try:
-                for name, data in api.events():
-                    if name in ("stream.status", "stream.deleted", "reset"):
-                        names = _names(api)
-                        samples = {key: value for key, value in samples.items() if key in names}
-                    if name != "stream.sample":
+                for event, data in api.events():
+                    if event in ("stream.status", "stream.deleted", "reset"):
+                        streams = _streams(api, only)
+                        samples = {key: value for key, value in samples.items() if key in streams}
+                    if event != "stream.sample" or data["stream_id"] not in streams:
                         continue
                     samples[data["stream_id"]] = data
                     seen += 1
                     if plain:
-                        out.print(_sample_line(names, data))
+                        for told in _sample_lines(streams[data["stream_id"]], data):
+                            out.print(line(told))
                     else:
-                        live.update(_ticker(names, samples), refresh=True)
+                        live.update(_ticker(streams, samples), refresh=True)
                     if count is not None and seen >= count:
                         return
             except httpx.TransportError as error:
@@ -115,40 +137,50 @@ def watch(
                 time.sleep(1)
 
 
-def _names(api: Api) -> dict[str, Json]:
-    return {stream["id"]: stream for stream in api.items("/streams")}
+def _streams(api: Api, only: str | None) -> dict[str, Json]:
+    return {stream["id"]: stream for stream in api.items("/streams") if only in (None, stream["id"])}
 
 
-def _sample_line(names: dict[str, Json], sample: Json) -> str:
-    stream = names.get(sample["stream_id"], {"name": sample["stream_id"]})
+def _shares(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | None]]:
+    """Each destination with its share of the sample; None where that tells nothing of it."""
+    shares = {one["destination_id"]: one for one in sample["destinations"]} if sample is not None else {}
+    for one in stream["destinations"]:
+        yield one, shares.get(one["id"])
+
+
+def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
     at = datetime.fromisoformat(sample["at"]).astimezone().strftime("%H:%M:%S")
-    name = path_of(stream) if "destinations" in stream else stream["name"]
-    return (
-        f"{at} {name:<24} {sample['phase']:<14} {number(sample['lcrs_per_second']):>9} LCR/s  "
-        f"p50 {milliseconds(sample['latency']['p50_ms'])}  backlog {backlog_in_words(sample['backlog'])}"
-    )
+    for one, share in _shares(stream, sample):
+        if share is not None:
+            yield (
+                f"{at} {path_of(stream, one):<24} {destination_state_of(share):<14} "
+                f"{number(share['lcrs_per_second']):>9} LCR/s  p50 {milliseconds(share['latency']['p50_ms'])}  "
+                f"behind {behind_in_words(share['lag'])}  lag {size(share['lag']['bytes'])}"
+            )
 
 
-def _ticker(names: dict[str, Json], samples: dict[str, Json]) -> Table:
+def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("STREAM", "STATE", "LCR/s", "TX/s", "P50", "P99", "BACKLOG", "BUSIEST"):
+    for column in ("STREAM", "STATE", "LCR/s", "TX/s", "P50", "P99", "BEHIND", "LAG", "BUSIEST"):
         table.add_column(column, justify="left" if column in ("STREAM", "STATE", "BUSIEST") else "right")
-    for stream_id, stream in names.items():
+    for stream_id, stream in streams.items():
         sample = samples.get(stream_id)
-        if sample is None:
-            table.add_row(path_of(stream), stream_state(stream), "–", "–", "–", "–", "–", "–")
-            continue
-        table.add_row(
-            path_of(stream), sample["phase"], number(sample["lcrs_per_second"]),
-            number(sample["transactions_per_second"]), milliseconds(sample["latency"]["p50_ms"]),
-            milliseconds(sample["latency"]["p99_ms"]), backlog_in_words(sample["backlog"]), _busiest(sample),
-        )  # fmt: skip
+        for one, share in _shares(stream, sample):
+            shown = share or {**one, "lcrs_per_second": None, "transactions_per_second": None}
+            latency = share["latency"] if share is not None else {"p50_ms": None, "p99_ms": None}
+            table.add_row(
+                cell(path_of(stream, one)), destination_state_of(shown), number(shown["lcrs_per_second"]),
+                number(shown["transactions_per_second"]), milliseconds(latency["p50_ms"]),
+                milliseconds(latency["p99_ms"]), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
+                cell(_busiest(sample, one["id"]) if sample is not None else "–"),
+            )  # fmt: skip
     return table
 
 
-def _busiest(sample: Json) -> str:
-    """The thread with the least idle time."""
-    timed = [part for part in sample["components"] if part["time_percent"]]
+def _busiest(sample: Json, destination_id: str) -> str:
+    """The thread with the least idle time, of those on the way to the destination."""
+    own = [part for part in sample["components"] if part["destination_id"] in (None, destination_id)]
+    timed = [part for part in own if part["time_percent"]]
     if not timed:
         return "–"
     least = min(timed, key=lambda part: part["time_percent"]["idle"])
@@ -165,10 +197,14 @@ def operations(as_json: AsJson = False, limit: int = 20) -> None:
         ["ID", "KIND", "TARGET", "STATE", "PROGRESS", "STARTED", "ERROR"],
         [
             [
-                item["id"], item["kind"], item["target"]["name"], item["state"],
+                item["id"], item["kind"], _target(item["target"]), item["state"],
                 f"{number(item['progress']['done'])} of {number(item['progress']['total'])} {item['progress']['unit']}",
                 (item["started_at"] or "–")[:19], item["error"]["message"] if item["error"] else "",
             ]
             for item in items
         ],
     )  # fmt: skip
+
+
+def _target(target: Json) -> str:
+    return f"{target['name']} → {target['destination']}" if target["destination"] else str(target["name"])

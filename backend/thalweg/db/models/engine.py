@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Identified
+from thalweg.kernel.lifecycle import EngineState
 
 ANY_ADDRESS = ("", "*", "0.0.0.0", "::", "[::]")  # noqa: S104
 
@@ -22,7 +23,7 @@ class EngineRow(Identified, Base):
     control_token_sealed: Mapped[str]
     desired_revision: Mapped[int] = mapped_column(BigInteger, default=0)
     acknowledged_revision: Mapped[int | None] = mapped_column(BigInteger)
-    state: Mapped[str] = mapped_column(default="UNKNOWN")
+    state: Mapped[EngineState] = mapped_column(default=EngineState.UNKNOWN)
     message: Mapped[str | None]
     version: Mapped[str | None]
     hostname: Mapped[str | None]

@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey, Identity, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base
+from thalweg.kernel.lifecycle import OutageState
 
 
 class OutageRow(Base):
@@ -23,8 +24,8 @@ class OutageRow(Base):
     destination_id: Mapped[str | None]
     engine_id: Mapped[str | None] = mapped_column(ForeignKey("engines.id", ondelete="CASCADE"))
     name: Mapped[str]
-    state: Mapped[str]
-    """RETRYING, ABORTED, UNREACHABLE or REFUSED: the last one."""
+    state: Mapped[OutageState]
+    """The last one."""
     reason: Mapped[str]
     began_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]

@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Identity, Index, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Identified
+from thalweg.kernel.lifecycle import OperationState
 
 
 class OperationRow(Identified, Base):
@@ -19,9 +20,11 @@ class OperationRow(Identified, Base):
     target_name: Mapped[str]
     destination_id: Mapped[str | None]
     """The one of a stream's destinations that it is about; None: the stream as a whole."""
+    destination_name: Mapped[str | None]
+    """Its database's name at the time of the request: the destination may be gone."""
     table: Mapped[dict[str, Any] | None] = mapped_column("of_table")
     """The one table of the stream that it is about: schema and table, and `copied_at` as it was before."""
-    state: Mapped[str]
+    state: Mapped[OperationState]
     done: Mapped[int] = mapped_column(BigInteger, default=0)
     total: Mapped[int | None] = mapped_column(BigInteger)
     unit: Mapped[str]

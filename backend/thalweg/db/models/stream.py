@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from thalweg.db.destination_life import Stage
 from thalweg.db.models.base import Base, Versioned
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, Stage, StreamPhase
 
 
 class StreamRow(Versioned, Base):
@@ -26,7 +26,7 @@ class StreamRow(Versioned, Base):
     rules: Mapped[dict[str, Any]]
     tables: Mapped[list[dict[str, Any]]]
     parameters: Mapped[dict[str, Any]]
-    desired_status: Mapped[str]
+    desired_status: Mapped[DesiredStatus]
     force: Mapped[bool] = mapped_column(default=False)
     changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)
     """The capture engine's desired revision that first held the stream as it is now."""
@@ -38,8 +38,8 @@ class StreamRow(Versioned, Base):
     reached: Mapped[dict[str, Any] | None]
     """Position by destination, up to which everything was applied when it was last heard of: an engine that does not
     run a stream knows none."""
-    observed_status: Mapped[str] = mapped_column(default="UNKNOWN")
-    observed_phase: Mapped[str] = mapped_column(default="UNKNOWN")
+    observed_status: Mapped[ObservedStatus] = mapped_column(default=ObservedStatus.UNKNOWN)
+    observed_phase: Mapped[StreamPhase] = mapped_column(default=StreamPhase.UNKNOWN)
     observed_at: Mapped[datetime | None]
 
     source: Mapped[DatabaseRow] = relationship(foreign_keys=[source_id], lazy="raise")

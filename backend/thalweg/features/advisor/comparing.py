@@ -1,6 +1,6 @@
 """Two runs side by side."""
 
-from thalweg.advisor.comparison import pairs_of, told
+from thalweg.advisor.comparison import bottleneck_in_words, pairs_of
 from thalweg.advisor.schemas import AdvisorPath, ComponentStatistic, PathStatistic
 from thalweg.features.advisor.schemas import ComparedBottleneck, ComparedStatistic, Comparison, Run, RunSummary
 from thalweg.features.advisor.service import get_run
@@ -14,7 +14,10 @@ async def compare(context: Context, before_id: int, after_id: int) -> Comparison
 def comparison_of(before: Run, after: Run) -> Comparison:
     earlier = {row.path_id: row for row in before.analysis.path_bottlenecks}
     later = {row.path_id: row for row in after.analysis.path_bottlenecks}
-    compared = [(name, told(earlier.get(name)), told(later.get(name))) for name in dict.fromkeys([*later, *earlier])]
+    compared = [
+        (name, bottleneck_in_words(earlier.get(name)), bottleneck_in_words(later.get(name)))
+        for name in dict.fromkeys([*later, *earlier])
+    ]
     paths = {path.path_id: path for path in (*before.analysis.paths, *after.analysis.paths)}
     return Comparison(
         before=_summary(before), after=_summary(after),

@@ -13,7 +13,6 @@ from thalweg.advisor.finding import Fact, FactSheet
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
 from thalweg.db.models import DestinationRow, StreamRow
-from thalweg.db.streams import OF_THE_STREAM
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both, read_waits
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
@@ -23,6 +22,7 @@ PATHS_READ_MAX = 40
 TIMEOUT_SECONDS = 3
 UNREAD = (
     Verdict.NONE, Verdict.PARKING, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.COPYING, Verdict.UNKNOWN,
+    Verdict.STARTING, Verdict.WAITING, Verdict.HELD_UP,
 )  # fmt: skip
 SESSIONS_SHOWN = 5
 
@@ -117,7 +117,7 @@ def _known(
             item["default"],
             item["live"],
             item.get("maximum"),
-            of_destination=name not in OF_THE_STREAM,
+            of_destination=item["scope"] == "DESTINATION",
         )
         for name, item in contract.items()
     }
@@ -137,7 +137,7 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
         lines += [
             (f"wait {event}", f"{count} times") for event, count in facts.waits.events.most_common(SESSIONS_SHOWN)
         ]
-        lines += [("blocked by", blocker.told) for blocker in facts.waits.blockers.values()]
+        lines += [("blocked by", blocker.description) for blocker in facts.waits.blockers.values()]
     if isinstance(facts, SourceFacts) and facts.slot is not None:
         lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
     if isinstance(facts, SourceFacts):

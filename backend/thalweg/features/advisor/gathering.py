@@ -2,20 +2,25 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from redis.exceptions import RedisError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.advisor.schemas import Thresholds
-from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.advisor.streams import Condition, DatabaseFacts, ServerWait, StreamInput
 from thalweg.db.models import AdvisorPolicyRow, DatabaseRow, EngineRow, StreamRow
+from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.advisor import repository
 from thalweg.history.reading import samples_between
+from thalweg.inspection.sessions import Blocker
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources, release
+from thalweg.kernel.lifecycle import SILENT, DesiredStatus, ObservedStatus
 from thalweg.live.bus import Bus
-from thalweg.live.health import SILENT, engine_of_concern
+from thalweg.live.health import engine_of_concern
 from thalweg.live.schemas import Sample
+from thalweg.live.waits import waits_in_words
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,14 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
     return Condition(
         desired_status=row.desired_status, status=row.observed_status, phase=row.observed_phase,
         error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
-        engine_silent=engine.name if engine.state in SILENT else None,
+        engine_silent=engine.name if engine.state in SILENT else None, waits=waits_of(row, None),
     )  # fmt: skip
 
 
 def _conditions(row: StreamRow) -> dict[str, Condition]:
     """The condition of each destination, while the stream itself is well."""
     found: dict[str, Condition] = {}
-    if (row.desired_status, row.observed_status) != ("ENABLED", "ENABLED"):
+    if row.desired_status != DesiredStatus.ENABLED or row.observed_status != ObservedStatus.ENABLED:
         return found
     for seen in (row.observed or {}).get("destinations", []):
         one = row.destination(seen["id"])
@@ -108,14 +113,41 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
             found[one.id] = Condition(
                 desired_status=one.desired_status, status=seen["status"], phase=seen["phase"],
                 error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
-                engine_silent=silent,
+                engine_silent=silent, waits=waits_of(row, one.id),
             )  # fmt: skip
     return found
+
+
+def waits_of(row: StreamRow, destination_id: str | None) -> list[ServerWait]:
+    """Those of the stream as a whole, and the destination's own."""
+    documents = (row.observed or {}).get("waits", [])
+    return [_wait(one) for one in documents if one["destination"] in (None, destination_id)]
+
+
+def _wait(document: dict[str, Any]) -> ServerWait:
+    at = now()
+    (words,) = waits_in_words({"waits": [document]}, at)
+    return ServerWait(
+        side=ErrorSide(document["side"]), database=document["database"], words=words, statement=document["statement"],
+        blockers=[_blocker(one, at) for one in document["blockers"] if one["pid"]],
+        prepared=any(one["pid"] == 0 for one in document["blockers"]),
+    )  # fmt: skip
+
+
+def _blocker(document: dict[str, Any], at: datetime) -> Blocker:
+    since = document["since"]
+    began = datetime.fromisoformat(since) if isinstance(since, str) else since
+    return Blocker(
+        document["pid"], document["application_name"], document["user"] or None, document["state"] or None,
+        None if began is None else max(0.0, (at - began).total_seconds()),
+    )  # fmt: skip
 
 
 def _past(samples: list[Sample]) -> Condition:
     """The condition in a past span, as its last sample tells it."""
     last = samples[-1]
     return Condition(
-        desired_status="DISABLED" if last.status == "DISABLED" else "ENABLED", status=last.status, phase=last.phase
+        desired_status=DesiredStatus.DISABLED if last.status == ObservedStatus.DISABLED else DesiredStatus.ENABLED,
+        status=last.status,
+        phase=last.phase,
     )

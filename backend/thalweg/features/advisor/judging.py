@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from thalweg.advisor.comparison import told
+from thalweg.advisor.comparison import bottleneck_in_words
 from thalweg.advisor.schemas import Verdict
 from thalweg.features.advisor.schemas import CureState, Run
 
@@ -10,7 +10,7 @@ BETTER_RATE = 1.10
 WORSE_RATE = 0.90
 BETTER_LATENCY = 0.75
 WORSE_LATENCY = 1.33
-STARTING = (Verdict.UNKNOWN, Verdict.STOPPED, Verdict.COPYING)
+STARTING = (Verdict.UNKNOWN, Verdict.STOPPED, Verdict.COPYING, Verdict.STARTING, Verdict.WAITING)
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Judgement:
 class _Figures:
     rate: float | None
     latency: float | None
-    backlog: float | None
+    lag: float | None
     verdict: Verdict
     bottleneck: str | None
     found: bool
@@ -38,12 +38,17 @@ def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
     row = next(row for row in run.analysis.path_bottlenecks if row.path_id == path_id)
     found = any(finding.code == code and finding.path_id == path_id for finding in run.findings_ranked)
     return _Figures(
-        line.messages_per_second, line.latency_p99_seconds, line.backlog_bytes, row.verdict, told(row), found
+        line.messages_per_second,
+        line.latency_p99_seconds,
+        line.lag_bytes,
+        row.verdict,
+        bottleneck_in_words(row),
+        found,
     )
 
 
 def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
-    """By throughput where there was a backlog, else by latency; a finding that is gone counts as help too. What carries
+    """By throughput where there was a lag, else by latency; a finding that is gone counts as help too. What carries
     nothing tells nothing: no trouble shows in it either."""
     first, second = _figures(before, path_id, code), _figures(after, path_id, code)
     if first is None or second is None:
@@ -58,7 +63,7 @@ def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
         return Judgement(CureState.HELPED, words)
     if first.found and not second.found and (latency is None or latency < WORSE_LATENCY):
         return Judgement(CureState.HELPED, f"{words} The finding is gone.")
-    drained = first.backlog is not None and second.backlog is not None and first.backlog > second.backlog
+    drained = first.lag is not None and second.lag is not None and first.lag > second.lag
     if latency is not None and latency >= WORSE_LATENCY and not drained:
         return Judgement(CureState.WORSE, words)
     if rate is not None and rate <= WORSE_RATE and not drained and second.found:

@@ -11,7 +11,7 @@ from thalweg.kernel.etags import etag_of
 
 STATISTICS = {
     "messages_per_second": "MESSAGE RATE", "transactions_per_second": "TRANSACTION RATE",
-    "latency_p50_seconds": "LATENCY P50", "latency_p99_seconds": "LATENCY P99", "backlog_bytes": "BACKLOG",
+    "latency_p50_seconds": "LATENCY P50", "latency_p99_seconds": "LATENCY P99", "lag_bytes": "REPLICATION LAG",
 }  # fmt: skip
 
 
@@ -21,7 +21,7 @@ def path_lines(analysis: Analysis, findings: list[Finding]) -> list[RunPath]:
     lines = []
     for path in analysis.paths:
         bottleneck = bottlenecks[path.path_id]
-        # What merely comes with the bottleneck says nothing of why it is one.
+        # A finding that merely accompanies the bottleneck does not explain it.
         top = next((finding for finding in findings if finding.path_id == path.path_id and finding.is_cause), None)
         lines.append(
             RunPath(
@@ -43,7 +43,7 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
             path_id=view.path.path.path_id, at=[sample.at for sample in view.path.stream.samples],
             messages_per_second=[own.lcrs_per_second if own else None for own in shares],
             latency_p99_ms=[own.latency.p99_ms if own else None for own in shares],
-            backlog_bytes=[own.backlog.bytes if own else None for own in shares],
+            lag_bytes=[own.lag.bytes if own else None for own in shares],
         )
         for view in views
         for shares in [[view.path.own(sample) for sample in view.path.stream.samples]]

@@ -9,13 +9,14 @@ from sqlalchemy.orm import undefer
 from thalweg.db.models import AdvisorCureRow, AdvisorPolicyRow, AdvisorRunRow, AdvisorScheduleRow, StreamRow
 from thalweg.db.streams import whole_streams
 from thalweg.features.advisor.schemas import CureState
+from thalweg.kernel.lifecycle import DesiredStatus
 
 POLICY = 1
 
 
 async def streams_of(session: AsyncSession, stream_id: str | None) -> list[StreamRow]:
     """Those that are not being deleted, by name."""
-    query = whole_streams().where(StreamRow.desired_status != "DROPPED").order_by(StreamRow.name)
+    query = whole_streams().where(StreamRow.desired_status != DesiredStatus.DROPPED).order_by(StreamRow.name)
     if stream_id is not None:
         query = query.where(StreamRow.id == stream_id)
     return list(await session.scalars(query))

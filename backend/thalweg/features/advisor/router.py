@@ -62,11 +62,15 @@ async def get_analysis(
     begin_at: Time = None,
     end_at: Time = None,
     facts: Annotated[
-        bool, Query(description="Ask the databases, too: takes a second, and the role operator. Not of the past.")
+        bool,
+        Query(
+            description="Query the databases as well. This takes a second and requires the role operator. Not "
+            "available for the past."
+        ),
     ] = False,
 ) -> LiveAnalysis:
-    """Analyse the last seconds, or what was recorded between two times. Nothing is written down. Without `facts` no
-    database is read, and what only they know is not named: which trigger, which table, which session.
+    """Analyse the last seconds, or what was recorded between two times. Nothing is stored. Without `facts` no database
+    is read, and the analysis cannot name what only they know: triggers, tables, sessions.
 
     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
     """
@@ -97,7 +101,7 @@ async def list_runs(
 
 @router.get("/runs/{run_id}", operation_id="advisor_runs_get")
 async def get_run(run_id: RunId, context: Viewer, response: Response) -> Run:
-    """A run whole: the six tables, findings, facts."""
+    """A complete run: the six tables, findings, facts."""
     run = await service.get_run(context, run_id)
     response.headers["ETag"] = run.etag
     return run
@@ -107,7 +111,7 @@ async def get_run(run_id: RunId, context: Viewer, response: Response) -> Run:
 async def update_run(
     run_id: RunId, body: RunUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> RunSummary:
-    """Name it, annotate it, or keep it from the retention."""
+    """Name it, annotate it, or exempt it from the retention."""
     run = await service.update_run(context, run_id, body, if_match)
     response.headers["ETag"] = run.etag
     return run
@@ -213,7 +217,7 @@ async def list_schedules(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: 
 
 @router.post("/schedules", status_code=201, operation_id="advisor_schedules_create", response_model=Schedule)
 async def create_schedule(body: ScheduleCreate, context: Operator, once: OnceOnly) -> Response:
-    """Take a run every so often. The first one is taken at once."""
+    """Take a run at regular intervals, the first one immediately."""
     return await once.run(context, lambda: schedules.create_schedule(context, body))
 
 
@@ -235,13 +239,13 @@ async def update_schedule(
 
 @router.delete("/schedules/{schedule_id}", status_code=204, operation_id="advisor_schedules_delete")
 async def delete_schedule(schedule_id: IdPath, context: Operator) -> None:
-    """Its runs stay."""
+    """Delete a schedule. Its runs stay."""
     await schedules.delete_schedule(context, schedule_id)
 
 
 @router.get("/policy", operation_id="advisor_policy_get")
 async def get_policy(context: Viewer, response: Response) -> Policy:
-    """Thresholds of the bottleneck, and how long runs are kept."""
+    """The thresholds of bottlenecks, and how long runs are kept."""
     policy = await schedules.get_policy(context)
     response.headers["ETag"] = policy.etag
     return policy

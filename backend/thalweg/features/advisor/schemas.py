@@ -50,10 +50,11 @@ class RunCreate(Body):
         default=None, description="Only paths through this component, as the tables and the topology name it."
     )
     window_seconds: WindowSeconds = Field(
-        default=WINDOW_DEFAULT, description="The last so many seconds of live samples are analysed: it answers at once."
+        default=WINDOW_DEFAULT,
+        description="Analyse this many seconds of live samples, up to now; the answer is immediate.",
     )
     begin_at: AwareDatetime | None = Field(
-        default=None, description="Instead of window_seconds, with end_at: analyses what was recorded then."
+        default=None, description="Instead of window_seconds, together with end_at: analyse what was recorded then."
     )
     end_at: AwareDatetime | None = None
     facts: StrictBool = Field(default=True, description="Read the databases' catalogues for causes and cures.")
@@ -70,7 +71,7 @@ class RunCreate(Body):
 
 
 class RunUpdate(Body):
-    name: Name | None = Field(default=None, description="Left out: it stays.")
+    name: Name | None = Field(default=None, description="Omitted: it is unchanged.")
     note: Note | None = None
     kept: StrictBool | None = Field(default=None, description="True: the retention does not remove it.")
 
@@ -94,7 +95,7 @@ class RunPath(Resource):
     transactions_per_second: float | None
     latency_p50_seconds: float | None
     latency_p99_seconds: float | None
-    backlog_bytes: float | None
+    lag_bytes: float | None
     top_finding: str | None = Field(description="Title of the highest ranked finding that is a cause; null: none is.")
     top_finding_code: str | None
 
@@ -130,7 +131,7 @@ class PathSeries(Resource):
     at: list[datetime]
     messages_per_second: list[float | None]
     latency_p99_ms: list[float | None]
-    backlog_bytes: list[int | None]
+    lag_bytes: list[int | None]
 
 
 class Run(RunSummary):
@@ -245,7 +246,7 @@ class CureState(StrEnum):
 class CureApply(Body):
     run_id: StrictInt = Field(ge=1, le=2**62)
     finding_id: str = Field(min_length=1, max_length=300, pattern=NO_CONTROL_CHARACTERS)
-    cure_index: StrictInt = Field(default=0, ge=0, le=20, description="Which of the finding's cures.")
+    cure_index: StrictInt = Field(default=0, ge=0, le=20, description="Index of the cure in the finding's `cures`.")
     measure_after_seconds: StrictInt = Field(
         default=30, ge=2, le=3600, description="How long the path runs with the change before it is judged."
     )
@@ -268,10 +269,10 @@ class AppliedCure(Resource):
     destination_id: str | None = Field(
         description="The destination whose own parameters these are. Null: the stream's."
     )
-    by_hand: bool = Field(description="A person has carried it out, and takes it back if need be.")
+    by_hand: bool = Field(description="A person carried it out, and undoes it if necessary.")
     sql: str | None = Field(description="The SQL to run at the destination's database. Null: parameters are changed.")
     undo_sql: str | None
-    operation_id: str | None = Field(description="The last long work for it. Null: there is none.")
+    operation_id: str | None = Field(description="The last operation for it. Null: there is none.")
     state: CureState
     before_run_id: int | None
     after_run_id: int | None

@@ -13,8 +13,15 @@ from thalweg.db.audit import record, snapshot
 from thalweg.db.models import AlertChannelRow, AlertDeliveryRow
 from thalweg.db.pages import page_by_name
 from thalweg.features.alerts import repository
+from thalweg.features.alerts.channel_secrets import check_secret_stays
 from thalweg.features.alerts.deliveries import delivery_of
-from thalweg.features.alerts.schemas import AlertChannel, AlertChannelCreate, AlertChannelUpdate, AlertDelivery
+from thalweg.features.alerts.schemas import (
+    AlertChannel,
+    AlertChannelCreate,
+    AlertChannelUpdate,
+    AlertDelivery,
+    DeliveryState,
+)
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
@@ -94,7 +101,10 @@ async def update_channel(
             raise name_taken("channel", body.name)
         row.name = body.name
     if body.settings is not None:
-        row.settings = _checked(ChannelKind(row.kind), body.settings)
+        settings = _checked(ChannelKind(row.kind), body.settings)
+        if row.secret_sealed is not None and body.secret is None:
+            check_secret_stays(ChannelKind(row.kind), row.settings, settings)
+        row.settings = settings
     if body.secret is not None:
         row.secret_sealed = context.resources.secrets.seal(body.secret) if body.secret else None
     for field, value in body.model_dump(
@@ -136,7 +146,13 @@ async def test_channel(context: Context, channel_id: str) -> AlertDelivery:
     """Tries once, now. The answer says how it went; it is kept with the channel's deliveries."""
     row, resources = await _existing(context, channel_id), context.resources
     delivery = AlertDeliveryRow(
-        channel=row, alert=None, event=NoticeEvent.TEST, state="failed", tries=1, next_try_at=None, error=INTERRUPTED
+        channel=row,
+        alert=None,
+        event=NoticeEvent.TEST,
+        state=DeliveryState.FAILED,
+        tries=1,
+        next_try_at=None,
+        error=INTERRUPTED,
     )
     context.session.add(delivery)
     await context.session.flush()
@@ -144,9 +160,7 @@ async def test_channel(context: Context, channel_id: str) -> AlertDelivery:
     notice = notice_of_test(str(delivery.id), now(), resources.settings.console_url)
     await context.release()
     started = time.monotonic()
-    answer: Delivered = await send(
-        row, resources.secrets, notice, resources.settings.alerts_timeout, resources.settings.webhook_networks
-    )
+    answer: Delivered = await send(row, resources.secrets, notice, resources.settings)
     delivery.took_ms, delivery.finished_at = round((time.monotonic() - started) * 1000, 3), now()
     delivery.error = None
     if answer.code is None:

@@ -59,7 +59,7 @@ async def count_alerts(context: Viewer) -> AlertCounts:
 
 @router.get("/alerts/rules", operation_id="alert_rules_list")
 async def list_rules(context: Viewer) -> AlertRules:
-    """All rules: what each means, its defaults, what is set, and what holds."""
+    """All rules, with their meaning, defaults, settings and effective values."""
     return await rules.list_rules(context)
 
 
@@ -67,7 +67,8 @@ async def list_rules(context: Viewer) -> AlertRules:
 async def update_rule(
     rule: RuleId, body: AlertRuleSettings, context: Operator, response: Response, if_match: IfMatch = None
 ) -> AlertRule:
-    """Set a rule everywhere. The settings replace the ones before as a whole: an empty object brings the defaults."""
+    """Set a rule for all streams. The settings replace the previous ones as a whole; an empty object restores the
+    defaults."""
     updated = await rules.update_rule(context, rule, body, if_match)
     response.headers["ETag"] = updated.etag
     return updated
@@ -81,25 +82,25 @@ async def update_stream_rule(rule: RuleId, stream_id: IdPath, body: AlertRuleSet
 
 @router.delete("/alerts/rules/{rule}/streams/{stream_id}", status_code=204, operation_id="alert_rules_delete_stream")
 async def delete_stream_rule(rule: RuleId, stream_id: IdPath, context: Operator) -> None:
-    """The stream has what is set everywhere again."""
+    """Delete a stream's own settings of a rule: those for all streams apply again."""
     await rules.delete_stream_rule(context, rule, stream_id)
 
 
 @router.get("/alerts/silences", operation_id="alert_silences_list")
 async def list_silences(context: Viewer) -> Page[AlertSilence]:
-    """Silences that hold now."""
+    """Silences in effect now."""
     return await silences.list_silences(context)
 
 
 @router.post("/alerts/silences", status_code=201, operation_id="alert_silences_create", response_model=AlertSilence)
 async def create_silence(body: AlertSilenceCreate, context: Operator, once: OnceOnly) -> Response:
-    """Keep notices back for a while, by rule and stream."""
+    """Suppress notices for a while, by rule and stream."""
     return await once.run(context, lambda: silences.create_silence(context, body))
 
 
 @router.delete("/alerts/silences/{silence_id}", status_code=204, operation_id="alert_silences_delete")
 async def end_silence(silence_id: IdPath, context: Operator) -> None:
-    """End a silence now. What still fires under it is told of."""
+    """End a silence now. Alerts that still fire are then notified."""
     await silences.end_silence(context, silence_id)
 
 
@@ -139,7 +140,7 @@ async def delete_channel(channel_id: IdPath, context: Admin) -> None:
 
 @router.post("/alerts/channels/{channel_id}/test", operation_id="alert_channels_test")
 async def test_channel(channel_id: IdPath, context: Operator) -> AlertDelivery:
-    """Send a test now. Answers 200 also when it fails: `error` has the reason and the cure."""
+    """Send a test now. A failure is also answered with 200; `error` has the reason and the cure."""
     return await channels.test_channel(context, channel_id)
 
 
@@ -157,7 +158,7 @@ async def list_deliveries(
 
 @router.post("/alerts/deliveries/{delivery_id}/retry", operation_id="alert_deliveries_retry")
 async def retry_delivery(delivery_id: NumberPath, context: Operator) -> AlertDelivery:
-    """Try a notice again now."""
+    """Resend a notice now."""
     return await deliveries.retry_delivery(context, delivery_id)
 
 
@@ -170,7 +171,7 @@ async def get_alert(alert_id: NumberPath, context: Viewer) -> Alert:
 async def acknowledge(
     alert_id: NumberPath, body: AlertAcknowledge, context: Operator, background: BackgroundTasks
 ) -> Alert:
-    """Say that somebody takes care of it. It stays in the list until it is over."""
+    """Say that somebody is working on it. It stays in the list until it is resolved."""
     alert = await service.acknowledge(context, alert_id, body)
     background.add_task(_tell, context, alert)
     return alert
@@ -178,7 +179,7 @@ async def acknowledge(
 
 @router.post("/alerts/{alert_id}/unacknowledge", operation_id="alerts_unacknowledge")
 async def unacknowledge(alert_id: NumberPath, context: Operator, background: BackgroundTasks) -> Alert:
-    """Take the acknowledgement back."""
+    """Withdraw the acknowledgement."""
     alert = await service.unacknowledge(context, alert_id)
     background.add_task(_tell, context, alert)
     return alert

@@ -46,9 +46,10 @@ class Alert(Resource):
     fired_at: datetime | None = Field(description="Null while it is pending: the condition must hold for a while.")
     resolved_at: datetime | None
     resolution: AlertResolution | None = Field(
-        description="cleared: the condition was over. not_applicable: its subject is gone or stopped, or the rule off."
+        description="cleared: the condition no longer held. not_applicable: its subject is gone or stopped, or the "
+        "rule is off."
     )
-    silenced: bool = Field(description="A silence keeps its notices back now.")
+    silenced: bool = Field(description="A silence suppresses its notices now.")
     acknowledged_at: datetime | None
     acknowledged_by: str | None
     note: str | None = Field(description="Given with the acknowledgement.")
@@ -56,7 +57,7 @@ class Alert(Resource):
 
 
 class AlertCounts(Resource):
-    """For the bell in the header. `unacknowledged` are those of the firing that nobody has taken on or silenced."""
+    """For the bell in the header. `unacknowledged`: firing alerts that nobody has acknowledged or silenced."""
 
     firing: int
     critical: int
@@ -88,7 +89,7 @@ class AlertThreshold(Resource):
 class AlertRuleValues(Resource):
     enabled: bool
     severity: AlertSeverity
-    hold_seconds: float = Field(description="The condition must hold for so long before the alert fires.")
+    hold_seconds: float = Field(description="How long the condition must hold before the alert fires.")
     thresholds: dict[str, float]
 
 
@@ -116,7 +117,7 @@ class AlertRule(Resource):
     meaning: str
     action: str
     subject: SubjectType
-    per_stream: bool = Field(description="It may be set for single streams.")
+    per_stream: bool = Field(description="It can be set for single streams.")
     thresholds: list[AlertThreshold]
     default: AlertRuleValues
     settings: AlertRuleSettings
@@ -130,10 +131,10 @@ class AlertRules(Resource):
 
 
 class AlertSilenceCreate(Body):
-    """Keeps notices back. Alerts go on being shown; one that still fires at the end is told of then."""
+    """Suppresses notices. Alerts continue to be shown; those that still fire at its end are notified then."""
 
     rule: RuleId | None = Field(default=None, description="Null: every rule.")
-    stream_id: Id | None = Field(default=None, description="Null: every stream, and what is of no stream.")
+    stream_id: Id | None = Field(default=None, description="Null: every stream, and alerts that concern no stream.")
     seconds: Annotated[StrictInt, Field(ge=60, le=SILENCE_SECONDS_MAX)] = Field(description="From now on.")
     reason: Text = ""
 
@@ -153,7 +154,7 @@ class _ChannelCreate(Body):
     name: Name
     enabled: StrictBool = True
     min_severity: AlertSeverity = Field(default=AlertSeverity.WARNING, description="Less severe alerts are not sent.")
-    send_resolved: StrictBool = Field(default=True, description="Also tell when an alert is over.")
+    send_resolved: StrictBool = Field(default=True, description="Also send a notice when an alert is resolved.")
 
 
 class WebhookChannelCreate(_ChannelCreate):
@@ -180,14 +181,18 @@ AlertChannelCreate = Annotated[
 
 
 class AlertChannelUpdate(Body):
-    """The kind stays. `settings` are given as a whole."""
+    """The kind cannot change. `settings` replace the previous ones as a whole."""
 
     name: Name | None = None
     enabled: StrictBool | None = None
     min_severity: AlertSeverity | None = None
     send_resolved: StrictBool | None = None
     settings: dict[str, Any] | None = None
-    secret: Secret | None = Field(default=None, description="Left as it is when missing; empty: none.")
+    secret: Secret | None = Field(
+        default=None,
+        description="Unchanged if omitted; empty: none. Required again if the host, port, user or trusted "
+        "certificates change, or if TLS becomes weaker.",
+    )  # fmt: skip
 
 
 class AlertChannel(Resource):
@@ -197,7 +202,7 @@ class AlertChannel(Resource):
     enabled: bool
     min_severity: AlertSeverity
     send_resolved: bool
-    settings: dict[str, Any] = Field(description="Empty for viewers where it is a webhook's address.")
+    settings: dict[str, Any] = Field(description="Empty for viewers if it is a webhook's address.")
     has_secret: bool
     last_delivery: "AlertDelivery | None"
     created_at: datetime
@@ -230,4 +235,4 @@ class AlertDelivery(Resource):
     created_at: datetime
     finished_at: datetime | None
     took_ms: float | None
-    error: DeliveryError | None = Field(description="Of the last try, with its cure.")
+    error: DeliveryError | None = Field(description="The error of the last attempt, with its cure.")

@@ -11,7 +11,7 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pem import PEM_FIELDS, check_pair
-from thalweg.kernel.problems import Problem
+from thalweg.kernel.problems import Problem, secret_required
 from thalweg.kernel.secret_box import SecretBox
 
 TLS_MODES = tuple(SslMode)
@@ -58,18 +58,35 @@ def stored_pem(row: DatabaseRow, name: str) -> StoredPem | None:
 
 
 def with_service(context: Context, body: Settings) -> Settings:
-    """Fields given beside the service take precedence over the service's."""
+    """Fields given beside the service take precedence over the service's. Its password goes only where the service
+    says: the administrator gave it for that place, and users who name the service need not know it."""
     if not body.service:
         return body
     given = {**body.model_dump(exclude_unset=True), "service": ""}
     try:
         fields = fields_of_service(context.resources.settings.database_service_file, body.service)
-        return type(body).model_validate({**fields, "service": "", **given})
+        whole = type(body).model_validate({**fields, "service": "", **given})
+        # A field that the service leaves out has the default that it has in a database.
+        place = _place(DatabaseSettings.model_construct(**fields))
+        changes = changes_of_place(place, _place(whole)) if "password" in fields and "password" not in given else []
     except ValidationError as error:
-        told = "; ".join(str(found["msg"]) for found in error.errors(include_url=False, include_input=False))
-        raise wrong_field("service", f"The service {body.service} cannot be used: {told}") from error
+        messages = "; ".join(str(found["msg"]) for found in error.errors(include_url=False, include_input=False))
+        raise wrong_field("service", f"The service {body.service} cannot be used: {messages}") from error
     except ValueError as error:
         raise wrong_field("service", str(error)) from error
+    if changes:
+        raise secret_required(
+            "password", changes, "Send a password with these fields, or leave to the service what it says itself."
+        )
+    return whole
+
+
+def _place(settings: DatabaseSettings) -> Target:
+    pem = {name: getattr(settings, name) for name in PEM_FIELDS if getattr(settings, name)}
+    return Target(
+        settings.host, settings.port, settings.dbname, settings.user, settings.password, settings.sslmode,
+        settings.options, pem,
+    )  # fmt: skip
 
 
 def check_password_stays(stored: Target, wanted: Target) -> None:
@@ -78,12 +95,7 @@ def check_password_stays(stored: Target, wanted: Target) -> None:
         return
     changes = changes_of_place(stored, wanted)
     if changes:
-        told = ", ".join(changes)
-        raise Problem(
-            "password_required", f"The stored password would be sent with another {told}.",
-            "Send the password again with this change.",
-            errors=[FieldProblem(pointer="/password", code="missing", message=f"Needed, because of: {told}.")],
-        )  # fmt: skip
+        raise secret_required("password", changes, "Send the password again with this change.")
 
 
 def changes_of_place(stored: Target, wanted: Target) -> list[str]:

@@ -32,13 +32,13 @@ async def list_databases(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: 
 
 @router.post("/databases", status_code=201, operation_id="databases_create", response_model=Database)
 async def create_database(body: DatabaseCreate, context: Operator, once: OnceOnly) -> Response:
-    """Register a database. It is not connected to: test it first with databases_test_unsaved."""
+    """Register a database. No connection is made: test it first with databases_test_unsaved."""
     return await once.run(context, lambda: service.create_database(context, body))
 
 
 @router.post("/databases:test", operation_id="databases_test_unsaved")
 async def test_unsaved(body: DatabaseTestRequest, context: Operator) -> ConnectionTest:
-    """Connect with settings that are not saved. Answers 200 also when it fails: `code` and `cure` say why."""
+    """Test a connection without saving its settings. A failure is also answered with 200; `code` and `cure` say why."""
     return await inspections.test_unsaved(context, body)
 
 
@@ -53,7 +53,7 @@ async def get_database(database_id: IdPath, context: Viewer, response: Response)
 async def update_database(
     database_id: IdPath, body: DatabaseUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> Database:
-    """Change a database. Streams that use it connect anew with the new settings."""
+    """Change a database. Streams that use it reconnect with the new settings."""
     database = await service.update_database(context, database_id, body, if_match)
     response.headers["ETag"] = database.etag
     return database
@@ -61,13 +61,13 @@ async def update_database(
 
 @router.delete("/databases/{database_id}", status_code=204, operation_id="databases_delete")
 async def delete_database(database_id: IdPath, context: Operator) -> None:
-    """Forget a database that no stream uses. Nothing in the database itself changes."""
+    """Remove a database that no stream uses. The database itself does not change."""
     await service.delete_database(context, database_id)
 
 
 @router.post("/databases/{database_id}/test", operation_id="databases_test")
 async def test_database(database_id: IdPath, context: Operator) -> ConnectionTest:
-    """Connect to a registered database. Answers 200 also when it fails: `code` and `cure` say why."""
+    """Test the connection to a registered database. A failure is also answered with 200; `code` and `cure` say why."""
     return await inspections.test_database(context, database_id)
 
 
@@ -85,5 +85,5 @@ async def list_tables(
 
 @router.get("/databases/{database_id}/preflight", operation_id="databases_preflight")
 async def preflight(database_id: IdPath, context: Viewer, role: CheckSide) -> Preflight:
-    """Whether the database is ready to be a source or a destination, with a cure for each thing that is not."""
+    """Check whether the database is ready to be a source or a destination, with a cure for each failed check."""
     return await inspections.preflight(context, database_id, role)

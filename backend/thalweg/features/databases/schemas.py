@@ -46,8 +46,8 @@ Host = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True), AfterValidator(checked_host)
 ]
 HOST = (
-    "A host name or an address; of several servers with commas between the first that answers is used: "
-    "`db1,db2:5433,[::1]`. A port beside a name goes before `port`."
+    "A host name or an address. Of several, separated by commas, the first that answers is used: "
+    "`db1,db2:5433,[::1]`. A port beside a name takes precedence over `port`."
 )
 PemText = Annotated[
     str, StringConstraints(max_length=PEM_BYTES_MAX, pattern=r"^[\x09\x0a\x0d -~]*$", strip_whitespace=True)
@@ -56,13 +56,15 @@ RootCertificates = Annotated[PemText, AfterValidator(checked_pem("sslrootcert"))
 ClientCertificate = Annotated[PemText, AfterValidator(checked_pem("sslcert"))]
 ClientKey = Annotated[PemText, AfterValidator(checked_pem("sslkey"))]
 Revocations = Annotated[PemText, AfterValidator(checked_pem("sslcrl"))]
-ROOT_CERTIFICATES = "Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again."
-CLIENT_CERTIFICATE = "The certificate (PEM contents) that this user shows the server."
-CLIENT_KEY = "Its key (PEM contents, without a passphrase). Kept encrypted, never shown again."
+ROOT_CERTIFICATES = (
+    "Certificates (PEM contents) that the server's certificate must derive from. Stored encrypted, never shown again."
+)
+CLIENT_CERTIFICATE = "The certificate (PEM contents) that this user presents to the server."
+CLIENT_KEY = "The certificate's key (PEM contents, without a passphrase). Stored encrypted, never shown again."
 REVOCATIONS = "Certificates that are no longer valid (a revocation list as PEM contents)."
 READ_FROM = (
-    "`standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the "
-    "standby, and write what little they write at the primary. Cannot change while streams capture from the database."
+    "`standby`: `host` names the servers of one cluster, PostgreSQL 16 or later. Streams decode and copy at the "
+    "standby, and make their few writes at the primary. Cannot change while streams capture from the database."
 )
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)]
@@ -122,7 +124,7 @@ class DatabaseSettings(Body):
 
     uri: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
         default=None,
-        description="postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.",
+        description="postgresql://user:password@host:5432/database?sslmode=require, split into its fields.",
     )
     service: Annotated[str, StringConstraints(max_length=100, pattern=NO_CONTROL_CHARACTERS)] = Field(
         default="", description="A service of the administrator's service file. Its settings are copied."
@@ -164,8 +166,8 @@ class DatabaseUpdate(Body):
     user: Identifier | None = None
     password: Secret | None = Field(
         default=None,
-        description="Left as it is when missing. It must come again with another host, port, dbname, user, or with "
-        "less TLS: it would be sent there.",
+        description="Unchanged if omitted. Required again if the host, port, dbname or user changes, or if TLS "
+        "becomes weaker, because it would be sent there.",
     )
     sslmode: SslMode | None = None
     sslrootcert: RootCertificates | None = Field(default=None, description=ROOT_CERTIFICATES + " Empty: none.")
@@ -179,13 +181,13 @@ class DatabaseUpdate(Body):
 class DatabaseTestRequest(DatabaseSettings):
     database_id: Id | None = Field(
         default=None,
-        description="Take what is stored with this database where `password`, or a certificate or key, is empty. The "
-        "password only where it would be sent to the same place, with no less TLS.",
+        description="Use what is stored with this database where `password`, a certificate or a key is empty. The "
+        "stored password is used only if it would be sent to the same place, with at least the same TLS.",
     )
 
 
 class StoredPem(Resource):
-    """It is there; its contents are not shown."""
+    """A stored file, whose contents are not shown."""
 
     subject: str | None = Field(description="The certificate's subject, the revocation list's issuer; null of a key.")
     expires_at: datetime | None = Field(description="When the certificate ends, or the next revocation list is due.")

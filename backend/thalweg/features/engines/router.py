@@ -31,7 +31,7 @@ async def get_engine(engine_id: IdPath, context: Viewer, response: Response) -> 
 async def update_engine(
     engine_id: IdPath, body: EngineUpdate, context: Admin, response: Response, if_match: IfMatch = None
 ) -> Engine:
-    """Change where other engines reach it. Those that send to it are told at once."""
+    """Change the address at which other engines reach it. Engines that send to it learn of the change immediately."""
     engine = await service.update_engine(context, engine_id, body, if_match)
     response.headers["ETag"] = engine.etag
     return engine
@@ -39,8 +39,8 @@ async def update_engine(
 
 @router.post("/engines/{engine_id}:drop-stream", operation_id="engines_drop_stream")
 async def drop_stream(engine_id: IdPath, body: StreamDrop, context: Admin, response: Response) -> Engine:
-    """Have an engine drop a stream that the store does not know: what it has at both databases goes, but not the rows
-    that it copied."""
+    """Have an engine drop a stream that the store does not know. What the stream created in both databases is removed,
+    except for the rows that it copied."""
     engine = await service.drop_stream(context, engine_id, body)
     response.headers["ETag"] = engine.etag
     return engine
@@ -48,13 +48,13 @@ async def drop_stream(engine_id: IdPath, body: StreamDrop, context: Admin, respo
 
 @router.delete("/engines/{engine_id}", status_code=204, operation_id="engines_delete")
 async def delete_engine(engine_id: IdPath, context: Admin) -> None:
-    """Forget an engine that runs no stream."""
+    """Remove an engine that runs no stream."""
     await service.delete_engine(context, engine_id)
 
 
 @router.post("/engines/enrolments", status_code=201, operation_id="enrolments_create", response_model=Enrolment)
 async def create_enrolment(body: EnrolmentCreate, context: Admin, once: OnceOnly) -> Response:
-    """Make a token with which one engine may enrol."""
+    """Create a token with which one engine can enrol."""
     return await once.run(context, lambda: service.create_enrolment(context, body))
 
 
@@ -62,6 +62,6 @@ async def create_enrolment(body: EnrolmentCreate, context: Admin, once: OnceOnly
 async def enrol_engine(
     body: EngineEnrol, request: Request, resources: Annotated[Resources, Depends(get_resources)]
 ) -> Engine:
-    """Enrol an engine with a one-time token: needs no login."""
+    """Enrol an engine with a one-time token. No login is needed."""
     address = request.client.host if request.client else None
     return await service.enrol(request.state.session, resources, body, request.state.request_id, address)

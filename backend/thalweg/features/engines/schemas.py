@@ -1,11 +1,11 @@
 """Engines and their enrolment as the API shows them."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StrictInt, StringConstraints
 
+from thalweg.kernel.lifecycle import EngineState, ObservedStatus, StreamPhase
 from thalweg.kernel.models import Body, Name, Resource, Secret
 
 
@@ -30,28 +30,22 @@ PropagationAddress = Annotated[
 ]  # fmt: skip
 
 
-class EngineState(StrEnum):
-    UNKNOWN = "UNKNOWN"
-    ONLINE = "ONLINE"
-    UNREACHABLE = "UNREACHABLE"
-    REFUSED = "REFUSED"
-
-
 class Identity(Resource):
-    """The engine's identity towards other engines, by a certificate of the control plane's own authority."""
+    """The engine's identity towards other engines, certified by the control plane's own authority."""
 
-    name: str = Field(description="In the certificate: other engines expect it.")
+    name: str = Field(description="The name in the certificate, which other engines expect.")
     fingerprint: str = Field(description="SHA-256 of the certificate, in hex.")
     not_after: datetime = Field(description="End of validity; renewed when less than a third of it is left.")
-    listen: str | None = Field(description="host:port where it takes propagations. Null: it was started without.")
+    listen: str | None = Field(description="host:port where it accepts propagations. Null: it was started without one.")
 
 
 class UnknownStream(Resource):
-    """One that the engine runs and the store does not know: the store came back from a backup older than it."""
+    """A stream that the engine runs and the store does not know: the store was restored from a backup that is older
+    than the stream."""
 
     id: str
-    status: str
-    phase: str
+    status: ObservedStatus
+    phase: StreamPhase
     being_dropped: bool
 
 
@@ -59,7 +53,7 @@ class Engine(Resource):
     id: str
     name: str
     url: str
-    state: EngineState = Field(description="REFUSED: it answers, but not to our token or our API version.")
+    state: EngineState = Field(description="REFUSED: it answers, but rejects our token or our API version.")
     message: str | None = Field(description="Why it is not ONLINE.")
     version: str | None
     hostname: str | None
@@ -72,13 +66,13 @@ class Engine(Resource):
     acknowledged_revision: int | None = Field(description="The revision that the engine has on its disk.")
     identity: Identity | None = Field(description="Null: none yet, or an engine of a version without propagation.")
     propagation_address: str | None = Field(
-        description="host:port where other engines reach it. Null: nobody does, so that no stream can apply here what "
+        description="host:port where other engines reach it. Null: no engine can, so no stream can apply here what "
         "another engine captures."
     )
-    propagation_address_set: bool = Field(description="False: it is where the engine listens.")
+    propagation_address_set: bool = Field(description="False: it is the address where the engine listens.")
     streams: list[str]
     unknown_streams: list[UnknownStream] = Field(
-        description="They go on as they are until they are dropped with :drop-stream."
+        description="They keep running until they are dropped with :drop-stream."
     )
     created_at: datetime
     etag: str = Field(description="Send as If-Match when updating.")
@@ -86,7 +80,7 @@ class Engine(Resource):
 
 class EngineUpdate(Body):
     propagation_address: PropagationAddress | None = Field(
-        description="host:port where other engines reach it; null: where it listens."
+        description="host:port where other engines reach it; null: the address where it listens."
     )
 
 
@@ -100,7 +94,7 @@ class EnrolmentCreate(Body):
 
 class Enrolment(Resource):
     id: str
-    token: str = Field(description="For one enrolment. Shown this once: only its hash is stored.")
+    token: str = Field(description="Valid for one enrolment. Shown only once: only its hash is stored.")
     expires_at: datetime
 
 

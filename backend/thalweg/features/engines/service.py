@@ -18,7 +18,6 @@ from thalweg.features.engines import repository
 from thalweg.features.engines.schemas import (
     Engine,
     EngineEnrol,
-    EngineState,
     EngineUpdate,
     Enrolment,
     EnrolmentCreate,
@@ -31,6 +30,7 @@ from thalweg.kernel.context import Context, Resources, release
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_id, new_secret, secret_hash
+from thalweg.kernel.lifecycle import EngineState
 from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
@@ -174,7 +174,7 @@ async def _usable_enrolment(session: AsyncSession, token: str) -> EnrolmentRow:
     if enrolment is None or enrolment.used_at is not None or enrolment.expires_at <= now():
         raise Problem(
             "enrolment_refused", "The token is unknown, used or expired.",
-            "Let an admin make a new one: POST /api/v1/engines/enrolments.",
+            "Let an admin create a new one: POST /api/v1/engines/enrolments.",
         )  # fmt: skip
     return enrolment
 
@@ -186,10 +186,10 @@ async def register(session: AsyncSession, resources: Resources, name: str, url: 
     if await repository.is_taken(session, EngineRow.name, name):
         raise name_taken("engine", name)
     if await repository.is_taken(session, EngineRow.url, url):
-        raise Problem("conflict", f"The engine at {url} is enrolled already.", "Delete it first to enrol it anew.")
+        raise Problem("conflict", f"The engine at {url} is enrolled already.", "Delete it first to enrol it again.")
     row = EngineRow(
-        id=new_id(), name=name, url=url, control_token_sealed=resources.secrets.seal(control_token), state="UNKNOWN",
-        desired_revision=0,
+        id=new_id(), name=name, url=url, control_token_sealed=resources.secrets.seal(control_token),
+        state=EngineState.UNKNOWN, desired_revision=0,
     )  # fmt: skip
     authority = await open_authority(session, resources.secrets)
     await release(session)
@@ -226,6 +226,6 @@ async def _greet(resources: Resources, row: EngineRow) -> None:
             "Run the engine and the control plane in the same version.",
         )  # fmt: skip
     row.version, row.hostname, row.pid = status.engine.version, status.engine.hostname, status.engine.pid
-    row.started_at, row.last_seen_at, row.state = status.engine.started_at, now(), "ONLINE"
+    row.started_at, row.last_seen_at, row.state = status.engine.started_at, now(), EngineState.ONLINE
     # Never fall behind what the engine has on its disk from an earlier life.
     row.desired_revision = status.engine.desired_revision

@@ -32,8 +32,10 @@ async def subscribe(
         Header(alias="Last-Event-ID", max_length=100, description="Resume after this event, as browsers do."),
     ] = None,
 ) -> EventSourceResponse:
-    """Subscribe to what happens. Reconnecting with Last-Event-ID brings the events in between.
+    """Subscribe to events. Reconnecting with Last-Event-ID delivers the events in between, or `reset` if they are too
+    many. One user may have 40 of these connections.
 
-    It ends within seconds of the logout, or of the token's revocation: then reconnecting is answered with 401.
+    The connection ends within seconds of the logout, or of the token's revocation; reconnecting is then answered with
+    401.
     """
     return await service.subscribe(context, request.app.state.hub, last_event_id)

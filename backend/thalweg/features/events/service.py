@@ -5,14 +5,18 @@ import re
 from collections.abc import AsyncGenerator
 
 import psycopg
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 from sse_starlette import EventSourceResponse
 
 from thalweg.kernel.context import Context
+from thalweg.kernel.problems import Problem
 from thalweg.live.bus import Event
 from thalweg.live.hub import RESET, EventHub, missed_events
 
+STREAMS_EACH_MAX = 40
+"""Of one user, at one process. A browser opens six at most without HTTP/2; somebody may have several."""
 HELLO = Event("", "hello", "{}")
 EVENT_ID = re.compile(r"^[0-9]{1,18}-[0-9]{1,18}$")
 
@@ -27,25 +31,39 @@ async def _may_go_on(context: Context) -> bool:
         return True
 
 
+async def _replayed(redis: Redis, last_event_id: str) -> AsyncGenerator[list[Event], None]:
+    if not EVENT_ID.fullmatch(last_event_id):
+        yield [RESET]
+        return
+    try:
+        async for missed in missed_events(redis, last_event_id):
+            yield missed
+    except (RedisError, OSError):
+        yield [RESET]
+
+
 async def subscribe(context: Context, hub: EventHub, last_event_id: str | None) -> EventSourceResponse:
     resources = context.resources
     heartbeat = resources.settings.events_heartbeat
+    user_id = context.principal.user_id
+    if hub.count_of(user_id) >= STREAMS_EACH_MAX:
+        raise Problem(
+            "too_many_requests", f"You have {STREAMS_EACH_MAX} event streams open already: as many as one user may.",
+            "Close some: each tab of the console and each program that follows events has one. Let programs share one.",
+            headers={"Retry-After": "30"},
+        )  # fmt: skip
 
     async def events() -> AsyncGenerator[bytes, None]:
-        with hub.subscription() as subscription:
-            # Subscribed first, then caught up: an event in between comes twice and is left out by its id.
-            missed: list[Event] = []
-            if last_event_id is not None:
-                missed = [RESET]
-                if EVENT_ID.fullmatch(last_event_id):
-                    try:
-                        missed = await missed_events(resources.redis, last_event_id)
-                    except (RedisError, OSError):
-                        missed = [RESET]
+        if hub.count_of(user_id) >= STREAMS_EACH_MAX:
+            return  # Others were opened at the same moment.
+        with hub.subscription(user_id) as subscription:
             yield HELLO.wire
-            sent = {event.id for event in missed}
-            if missed:
-                yield b"".join(event.wire for event in missed)
+            # Subscribed first, then caught up: an event in between comes twice and is left out by its id.
+            sent: set[str] = set()
+            if last_event_id is not None:
+                async for missed in _replayed(resources.redis, last_event_id):
+                    sent.update(event.id for event in missed)
+                    yield b"".join(event.wire for event in missed)
             clock = asyncio.get_running_loop()
             check_at = clock.time() + heartbeat
             while True:

@@ -23,7 +23,7 @@ async def healthz() -> Healthz:
 
 @router.get("/readyz", operation_id="health_ready", responses={503: {"model": Readiness}})
 async def readyz(resources: Annotated[Resources, Depends(get_resources)], response: Response) -> Readiness:
-    """503 when the store cannot be reached; `degraded` when only live pictures are missing."""
+    """503 if the store cannot be reached; `degraded` if live data is missing, or nothing is observed."""
     readiness = await service.readiness(resources)
     if readiness.status == "unavailable":
         response.status_code = 503

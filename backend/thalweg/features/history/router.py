@@ -24,14 +24,14 @@ def _strict(value: object) -> object:
 
 
 Moment = Annotated[AwareDatetime, BeforeValidator(_strict)]
-Since = Annotated[Moment | None, Query(description="The range's begin; an hour before its end when left out.")]
-Until = Annotated[Moment | None, Query(description="The range's end, excluded; now when left out.")]
+Since = Annotated[Moment | None, Query(description="Start of the range. If omitted: an hour before its end.")]
+Until = Annotated[Moment | None, Query(description="End of the range, exclusive. If omitted: now.")]
 Statistics = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=120)]] | None,
     Query(
         max_length=40,
         description="Names of statistics; `components.*.time_percent.busy` stands for one of every component, "
-        "`destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and backlog when "
+        "`destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and lag when "
         "left out. At most 100 series are answered.",
     ),
 ]
@@ -50,7 +50,7 @@ async def get_chart(
     statistic: Statistics = None,
     since: Since = None,
     until: Until = None,
-    points: Annotated[int, Query(ge=1, le=600, description="At most so many points.")] = 600,
+    points: Annotated[int, Query(ge=1, le=600, description="The maximum number of points.")] = 600,
 ) -> StreamHistory:
     """Statistics over a range of any length, at the resolution that fits. A statistic that a range does not have is
     null throughout."""
@@ -69,7 +69,9 @@ async def list_samples(
     context: Viewer,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, Query(ge=1, le=600, description="At most so many, the newest ones of the range.")] = 600,
+    limit: Annotated[
+        int, Query(ge=1, le=600, description="The maximum number of samples, the newest of the range.")
+    ] = 600,
 ) -> HistorySamples:
     """Whole samples of a range, with their components."""
     return await service.list_samples(context, stream_id, since, until, limit)

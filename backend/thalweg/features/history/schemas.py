@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from thalweg.history.tiers import Resolution
+from thalweg.kernel.lifecycle import OutageState
 from thalweg.kernel.models import Resource
 from thalweg.live.schemas import Sample
 
@@ -23,10 +24,7 @@ class Outage(Resource):
     of: Literal["stream", "destination", "engine"]
     id: str = Field(description="Of what did not work.")
     name: str
-    state: str = Field(
-        description="RETRYING: it tried again by itself. ABORTED: stopped by an error. UNREACHABLE, REFUSED: an engine "
-        "that gave the control plane no answer; what it runs may have gone on."
-    )
+    state: OutageState
     reason: str = Field(description="In words.")
     since: datetime
     until: datetime | None = Field(description="Null: it has not ended.")
@@ -34,20 +32,20 @@ class Outage(Resource):
 
 class StreamHistory(Resource):
     stream_id: str
-    since: datetime = Field(description="The begin of the first step.")
+    since: datetime = Field(description="The start of the first step.")
     until: datetime = Field(description="The end of the last step.")
     resolution: Resolution = Field(description="The resolution that the points are made from.")
     step_seconds: int
-    times: list[int] = Field(description="The begin of each step, in seconds since 1970 UTC: one for each point.")
+    times: list[int] = Field(description="The start of each step, in seconds since 1970 UTC: one for each point.")
     series: list[HistorySeries]
-    outages: list[Outage] = Field(description="Those that reach into the range, oldest first; at most 200.")
+    outages: list[Outage] = Field(description="Outages that overlap the range, oldest first; at most 200.")
 
 
 class HistorySamples(Resource):
     stream_id: str
     resolution: Resolution
     samples: list[Sample] = Field(
-        description="As they were live, oldest first; those of a minute or an hour hold its mean."
+        description="As they were recorded, oldest first; those of a minute or an hour contain its mean."
     )
 
 
@@ -67,7 +65,7 @@ class HistoryTier(Resource):
     resolution: Resolution
     kept_seconds: int
     partition_seconds: int = Field(description="The span that is dropped at a time.")
-    oldest: datetime | None = Field(description="The begin of the oldest partition.")
+    oldest: datetime | None = Field(description="The start of the oldest partition.")
     bytes: int = Field(description="On the store's disk, indexes included.")
 
 

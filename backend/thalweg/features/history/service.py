@@ -33,7 +33,7 @@ from thalweg.kernel.problems import Problem, not_found
 
 DEFAULT_STATISTICS = (
     "lcrs_per_second", "transactions_per_second", "bytes_per_second", "latency.p50_ms", "latency.p99_ms",
-    "backlog.bytes", "backlog.seconds",
+    "lag.bytes", "lag.seconds",
 )  # fmt: skip
 DEFAULT_SPAN = timedelta(hours=1)
 SPAN_MIN, SPAN_MAX = timedelta(seconds=1), timedelta(days=3700)

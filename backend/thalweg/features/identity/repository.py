@@ -194,6 +194,15 @@ async def revoke_with_descendants(session: AsyncSession, token_id: str, at: date
     await session.execute(revoked.values(revoked_at=at), execution_options={"synchronize_session": False})
 
 
+async def revoke_tokens(session: AsyncSession, user_id: str, kept_id: str, at: datetime) -> None:
+    """All of a user's, but for one and those that it was made with: it would fall with them."""
+    kept = select(TokenRow.id, TokenRow.made_by_id).where(TokenRow.id == kept_id).cte(recursive=True)
+    kept = kept.union(select(TokenRow.id, TokenRow.made_by_id).where(TokenRow.id == kept.c.made_by_id))
+    ended = [TokenRow.user_id == user_id, TokenRow.revoked_at.is_(None), TokenRow.id.not_in(select(kept.c.id))]
+    revoked = update(TokenRow).where(*ended).values(revoked_at=at)
+    await session.execute(revoked, execution_options={"synchronize_session": False})
+
+
 def tokens_of(user_id: str | None) -> Select[TokenRow]:
     query = select(TokenRow).options(joinedload(TokenRow.user))
     return query if user_id is None else query.where(TokenRow.user_id == user_id)
@@ -231,6 +240,15 @@ async def take_back_failure(session: AsyncSession, keys: list[str]) -> None:
         .where(LoginThrottleRow.key.in_(keys), LoginThrottleRow.failures > 0)
         .values(failures=LoginThrottleRow.failures - 1)
     )
+
+
+async def forget_old_failures(session: AsyncSession, before: datetime) -> None:
+    """Of names and addresses that anybody can make up. Leaves those that another attempt is at work with."""
+    row = LoginThrottleRow
+    old = (
+        select(row.key).where(row.last_failed_at < before, row.blocked_until < before).with_for_update(skip_locked=True)
+    )
+    await session.execute(delete(row).where(row.key.in_(old)), execution_options={"synchronize_session": False})
 
 
 async def forget_failures(session: AsyncSession, keys: list[str]) -> None:

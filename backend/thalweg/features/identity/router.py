@@ -67,7 +67,7 @@ async def create_session(
 ) -> Session:
     """Log in. Sets the session's cookie; failed attempts slow down the next ones.
 
-    Whoever has a second factor gets 401 second_factor_required with a cookie that is good for five minutes: send it
+    A user with a second factor gets 401 second_factor_required and a cookie that is valid for five minutes: send it
     back with a code to /api/v1/session:verify-code.
     """
     answer = await login.log_in(request.state.session, resources, body, _caller(request))
@@ -93,7 +93,8 @@ async def verify_code(
     resources: Annotated[Resources, Depends(get_resources)],
     half_login: Annotated[str | None, Cookie(alias=HALF_LOGIN_COOKIE)] = None,
 ) -> Session:
-    """The second step of a login: a code of the authenticator, or a recovery code. Wrong ones slow down the next."""
+    """The second step of a login: a code from the authenticator, or a recovery code. Wrong codes slow down further
+    attempts."""
     opened = await login_code.verify_code(request.state.session, resources, half_login, body.code, _caller(request))
     secure = resources.settings.secure_cookies
     response.delete_cookie(HALF_LOGIN_COOKIE, path="/api/v1", httponly=True, samesite="strict", secure=secure)
@@ -150,43 +151,44 @@ async def delete_user(user_id: IdPath, context: Admin) -> None:
 
 @router.post("/users/{user_id}:change-password", status_code=204, operation_id="users_change_password")
 async def change_password(user_id: IdPath, body: PasswordChange, context: Viewer) -> None:
-    """Change a password; ends the user's other sessions. Your own needs the current one, others' need an admin."""
+    """Change a password. This ends the user's other sessions. To change your own, send the current one; only an admin
+    can change somebody else's."""
     await users.change_password(context, user_id, body)
 
 
 @router.get("/users/{user_id}/second-factor", operation_id="users_get_second_factor")
 async def get_second_factor(user_id: IdPath, context: Confined) -> SecondFactor:
-    """Your own; an admin sees everybody's."""
+    """Your own second factor; an admin can read everybody's."""
     return await second_factor.get_second_factor(context, user_id)
 
 
 @router.post("/users/{user_id}:prepare-second-factor", operation_id="users_prepare_second_factor")
 async def prepare_second_factor(user_id: IdPath, body: SecondFactorProof, context: Confined) -> SecondFactorDraft:
-    """Make a secret for your authenticator. The one that is there, if any, counts until a code confirms the new one."""
+    """Create a secret for your authenticator. An existing one remains valid until a code confirms the new one."""
     return await second_factor.prepare(context, user_id, body)
 
 
 @router.post("/users/{user_id}:confirm-second-factor", operation_id="users_confirm_second_factor")
 async def confirm_second_factor(user_id: IdPath, body: SecondFactorCode, context: Confined) -> RecoveryCodes:
-    """Switch the prepared one on; ends your other sessions. The recovery codes are in this answer and nowhere else."""
+    """Turn on the prepared second factor. This ends your other sessions. Only this answer shows the recovery codes."""
     return await second_factor.confirm(context, user_id, body)
 
 
 @router.post("/users/{user_id}:renew-recovery-codes", operation_id="users_renew_recovery_codes")
 async def renew_recovery_codes(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> RecoveryCodes:
-    """Ten new ones; those before are void."""
+    """Create ten new recovery codes. The previous ones become invalid."""
     return await second_factor.renew_recovery_codes(context, user_id, body)
 
 
 @router.post("/users/{user_id}:remove-second-factor", status_code=204, operation_id="users_remove_second_factor")
 async def remove_second_factor(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> None:
-    """Switch your own off; ends your other sessions. Refused where an admin demands one."""
+    """Turn off your own second factor. This ends your other sessions. Refused if an admin requires one."""
     await second_factor.remove(context, user_id, body)
 
 
 @router.post("/users/{user_id}:reset-second-factor", status_code=204, operation_id="users_reset_second_factor")
 async def reset_second_factor(user_id: IdPath, context: Admin) -> None:
-    """Switch somebody else's off, who has lost the device; ends all their sessions."""
+    """Turn off the second factor of a user who has lost the device. This ends all sessions of that user."""
     await second_factor.reset(context, user_id)
 
 
@@ -202,7 +204,7 @@ async def get_access_policy(context: Admin, response: Response) -> AccessPolicy:
 async def update_access_policy(
     body: AccessPolicyUpdate, context: Admin, response: Response, if_match: IfMatch = None
 ) -> AccessPolicy:
-    """Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none."""
+    """Require a second factor. From then on, a user without one can only set one up; API tokens need none."""
     changed = await policy.update_policy(context, body, if_match)
     response.headers["ETag"] = changed.etag
     return changed
@@ -216,7 +218,7 @@ async def list_tokens(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cur
 
 @router.post("/tokens", status_code=201, operation_id="tokens_create", response_model=TokenCreated)
 async def create_token(body: TokenCreate, context: Viewer, once: OnceOnly) -> Response:
-    """Make an API token. Its secret is in this answer and nowhere else. One that is made with a token may not outlive
+    """Create an API token. Only this answer shows its secret. A token that is created with another token cannot outlive
     it, and is revoked with it."""
     return await once.run(context, lambda: tokens.create_token(context, body))
 

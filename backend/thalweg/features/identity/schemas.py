@@ -40,6 +40,11 @@ class PasswordChange(Body):
         description="Needed to change your own password; an admin needs none for somebody else's.",
     )
     new_password: NewPassword
+    revoke_tokens: StrictBool = Field(
+        default=False,
+        description="Also revoke the user's API tokens, because anyone who knew the old password may have created "
+        "some. The token of the request itself, and those that it was created with, stay valid.",
+    )  # fmt: skip
 
 
 class SessionCreate(Body):
@@ -56,7 +61,7 @@ class Session(Resource):
     )
     expires_at: datetime | None
     second_factor_missing: bool = Field(
-        description="True: an admin demands a second factor. Until one is set up, everything else is refused."
+        description="True: an admin requires a second factor. Until one is set up, everything else is refused."
     )
 
 
@@ -71,18 +76,18 @@ class SecondFactor(Resource):
     enabled: bool
     since: datetime | None
     recovery_codes_left: int
-    demanded: bool = Field(description="Whether an admin demands one of this user: then it cannot be removed.")
+    demanded: bool = Field(description="Whether an admin requires one of this user. If so, it cannot be removed.")
 
 
 class SecondFactorProof(Body):
     current_password: Secret
     code: Code | None = Field(
-        default=None, description="Of the second factor that is there, or a recovery code. Null: there is none yet."
+        default=None, description="A code of the present second factor, or a recovery code. Null: there is none yet."
     )
 
 
 class SecondFactorDraft(Resource):
-    """Shown this once. It counts when a code confirms it."""
+    """Shown only once. It takes effect when a code confirms it."""
 
     secret: str = Field(description="For authenticators that do not scan: base32; six digits, 30 seconds, SHA-1.")
     uri: str = Field(description="The content of the QR code.")
@@ -94,7 +99,7 @@ class SecondFactorCode(Body):
 
 
 class RecoveryCodes(Resource):
-    """Each lets in once, in place of a code. Shown this once: only hashes are stored."""
+    """Each can be used once, instead of a code. Shown only once: only hashes are stored."""
 
     codes: list[str]
 
@@ -123,13 +128,15 @@ class Token(Resource):
 
 class TokenCreate(Body):
     name: Name
-    role: Role = Field(default=Role.VIEWER, description="The token's role, at most your own. metrics: read /metrics.")
+    role: Role = Field(
+        default=Role.VIEWER, description="The token's role, which cannot exceed your own. metrics: read /metrics."
+    )
     expires_in_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
         default=90,
-        description="Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.",
+        description="Null: it never expires. Omitted: 90 days, or the remaining life of the token that creates it.",
     )
 
 
 class TokenCreated(Resource):
     token: Token
-    secret: str = Field(description="The token itself. Shown this once: only its hash is stored.")
+    secret: str = Field(description="The token itself. Shown only once: only its hash is stored.")

@@ -68,7 +68,7 @@ async def confirm(context: Context, user_id: str, body: SecondFactorCode) -> Rec
     fresh, hashes = await _made_recovery_codes()
     row = await _existing(context, user_id, lock=True)
     if row.second_factor_draft_sealed != draft:
-        raise Problem("conflict", "Another second factor was prepared meanwhile.", "Confirm that one.")
+        raise Problem("conflict", "Another second factor was prepared in the meantime.", "Confirm that one.")
     before = _state(row)
     row.second_factor_sealed, row.second_factor_draft_sealed = draft, None
     row.second_factor_step, row.second_factor_since = step, now()
@@ -177,11 +177,11 @@ async def _existing(context: Context, user_id: str, *, lock: bool = False) -> Us
 async def _own(context: Context, user_id: str) -> UserRow:
     if user_id != context.principal.user_id:
         raise Problem(
-            "permission_denied", "A second factor is its user's own.",
+            "permission_denied", "A second factor belongs to its user.",
             "An admin may reset somebody else's: :reset-second-factor.",
         )  # fmt: skip
     if context.principal.via != "session":  # a token's wrong guesses would make its owner wait
-        raise Problem("permission_denied", "An API token changes no second factor.", "Log in, and do it there.")
+        raise Problem("permission_denied", "An API token cannot change a second factor.", "Log in, and do it there.")
     return await _existing(context, user_id)
 
 

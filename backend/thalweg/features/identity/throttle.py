@@ -1,12 +1,12 @@
 """Slows guessing down. An attempt counts as failed from its beginning: one that never ends has counted, too."""
 
 from datetime import timedelta
-from ipaddress import ip_address, ip_network
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.features.identity import repository
 from thalweg.kernel.clock import now
+from thalweg.kernel.networks import network_of
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.settings import Settings
 
@@ -26,17 +26,6 @@ def address_key(address: str | None) -> str:
     return f"{ADDRESS}{network_of(address)}"
 
 
-def network_of(address: str | None) -> str:
-    """The network that is counted; for IPv6 the /64, because one host can use all of its addresses."""
-    if address is None:
-        return "unknown"
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    return str(parsed) if parsed.version == 4 else str(ip_network((int(parsed) >> 64 << 64, 64)))
-
-
 def password_keys(user_id: str) -> list[str]:
     """Keys of a logged-in user who must show the current password."""
     return [f"password:{user_id}"]
@@ -53,6 +42,7 @@ async def begin_attempt(session: AsyncSession, settings: Settings, keys: list[st
     until = await repository.blocked_until(session, keys, at)
     if until is not None:
         raise _too_many((until - at).total_seconds())
+    await repository.forget_old_failures(session, at - FAILURES_KEPT)
     for key in sorted(keys):
         row = await repository.count_failure(session, key, at, at - FAILURES_KEPT)
         if row.blocked_until > now():  # by another attempt at the same time

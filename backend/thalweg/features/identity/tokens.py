@@ -71,7 +71,7 @@ def _check_outlived(maker: TokenRow, row: TokenRow) -> None:
         return
     days = (maker.expires_at - now()).days
     message = f"It would outlive the token that makes it, which ends on {maker.expires_at:%Y-%m-%d}."
-    cure = f"Send expires_in_days of {days} at most." if days >= 1 else "Log in with a password to make it."
+    cure = f"Send expires_in_days of {days} at most." if days >= 1 else "Log in with a password to create it."
     raise Problem(
         "permission_denied", message, cure,
         errors=[FieldProblem(pointer="/expires_in_days", code="outlives_its_maker", message=message, cure=cure)],

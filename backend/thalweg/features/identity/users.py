@@ -38,7 +38,7 @@ async def list_users(context: Context, limit: int, cursor: str | None) -> Page[U
 
 async def hashed(context: Context, body: UserCreate) -> str:
     await context.release()
-    await check_password(body.password, body.name, "/password")
+    await check_password(body.password, body.name, "/password", context.resources.settings)
     return await hash_password(body.password)
 
 
@@ -113,17 +113,22 @@ async def change_password(context: Context, user_id: str, body: PasswordChange) 
     if own:
         await _check_current(context, row, body.current_password or "")
     await context.release()
-    await check_password(body.new_password, name, "/new_password")
+    await check_password(body.new_password, name, "/new_password", context.resources.settings)
     password_hash = await hash_password(body.new_password)
     row = await _existing(context, user_id, lock=True)
     if own and row.password_hash != stored:
-        raise Problem("conflict", "The password was changed meanwhile.", "Log in with the new one, and try again.")
+        raise Problem(
+            "conflict", "The password was changed in the meantime.", "Log in with the new one, and try again."
+        )
     row.password_hash = password_hash
     row.second_factor_draft_sealed = None  # whoever prepared it may have known the old password only
     row.version += 1
     row.updated_at = now()
     await repository.delete_sessions(context.session, row.id, context.principal.credential_id)
-    record(context, "users_change_password", ("user", row.id, row.name))
+    if body.revoke_tokens:
+        await repository.revoke_tokens(context.session, row.id, context.principal.credential_id, now())
+    after = {"tokens_revoked": True} if body.revoke_tokens else None
+    record(context, "users_change_password", ("user", row.id, row.name), after=after)
 
 
 async def _check_current(context: Context, row: UserRow, password: str) -> None:

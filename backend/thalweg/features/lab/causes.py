@@ -25,7 +25,7 @@ class Cause:
     """`begin` and `end` are executed one by one, each in a transaction of its own."""
 
     title: str
-    told: str
+    effect: str
     tables: tuple[str, ...]
     """Tables of the stream in the schema public, without which there is nothing to slow down."""
     begin: tuple[str, ...]
@@ -54,7 +54,7 @@ IS_OURS = f"""obj_description(to_regnamespace('lab'), 'pg_namespace') = '{MARK}'
 END_SLEEP = f"""DO $$ BEGIN
   IF to_regclass('lab.slow') IS NOT NULL AND ({IS_OURS}) THEN DELETE FROM lab.slow; END IF;
 END $$;"""  # noqa: S608
-# What somebody else has put into it stays, and the schema with it.
+# Objects that somebody else has put into the schema stay, and the schema with them.
 DROP_OURS = f"""DO $$ BEGIN
   IF {IS_OURS} THEN
     DROP TRIGGER IF EXISTS lab_check_account ON public.pgbench_accounts;
@@ -68,6 +68,10 @@ DROP_OURS = f"""DO $$ BEGIN
 END $$;"""
 
 
+OURS = "'object_not_in_prerequisite_state'"
+"""Of the messages that these statements raise: they quote no rows, so viewers may read them."""
+
+
 def _make(schema: str, is_ours: str) -> str:
     return f"""DO $$ BEGIN
   IF to_regnamespace('{schema}') IS NULL THEN
@@ -75,7 +79,7 @@ def _make(schema: str, is_ours: str) -> str:
     COMMENT ON SCHEMA {schema} IS '{MARK}';
   ELSIF ({is_ours}) IS NOT TRUE THEN
     RAISE 'The destination has a schema {schema} that the lab did not make, and leaves alone. Rename it: ALTER SCHEMA '
-          '{schema} RENAME TO another_name';
+          '{schema} RENAME TO another_name' USING ERRCODE = {OURS};
   END IF;
 END $$;"""
 
@@ -104,7 +108,8 @@ END $$;""",
             "  FOR EACH ROW EXECUTE FUNCTION lab.check_account();",
             "ALTER TABLE public.pgbench_accounts ENABLE ALWAYS TRIGGER lab_check_account;",
         ),
-        # What is being applied holds a lock that DROP waits for: without the row, the trigger lets it go on at once.
+        # A transaction that is being applied holds a lock that DROP waits for. Without the row, the trigger does not
+        # delay it any more.
         end=(END_SLEEP, DROP_OURS),
         there="""SELECT EXISTS (SELECT FROM pg_trigger
  WHERE tgrelid = to_regclass('public.pgbench_accounts') AND tgname = 'lab_check_account' AND tgenabled IN ('A', 'R')
@@ -144,9 +149,9 @@ END $$;""",
         (),
         begin=(
             # Else the row would be there, and nobody who reads it.
-            """DO $$ BEGIN
+            f"""DO $$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'thalweg lab relay') THEN
-    RAISE 'The relay that delays is not connected here: see “make status”, and its log.';
+    RAISE 'The relay that delays is not connected here: see “make status”, and its log.' USING ERRCODE = {OURS};
   END IF;
 END $$;""",
             _make("lab_network", IS_OUR_NETWORK),

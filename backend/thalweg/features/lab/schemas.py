@@ -13,7 +13,8 @@ RATE_MAX = 2000
 
 
 class LabState(StrEnum):
-    """STARTING and ENDING: the collector is at it. GONE: it was cured at the database, and is not ended yet."""
+    """STARTING and ENDING: the collector is working on it. GONE: it was cured at the database, but has not ended
+    yet."""
 
     OFF = "off"
     STARTING = "starting"
@@ -27,11 +28,11 @@ class LabAction(Resource):
     begun_by: str | None = Field(description="Null while it is off.")
     in_effect_at: datetime | None
     until: datetime | None = Field(description="When it ends by itself. Null while it is off.")
-    failure: str | None = Field(description="Why the last try to begin or to end it failed; it is tried again.")
+    failure: str | None = Field(description="Why the last attempt to begin or to end it failed; it is retried.")
 
 
 class LabLoad(LabAction):
-    rate: int = Field(description="The wanted rate, in transactions a second. The machine may manage fewer.")
+    rate: int = Field(description="The requested rate, in transactions per second. The machine may manage fewer.")
     usual_rate: int = Field(description="The usual rate, restored at the end.")
     rate_max: int
 
@@ -39,7 +40,7 @@ class LabLoad(LabAction):
 class LabDelay(Resource):
     """In milliseconds, each way: a round trip takes twice as long."""
 
-    ms: int = Field(description="The wanted delay, or the last one; else the usual one.")
+    ms: int = Field(description="The requested delay, or the last one; otherwise the usual one.")
     usual_ms: int
     ms_max: int
 
@@ -47,11 +48,11 @@ class LabDelay(Resource):
 class LabCause(LabAction):
     name: CauseName
     title: str
-    told: str = Field(description="Its effect, in a sentence.")
+    effect: str = Field(description="Its effect, in a sentence.")
     sql: str = Field(description="The SQL that begins it at the destination.")
     end_sql: str = Field(description="The SQL that ends it there.")
-    refused: str | None = Field(description="Why it cannot be begun now. Null where it can.")
-    delay: LabDelay | None = Field(description="How late the slow network is. Null for the other causes.")
+    refused: str | None = Field(description="Why it cannot begin now. Null if it can.")
+    delay: LabDelay | None = Field(description="The delay of the slow network. Null for the other causes.")
 
 
 class LabStream(Resource):
@@ -62,14 +63,14 @@ class LabStream(Resource):
 
 
 class Lab(Resource):
-    """The demo's load, and what may make its stream slow."""
+    """The demo's load, and the causes that can slow its stream down."""
 
     available: bool
-    why: str | None = Field(description="Why it is not available. Null where it is.")
+    why: str | None = Field(description="Why it is not available. Null if it is.")
     cure: str | None
     stream: LabStream | None
     load: LabLoad | None
-    causes: list[LabCause] = Field(description="Empty where it is not available. No more than one is on.")
+    causes: list[LabCause] = Field(description="Empty if the lab is not available. At most one is on.")
 
 
 class LabCauseStart(Body):

@@ -22,6 +22,7 @@ from thalweg.features.lab.schemas import (
 )  # fmt: skip
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import StreamPhase
 from thalweg.kernel.problems import Problem
 
 NO_DEMO = (
@@ -75,7 +76,7 @@ def _load(row: LabActionRow | None, usual: int, at: datetime) -> LabLoad:
 def _cause(name: CauseName, cause: Cause, row: LabActionRow | None, stream: StreamRow, at: datetime) -> LabCause:
     wanted = row.delay_ms if row is not None else None
     return LabCause(
-        name=name, title=cause.title, told=cause.told, sql="\n".join(cause.beginning(wanted)),
+        name=name, title=cause.title, effect=cause.effect, sql="\n".join(cause.beginning(wanted)),
         end_sql="\n".join(cause.end), refused=_refused(cause, stream), delay=_delay(cause, wanted),
         state=state_of(row, at), **_facts(row),
     )  # fmt: skip
@@ -103,7 +104,7 @@ def _refused(cause: Cause, stream: StreamRow) -> str | None:
             f"The stream does not replicate public.{missing[0]}: it was made by an older version. Delete it, then "
             "“make demo” makes one that does."
         )
-    if stream.observed_phase != "REPLICATING":
+    if stream.observed_phase != StreamPhase.REPLICATING:
         return "The stream does not replicate now: there is nothing to slow down."
     return None
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from thalweg.db.operations import OperationState
 from thalweg.features.operations import service
 from thalweg.features.operations.schemas import Operation
 from thalweg.kernel.context import TransactionalRoute, Viewer
-from thalweg.kernel.models import ID_PATTERN, IdPath, Page
+from thalweg.kernel.lifecycle import OperationState
+from thalweg.kernel.models import DESTINATION_PATTERN, ID_PATTERN, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["operations"])
@@ -18,12 +18,15 @@ router = APIRouter(route_class=TransactionalRoute, tags=["operations"])
 async def list_operations(
     context: Viewer,
     target_id: Annotated[str | None, Query(pattern=ID_PATTERN)] = None,
+    destination_id: Annotated[
+        str | None, Query(pattern=DESTINATION_PATTERN, description="Unique within its stream: give target_id as well.")
+    ] = None,
     state: OperationState | None = None,
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> Page[Operation]:
-    """Long work, newest first."""
-    return await service.list_operations(context, target_id, state, limit, cursor)
+    """Operations, newest first."""
+    return await service.list_operations(context, target_id, destination_id, state, limit, cursor)
 
 
 @router.get("/operations/{operation_id}", operation_id="operations_get")

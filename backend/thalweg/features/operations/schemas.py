@@ -4,7 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from thalweg.db.operations import OperationKind, OperationState, ProgressUnit
+from thalweg.db.operations import OperationKind, ProgressUnit
+from thalweg.kernel.lifecycle import OperationState
 from thalweg.kernel.models import Resource
 
 
@@ -19,7 +20,10 @@ class OperationTarget(Resource):
     id: str
     name: str
     destination_id: str | None = Field(description="The one of a stream's destinations. Null: the whole stream.")
-    table: str | None = Field(description="The one table that it is about, such as public.orders.")
+    destination: str | None = Field(
+        description="Its database's name at the time of the request. Null: the whole stream."
+    )
+    table: str | None = Field(description="The table that it concerns, such as public.orders.")
 
 
 class OperationError(Resource):
@@ -27,6 +31,10 @@ class OperationError(Resource):
     title: str
     message: str
     cure: str | None
+    detail: str | None = Field(
+        default=None,
+        description="The server's own message, if it may quote rows. Null for viewers, and if it cannot.",
+    )
 
 
 class Operation(Resource):
@@ -37,11 +45,11 @@ class Operation(Resource):
     progress: Progress
     error: OperationError | None
     waiting_for: str | None = Field(
-        description="The thing that it waits for, in words. Null: nothing, or it has finished."
+        description="The cause of its waiting, in words. Null: it does not wait, or has finished."
     )
     requested_by: str
     created_at: datetime
-    started_at: datetime | None = Field(description="When the engine was told.")
+    started_at: datetime | None = Field(description="When the engine received the request.")
     finished_at: datetime | None = Field(
-        description="When the engine was first seen to have done it: it is asked once a second."
+        description="When the engine was first seen to have finished it; it is polled once a second."
     )

@@ -1,9 +1,11 @@
 """Describes in words what an operation waits for."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from thalweg.db.models import OperationRow, StreamRow
-from thalweg.db.operations import UNFINISHED, OperationKind
+from thalweg.db.operations import OperationKind
+from thalweg.kernel.lifecycle import UNFINISHED, EngineState
 from thalweg.live.waits import waits_in_words
 
 WAITS = {
@@ -28,13 +30,21 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
     if operation.state not in UNFINISHED:
         return None
     if stream is not None:
-        engines = [stream.capture_engine, *(one.engine for one in stream.destinations)]
-        silent = next((engine for engine in engines if engine.state != "ONLINE"), None)
+        concerned = [one for one in stream.destinations if operation.destination_id in (None, one.id)]
+        engines = [stream.capture_engine, *(one.engine for one in concerned)]
+        silent = next((engine for engine in engines if engine.state != EngineState.ONLINE), None)
         if silent is not None:
             since = f" since {silent.last_seen_at:%Y-%m-%d %H:%M:%S} UTC" if silent.last_seen_at else ""
             return f"Engine {silent.name}, which has not answered{since}."
         if (stream.capture_engine.acknowledged_revision or 0) < operation.revision:
             return f"Engine {stream.capture_engine.name}, which has not taken the request yet."
-        if waits := waits_in_words(stream.observed, datetime.now(UTC)):
+        if waits := waits_in_words(_waits_of(operation, stream), datetime.now(UTC)):
             return " ".join(waits)
     return f"{WAITS[OperationKind(operation.kind)].capitalize()}."
+
+
+def _waits_of(operation: OperationRow, stream: StreamRow) -> dict[str, Any]:
+    """Those at the source, and at the destination that it is about."""
+    about = operation.destination_id
+    waits = (stream.observed or {}).get("waits", [])
+    return {"waits": [one for one in waits if about is None or one["destination"] in (None, about)]}

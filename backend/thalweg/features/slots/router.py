@@ -22,8 +22,10 @@ async def list_slots(context: Viewer) -> SlotServers:
 
 @router.delete("/databases/{database_id}/slots/{slot_name}", status_code=204, operation_id="slots_drop")
 async def drop_slot(database_id: IdPath, slot_name: SlotName, context: Operator) -> None:
-    """Drop an orphan: a slot that looks like a stream's and belongs to none. Refused while somebody reads from it.
+    """Drop an orphan: a slot with the name of a stream's slot that belongs to no stream. Refused while a client reads
+    from it.
 
-    Another Thalweg that captures from the same server makes slots of the same form: its streams are not known here.
+    Another Thalweg installation that captures from the same server creates slots of the same form, and its streams are
+    not known here.
     """
     await service.drop_slot(context, database_id, slot_name)

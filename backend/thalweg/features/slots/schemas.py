@@ -31,12 +31,12 @@ class SlotEngine(Resource):
 
 class ServerSlot(Slot):
     owner: SlotOwner
-    stream: SlotStream | None = Field(description="Null where no stream here owns it.")
+    stream: SlotStream | None = Field(description="Null if no stream here owns it.")
     engine: SlotEngine | None = Field(description="Of an unknown stream: the engine that has it.")
     why_no_forecast: str | None = Field(
         description="Why `seconds_to_full` is not known, in a sentence. Null where it is."
     )
-    drop_sql: str | None = Field(description="Of an orphan: what `slots_drop` runs at the server.")
+    drop_sql: str | None = Field(description="For an orphan: the statement that `slots_drop` runs on the server.")
 
 
 class SlotDatabase(Resource):
@@ -46,13 +46,13 @@ class SlotDatabase(Resource):
 
 
 class SlotServer(Resource):
-    """One address. What it says comes through the connection of one of its registered databases."""
+    """One server, by its address, read through the connection of one of its registered databases."""
 
     address: str = Field(description="host:port")
     databases: list[SlotDatabase] = Field(description="The registered ones, sources of streams first.")
     version: str | None = Field(description="Such as 15.12. Null: it has never been read.")
     asked_at: datetime | None
-    read_at: datetime | None = Field(description="When it last answered; what is shown is of then.")
+    read_at: datetime | None = Field(description="When it last answered; what is shown dates from then.")
     failure: str | None = Field(description="Why it did not answer when it was last asked.")
     current_lsn: str | None = Field(description="The end of its write-ahead log.")
     slots_max: int | None = Field(description="max_replication_slots.")

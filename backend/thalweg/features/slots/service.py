@@ -126,9 +126,13 @@ def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
     if reading.keeps_up(state):
         return "Its reader keeps up: the WAL kept for it is released from time to time."
     if growth is None:
-        return "It was not observed long enough to know whether it grows."
+        return "It has not been observed long enough to know whether it grows."
     if growth <= 0:
         return "It does not grow."
+    if state.safe_bytes is not None and state.safe_bytes <= 0:
+        return "Its limit is reached: max_slot_wal_keep_size takes it at the next checkpoint."
+    if state.safe_bytes is not None:
+        return "At the present growth it has room for more than 30 days."
     return (
         "It grows until the disk is full: max_slot_wal_keep_size sets no limit, and PostgreSQL does not report how "
         "much room its disk has."
@@ -146,7 +150,8 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
     owner, stream, engine = owner_of(name, await _owners(context.session))
     if owner is SlotOwner.OTHER:
         raise Problem(
-            "slot_not_ours", f"{name} is not one that Thalweg makes.", "Drop it with the tool that made it, or by SQL.",
+            "slot_not_ours", f"{name} is not one that Thalweg makes.",
+            "Drop it with the tool that created it, or by SQL.",
             _drop_sql(name),
         )  # fmt: skip
     if stream is not None:
@@ -178,7 +183,7 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
     if not there:
         record(context, "slots_drop", what, after={"slot": name, "refused": "not_found"})
         await context.release()
-        raise Problem("not_found", f"The server has no slot {name}.", "It may have been dropped meanwhile.")
+        raise Problem("not_found", f"The server has no slot {name}.", "It may have been dropped in the meantime.")
     await forget_slot(context.session, database_id, name)
 
 

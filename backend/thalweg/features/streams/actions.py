@@ -6,28 +6,28 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import EngineRow, OperationRow, StreamRow
-from thalweg.db.operations import (
-    OperationAccepted,
-    OperationKind,
-    OperationState,
-    finish,
-    start_operation,
-    unfinished_operations,
-)
+from thalweg.db.operations import OperationAccepted, OperationKind, finish, start_operation, unfinished_operations
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
-from thalweg.features.streams.lifecycle import Action, DesiredStatus, next_status
 from thalweg.features.streams.service import desired_facts, existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import (
+    DesiredStatus,
+    ObservedStatus,
+    OperationState,
+    Refused,
+    StreamAction,
+    next_stream_status,
+)
 from thalweg.kernel.problems import Problem
 
 KINDS = {
-    Action.START: OperationKind.STREAM_START,
-    Action.STOP: OperationKind.STREAM_STOP,
-    Action.RETRY: OperationKind.STREAM_RETRY,
-    Action.DELETE: OperationKind.STREAM_DELETE,
+    StreamAction.START: OperationKind.STREAM_START,
+    StreamAction.STOP: OperationKind.STREAM_STOP,
+    StreamAction.RETRY: OperationKind.STREAM_RETRY,
+    StreamAction.DELETE: OperationKind.STREAM_DELETE,
 }
 SUPERSEDED = {
     "code": "superseded", "title": "A later request replaced it",
@@ -36,7 +36,7 @@ SUPERSEDED = {
 
 
 async def act(
-    context: Context, stream_id: str, action: Action, response: Response, force: bool = False
+    context: Context, stream_id: str, action: StreamAction, response: Response, force: bool = False
 ) -> OperationAccepted:
     told_at = await _tell_engines(context, stream_id, action)
     row = await existing_stream(context, stream_id, lock=True)
@@ -45,7 +45,7 @@ async def act(
     running = await _same_at_work(context, row, action, target, force)
     if running is not None and told_at is None:
         return _accepted(running, row, response)
-    if told_at is not None:
+    if told_at is not None and action is not StreamAction.DELETE:
         operation = _retried(context, row, told_at)
     else:
         operation = await _desire(context, row, action, target, force)
@@ -60,39 +60,34 @@ def _accepted(operation: OperationRow, row: StreamRow, response: Response) -> Op
 
 
 async def _same_at_work(
-    context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool
+    context: Context, row: StreamRow, action: StreamAction, target: DesiredStatus, force: bool
 ) -> OperationRow | None:
     """A repeated request returns the running work instead of new work that would supersede it."""
-    if row.desired_status != target or (force and not row.force) or action is Action.RETRY:
+    if row.desired_status != target or (force and not row.force) or action is StreamAction.RETRY:
         return None
     unfinished = await unfinished_operations(context.session, [row.id])
     return next((one for one in unfinished if one.kind == KINDS[action]), None)
 
 
-def _target(row: StreamRow, action: Action) -> DesiredStatus:
-    current = DesiredStatus(row.desired_status)
-    target = next_status(current, action)
-    if target is None:
-        raise Problem("invalid_transition", _why_not(current, action), "Read the stream's actions.")
-    return target
+def _target(row: StreamRow, action: StreamAction) -> DesiredStatus:
+    try:
+        return next_stream_status(row.desired_status, action)
+    except Refused as refused:
+        raise Problem("invalid_transition", refused.reason, refused.cure) from refused
 
 
-def _why_not(current: DesiredStatus, action: Action) -> str:
-    if current is DesiredStatus.DROPPED:
-        return f"The stream is being deleted: it cannot {action} any more."
-    return "The stream is stopped: start it instead." if action is Action.RETRY else f"It cannot {action} now."
-
-
-async def _desire(context: Context, row: StreamRow, action: Action, target: DesiredStatus, force: bool) -> OperationRow:
+async def _desire(
+    context: Context, row: StreamRow, action: StreamAction, target: DesiredStatus, force: bool
+) -> OperationRow:
     unchanged = row.desired_status == target and (row.force or not force)
-    if unchanged and action is not Action.DELETE:
+    if unchanged and action is not StreamAction.DELETE:
         operation = start_operation(
             context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name
         )
         finish(operation, OperationState.SUCCEEDED)
         return operation
     await _supersede(context, row, action)
-    if action is Action.START:
+    if action is StreamAction.START:
         row.restart_needed = False
     row.desired_status = target
     row.force = row.force or force
@@ -104,19 +99,23 @@ async def _desire(context: Context, row: StreamRow, action: Action, target: Desi
     )
 
 
-async def _supersede(context: Context, row: StreamRow, action: Action) -> None:
+async def _supersede(context: Context, row: StreamRow, action: StreamAction) -> None:
     """An unfinished start is pointless after a stop, and everything is after a delete. The initial copy goes on."""
     for operation in await unfinished_operations(context.session, [row.id]):
-        if action is Action.DELETE or operation.kind != OperationKind.STREAM_CREATE:
+        if action is StreamAction.DELETE or operation.kind != OperationKind.STREAM_CREATE:
             finish(operation, OperationState.FAILED, SUPERSEDED)
 
 
-async def _tell_engines(context: Context, stream_id: str, action: Action) -> datetime | None:
-    """The time of the retry request; None if there is nothing to retry. The request goes straight to the engine,
-    because it is an event and not a state that could be desired, and before anything is locked."""
+async def _tell_engines(context: Context, stream_id: str, action: StreamAction) -> datetime | None:
+    """The time of the retry request; None if there is nothing to retry: a start, or a removal, that has failed. The
+    request goes straight to the engine, because it is an event and not a state that could be desired, and before
+    anything is locked."""
     row = await existing_stream(context, stream_id)
-    restarts = action is Action.START and row.observed_status == "ABORTED" and row.desired_status == "ENABLED"
-    if action is not Action.RETRY and not restarts:
+    repeats = row.observed_status == ObservedStatus.ABORTED and (action, row.desired_status) in (
+        (StreamAction.START, DesiredStatus.ENABLED),
+        (StreamAction.DELETE, DesiredStatus.DROPPED),
+    )
+    if action is not StreamAction.RETRY and not repeats:
         return None
     if await _same_at_work(context, row, action, _target(row, action), force=False) is not None:
         return None
@@ -128,7 +127,8 @@ async def _tell_engines(context: Context, stream_id: str, action: Action) -> dat
         try:
             await client.retry(row.id, destination_id)
         except EngineFailure as failure:
-            raise problem_of(failure) from failure
+            if action is not StreamAction.DELETE:  # What is desired reaches an engine that is away later.
+                raise problem_of(failure) from failure
     return told_at
 
 
@@ -146,10 +146,12 @@ def _failed(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
     engines = [row.capture_engine, *(one.engine for one in row.receivers)]
     found: list[tuple[EngineRow, str | None]] = []
     for engine in engines:
-        told = reports.get(engine.id, {}).get("observed", {})
-        failed = [one["id"] for one in told.get("destinations", []) if one["status"] == "ABORTED"]
+        observed = reports.get(engine.id, {}).get("observed", {})
+        failed = [one["id"] for one in observed.get("destinations", []) if one["status"] == ObservedStatus.ABORTED]
         found += [(engine, name) for name in failed]
         # Destinations with a backlog say the status of a capture that has failed, too; without one both are one thing.
-        if told.get("status") == "ABORTED" and (not failed or any(one.backlog for one in row.destinations)):
+        if observed.get("status") == ObservedStatus.ABORTED and (
+            not failed or any(one.backlog for one in row.destinations)
+        ):
             found.append((engine, None))
     return found or [(row.capture_engine, None)]

@@ -4,22 +4,14 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import DestinationRow, StreamRow
-from thalweg.db.operations import (
-    OperationAccepted,
-    OperationKind,
-    OperationState,
-    finish,
-    start_operation,
-    unfinished_operations,
-)
+from thalweg.db.operations import OperationAccepted, OperationKind, finish, start_operation, unfinished_operations
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
 from thalweg.features.streams.actions import SUPERSEDED
-from thalweg.features.streams.destination_lifecycle import TARGETS, DestinationAction, refusal
-from thalweg.features.streams.lifecycle import DesiredStatus
+from thalweg.features.streams.destination_lifecycle import refusal
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
-from thalweg.features.streams.schemas import DestinationUpdate, ObservedStatus, Stream
+from thalweg.features.streams.schemas import DestinationUpdate, Stream
 from thalweg.features.streams.service import (
     being_deleted,
     definitions_of,
@@ -31,6 +23,13 @@ from thalweg.features.streams.service import (
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.lifecycle import (
+    DesiredStatus,
+    DestinationAction,
+    ObservedStatus,
+    OperationState,
+    next_destination_status,
+)
 from thalweg.kernel.problems import Problem
 
 KINDS = {action: OperationKind(f"destination.{action}") for action in DestinationAction}
@@ -44,18 +43,18 @@ async def act(
     if action is DestinationAction.RETRY:
         told_at = now()
         await _retry(context, *await _permitted(context, stream_id, destination_id, action))
-    row, one = await _permitted(context, stream_id, destination_id, action, lock=True)
-    before = destination_facts(one)
+    row, destination = await _permitted(context, stream_id, destination_id, action, lock=True)
+    before = destination_facts(destination)
     if told_at is None:
-        await _desire(context, row, one, action, force)
+        await _desire(context, row, destination, action, force)
     operation = start_operation(
         context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name,
-        destination_id=one.id,
+        destination=destination,
     )  # fmt: skip
     if told_at is not None:
         operation.state, operation.started_at = OperationState.RUNNING, told_at
     await context.session.flush()
-    record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(one))
+    record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(destination))
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
     return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState(operation.state))
 
@@ -64,21 +63,21 @@ async def _permitted(
     context: Context, stream_id: str, destination_id: str, action: DestinationAction, *, lock: bool = False
 ) -> tuple[StreamRow, DestinationRow]:
     row = await existing_stream(context, stream_id, lock=lock)
-    one = existing_destination(row, destination_id)
-    refused = refusal(row, one, action)
+    destination = existing_destination(row, destination_id)
+    refused = refusal(row, destination, action)
     if refused is not None:
         raise Problem("invalid_transition", *refused)
-    return row, one
+    return row, destination
 
 
 async def _desire(
-    context: Context, row: StreamRow, one: DestinationRow, action: DestinationAction, force: bool
+    context: Context, row: StreamRow, destination: DestinationRow, action: DestinationAction, force: bool
 ) -> None:
     for operation in await unfinished_operations(context.session, [row.id]):
-        if operation.destination_id == one.id:
+        if operation.destination_id == destination.id:
             finish(operation, OperationState.FAILED, SUPERSEDED)
-    one.desired_status = TARGETS[action]
-    one.force = one.force or force
+    destination.desired_status = next_destination_status(destination.desired_status, action)
+    destination.force = destination.force or force
     await _changed(context, row)
 
 
@@ -88,15 +87,15 @@ async def _changed(context: Context, row: StreamRow) -> None:
     row.updated_at = now()
 
 
-async def _retry(context: Context, row: StreamRow, one: DestinationRow) -> None:
+async def _retry(context: Context, row: StreamRow, destination: DestinationRow) -> None:
     """Straight to the engines: it is an event and not a state that could be desired. Nothing is locked meanwhile."""
     resources = context.resources
     await context.release()
-    engines = [row.capture_engine, *([one.engine] if one in row.receivers else [])]
+    engines = [row.capture_engine, *([destination.engine] if destination in row.receivers else [])]
     for engine in engines:
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
-            await client.retry(row.id, one.id)
+            await client.retry(row.id, destination.id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
 
@@ -112,17 +111,17 @@ async def change(
 ) -> StreamRow:
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
-    one = existing_destination(row, destination_id)
-    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
+    destination = existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
         raise being_deleted()
     definitions = definitions_of(context)
     check_destination_parameters(definitions, body.parameters, "")
-    before = destination_facts(one)
-    own, theirs = {**row.parameters, **one.parameters}, {**row.parameters, **body.parameters}
+    before = destination_facts(destination)
+    own, theirs = {**row.parameters, **destination.parameters}, {**row.parameters, **body.parameters}
     if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
-    one.parameters = dict(body.parameters)
+    destination.parameters = dict(body.parameters)
     await _changed(context, row)
     await context.session.flush()
-    record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(one))
+    record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(destination))
     return row

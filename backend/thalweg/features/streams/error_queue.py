@@ -1,13 +1,15 @@
 """A destination's error queue, read and worked through the engine that applies there."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
+
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
-from thalweg.engine_client.access import client_of, problem_of
+from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import ErrorExecution as EngineExecution
 from thalweg.engine_client.documents import ParkedContents as EngineContents
@@ -16,15 +18,16 @@ from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.error_queue_schemas import (
     ErrorExecution,
     ExecutionAccepted,
-    ExecutionState,
     ParkedContents,
     ParkedTransaction,
     ParkedTransactions,
 )
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
+from thalweg.kernel.problems import Problem
 
 AUDITED_CHARACTERS_MAX = 100_000
 
@@ -46,7 +49,7 @@ async def list_errors(
     try:
         parked = await client.errors(stream_id, destination_id, after, limit, roots_only)
     except EngineFailure as failure:
-        raise problem_of(failure) from failure
+        raise problem_for(context.principal, failure) from failure
     reveals = context.principal.role.covers(Role.OPERATOR)
     return ParkedTransactions(
         errors=[shown(error, reveals) for error in parked.errors],
@@ -59,8 +62,8 @@ async def list_errors(
 
 def _execution(execution: EngineExecution, reveals: bool) -> ErrorExecution:
     error = execution.error
-    told = error and (error.detail if error.detail and reveals else error.message)
-    return ErrorExecution(**execution.model_dump(exclude={"error"}), message=told)
+    message = error and (error.detail if error.detail and reveals else error.message)
+    return ErrorExecution(**execution.model_dump(exclude={"error"}), message=message)
 
 
 def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
@@ -84,7 +87,7 @@ async def execute(context: Context, stream_id: str, destination_id: str, error_i
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
-    async with asked(context, row, "stream_errors_execute", facts):
+    async with asked(context, row, "stream_errors_execute", facts, _not_executed):
         execution = await client.execute_error(stream_id, destination_id, error_id)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
@@ -93,7 +96,7 @@ async def execute_all(context: Context, stream_id: str, destination_id: str) -> 
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id}
     record(context, "stream_errors_execute_all", ("stream", row.id, row.name), after=facts)
-    async with asked(context, row, "stream_errors_execute_all", facts):
+    async with asked(context, row, "stream_errors_execute_all", facts, _not_executed):
         execution = await client.execute_error(stream_id, destination_id, None)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
@@ -135,8 +138,19 @@ def bounded(contents: EngineContents) -> dict[str, Any]:
     return {**head, "changes_total": contents.changes_total, "changes": changes}
 
 
+def _not_executed(failure: EngineFailure) -> Problem:
+    """The engine's cures are for streams that have stopped; this one runs."""
+    if failure.status != httpx.codes.CONFLICT:
+        return problem_of(failure)
+    cure = failure.cure.replace("retry the stream", "execute it again")
+    return Problem("execution_refused", failure.message, cure or "Read the error queue again.")
+
+
 @asynccontextmanager
-async def asked(context: Context, row: StreamRow, action: str, facts: dict[str, Any]) -> AsyncGenerator[None, None]:
+async def asked(
+    context: Context, row: StreamRow, action: str, facts: dict[str, Any],
+    told: Callable[[EngineFailure], Problem] = problem_of,
+) -> AsyncGenerator[None, None]:  # fmt: skip
     """Records the request in the audit log before it goes to the engine; a refusal is recorded, too."""
     await context.release()
     try:
@@ -144,4 +158,4 @@ async def asked(context: Context, row: StreamRow, action: str, facts: dict[str, 
     except EngineFailure as failure:
         record(context, action, ("stream", row.id, row.name), after={**facts, "refused": failure.code})
         await context.release()
-        raise problem_of(failure) from failure
+        raise told(failure) from failure

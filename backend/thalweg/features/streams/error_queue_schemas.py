@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import Resource
 
 
@@ -15,24 +16,16 @@ class ParkedTransaction(Resource):
     lcrs: int
     tables: list[str]
     code: str
-    message: str | None = Field(description="Why it waits. It quotes values of rows: null for viewers.")
+    message: str | None = Field(description="Why it waits. Null for viewers, because it quotes values of rows.")
     sqlstate: str | None
     parked_at: datetime
 
 
-class ExecutionState(StrEnum):
-    RUNNING = "RUNNING"
-    DONE = "DONE"
-    FAILED = "FAILED"
-
-
 class ErrorExecution(Resource):
-    error_id: int | None = Field(
-        description="The transaction that was to be executed, with those behind it. Null: all of the queue."
-    )
+    error_id: int | None = Field(description="The transaction to execute, with those behind it. Null: the whole queue.")
     state: ExecutionState
-    executed: int = Field(description="Transactions that have been applied and are out of the queue.")
-    total: int = Field(description="Transactions that were to be executed when it began.")
+    executed: int = Field(description="Transactions that were applied and have left the queue.")
+    total: int = Field(description="Transactions to execute when it began.")
     started_at: datetime
     finished_at: datetime | None
     message: str | None = Field(description="Why it stopped: FAILED only. Without values of rows for viewers.")
@@ -43,12 +36,12 @@ class ParkedTransactions(Resource):
     total: int = Field(description="In the whole queue.")
     roots: int = Field(description="Those of `total` that do not wait behind another one.")
     next_cursor: str | None
-    execution: ErrorExecution | None = Field(description="The last one that was asked for since the engine started.")
+    execution: ErrorExecution | None = Field(description="The last execution requested since the engine started.")
 
 
 class ExecutionAccepted(Resource):
     accepted: bool = True
-    state: ExecutionState = Field(description="RUNNING: it goes on; the queue's `execution` tells how far it is.")
+    state: ExecutionState = Field(description="RUNNING: it continues; the queue's `execution` shows its progress.")
 
 
 class ParkedValueState(StrEnum):
@@ -61,10 +54,10 @@ class ParkedValueState(StrEnum):
 
 class ParkedValue(Resource):
     state: ParkedValueState = Field(
-        description="`absent`: the change does not tell the value, or there is no row. `null`: NULL. `unchanged`: "
-        "stored outside the row and not sent, because it stayed as it was. `text`: as the destination's server writes "
-        "it. `raw`: the destination could not read it as the column's type; the bytes as they came, in hex unless "
-        "they are text."
+        description="`absent`: the change does not contain the value, or there is no row. `null`: NULL. `unchanged`: "
+        "stored outside the row and not sent, because it stayed as it was. `text`: as the destination's "
+        "server writes it. `raw`: the destination could not read it as the column's type; the bytes as "
+        "they came, in hex unless they are text."
     )
     text: str | None
     bytes: int = Field(description="Of the whole value; `text` holds the first 1024.")
@@ -73,12 +66,16 @@ class ParkedValue(Resource):
 
 class ParkedColumn(Resource):
     name: str
-    identity: bool = Field(description="The row is found at the destination by it.")
+    identity: bool = Field(description="The destination's row is found by this column.")
     wanted: ParkedValue = Field(description="The value after the change.")
     before: ParkedValue = Field(description="The value at the source before the change.")
     now: ParkedValue = Field(description="The value at the destination now.")
-    wanted_differs: bool | None = Field(description="From `now`; null where one of them is not known.")
-    before_differs: bool | None = Field(description="From `now`; null where one of them is not known.")
+    wanted_differs: bool | None = Field(
+        description="Whether `wanted` differs from `now`; null if one of them is unknown."
+    )
+    before_differs: bool | None = Field(
+        description="Whether `wanted` differs from `now`; null if one of them is unknown."
+    )
 
 
 class ParkedOperation(StrEnum):
@@ -92,12 +89,14 @@ class ParkedChange(Resource):
     operation: ParkedOperation
     schema_name: str = Field(alias="schema")
     table: str
-    columns: list[ParkedColumn] = Field(description="Of a TRUNCATE none.")
+    columns: list[ParkedColumn] = Field(description="Empty for a TRUNCATE.")
     found_by: list[str] = Field(
-        description="The columns by which the destination's row was found: of the key; of an INSERT also of another "
-        "unique key that a row is in the way of; all of them where the table has no key."
+        description="The columns by which the destination's row was found: those of the key; for an INSERT also those "
+        "of another unique key that an existing row already uses; all columns if the table has no key."
     )
-    rows_found: int | None = Field(description="Rows at the destination that fit; null: not looked for, or `problem`.")
+    rows_found: int | None = Field(
+        description="Matching rows at the destination; null: not searched for, or see `problem`."
+    )
     problem: str | None = Field(description="Why the destination's row is not known.")
 
 

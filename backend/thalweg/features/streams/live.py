@@ -1,5 +1,7 @@
 """Streams with their live numbers."""
 
+from datetime import datetime
+
 from redis.exceptions import RedisError
 
 from thalweg.db.models import StreamRow
@@ -10,7 +12,9 @@ from thalweg.features.streams.schemas import Overview, OverviewRates, StreamRate
 from thalweg.features.streams.service import existing_stream
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import EngineState
 from thalweg.live.bus import Bus
+from thalweg.live.health import is_fresh
 from thalweg.live.latest import live_of
 
 _SAMPLES = b'{"stream_id":"%s","samples":[%s],"live":%s}'
@@ -18,13 +22,19 @@ _SAMPLES = b'{"stream_id":"%s","samples":[%s],"live":%s}'
 
 async def get_overview(context: Context) -> Overview:
     rows = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
-    states = await repository.engine_states(context.session)
+    engines = await repository.engines_heard(context.session)
     known, live = await live_of(context, rows)
     at = now()
     return Overview(
         streams=[summary_of(row, known[row.id], at) for row in rows],
-        engines_online=states.count("ONLINE"), engines_total=len(states), live=live,
+        engines_online=_online(engines, at), engines_total=len(engines), live=live,
     )  # fmt: skip
+
+
+def _online(engines: list[tuple[str, datetime | None]], at: datetime) -> int | None:
+    """None when one counts as online of which nobody has heard lately: then nobody asks the engines."""
+    heard = [heard_at for state, heard_at in engines if state == EngineState.ONLINE]
+    return len(heard) if all(is_fresh(heard_at, at) for heard_at in heard) else None
 
 
 async def get_rates(context: Context) -> OverviewRates:

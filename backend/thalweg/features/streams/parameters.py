@@ -4,7 +4,6 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from thalweg.db.streams import OF_THE_STREAM
 from thalweg.features.streams.schemas import ParameterType, ParameterValue, StreamParameter
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
@@ -17,7 +16,7 @@ def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
     blank = {"minimum": None, "maximum": None, "values": None, "unit": None}
     return {
         item["name"]: StreamParameter.model_validate(
-            {**blank, **item, "per_destination": item["name"] not in OF_THE_STREAM}
+            {**blank, **item, "per_destination": item["scope"] == "DESTINATION"}
         )
         for item in document["parameters"]
     }
@@ -36,7 +35,7 @@ def check_destination_parameters(
 ) -> None:
     """Checks the parameters of one destination; `at` points to it in the request. Raises invalid_request."""
     check_parameters(definitions, values, at)
-    shared = [name for name in values if name in OF_THE_STREAM]
+    shared = [name for name in values if not definitions[name].per_destination]
     if shared:
         message, cure = f"{', '.join(shared)}: the destinations share one.", "Set it for the stream."
         raise Problem(

@@ -6,7 +6,6 @@ from typing import Any
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import CHANGES, DestinationBacklog
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
-from thalweg.features.streams.lifecycle import DesiredStatus, allowed_actions
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.schemas import (
     CopyStage,
@@ -14,33 +13,39 @@ from thalweg.features.streams.schemas import (
     DestinationSummary,
     EngineRef,
     Instantiation,
-    ObservedStatus,
     Positions,
     Stream,
     StreamDestination,
     StreamError,
     StreamMode,
     StreamParameter,
-    StreamPhase,
     StreamReport,
     StreamSummary,
     StreamTable,
     StreamWait,
     TableProgress,
-    TableState,
 )
 from thalweg.kernel.etags import etag_of
+from thalweg.kernel.lifecycle import (
+    HAS_ROWS,
+    SILENT,
+    DesiredStatus,
+    ObservedStatus,
+    StreamPhase,
+    TableState,
+    offered_stream_actions,
+)
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
-from thalweg.live.backlog import of_stream, standing
-from thalweg.live.health import SILENT, Facts, engine_of_concern, health_of, is_fresh, is_heard
+from thalweg.live.health import Facts, engine_of_concern, health_of, is_fresh, is_heard
+from thalweg.live.lag import UNKNOWN_LAG, of_stream, standing
 from thalweg.live.latest import Live
-from thalweg.live.rates import UNKNOWN, spilled_of
-from thalweg.live.schemas import Backlog
+from thalweg.live.rates import UNKNOWN, backlog_of
+from thalweg.live.schemas import Lag
 from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
-STATES = tuple(state.value for state in TableState)
+STATES = tuple(TableState)
 
 
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
@@ -68,7 +73,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     desired = DesiredStatus(row.desired_status)
     destinations = [_destination(row, one, live, definitions, at) for one in row.destinations]
     fields = {**_summary_fields(row, live, at), "destinations": destinations}
-    actions = [str(action) for action in allowed_actions(desired, status)]
+    actions = [str(action) for action in offered_stream_actions(desired, status)]
     if desired is not DesiredStatus.DROPPED:
         actions.append("add_destination")
     return Stream(
@@ -88,11 +93,13 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
     observed, sample, slot = row.observed or {}, live.sample, live.slot
     engines = {row.capture_engine.id: row.capture_engine, **{one.engine.id: one.engine for one in row.destinations}}
     concern = engine_of_concern(row, engines)
-    backlog = of_stream([_backlog(row, one, live, at) for one in row.destinations], live.source, slot)
+    lags = {one.id: _lag(row, one, live, at) for one in row.destinations}
+    lag = of_stream(lags.values(), live.source, slot)
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
         concern.name, concern.state, concern.message, sample, {one.id: one.database.name for one in row.destinations},
-        backlog, slot, live.source.seconds_to_idle(slot) if live.source is not None and slot is not None else None,
+        lag, lags, slot,
+        live.source.seconds_to_idle(slot) if live.source is not None and slot is not None else None,
     )  # fmt: skip
     heard = is_heard(facts, at)
     destinations = [DestinationSummary(**_destination_fields(row, one, live, at)) for one in row.destinations]
@@ -116,7 +123,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "transactions_per_second": sample.transactions_per_second if sample else None,
         "bytes_per_second": sample.bytes_per_second if sample else None,
         "latency": sample.latency if sample else UNKNOWN,
-        "backlog": backlog,
+        "lag": lag,
         "slot": stream_slot(live.source, slot, at),
         "sampled_at": sample.at if sample else None,
         "error_queue_transactions": sample.error_queue_transactions if sample else None,
@@ -173,22 +180,35 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
         "lcrs_per_second": own.lcrs_per_second if own else None,
         "transactions_per_second": own.transactions_per_second if own else None,
         "latency": own.latency if own else UNKNOWN,
-        "backlog": _backlog(row, one, live, at),
-        "spilled": spilled_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
+        "lag": _lag(row, one, live, at),
+        "backlog": backlog_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
         "parks_since": own.parks_since if own else None,
+        "stalled_since": own.stalled_since if own else None,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
         "actions": destination_actions(row, one, troubled=error is not None),
     }
 
 
-def _backlog(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> Backlog:
-    """As its engine told a moment ago; else what its source and its last known position say."""
+def _lag(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> Lag:
+    """As its engine told a moment ago; else what its source and its last known position say. Unknown when the source
+    has not been asked lately, or when an engine may be applying of which no sample tells: both positions are old
+    then, and their difference would be near 0 whatever the lag is."""
     own = live.of(one.id)
-    if own is not None and own.backlog.bytes is not None:
-        return own.backlog
+    if own is not None and own.lag.bytes is not None:
+        return own.lag
+    asked = live.source is not None and is_fresh(live.source.read_at, at)
+    if not asked or (own is None and _may_apply(row, one, at)):
+        return UNKNOWN_LAG
     return standing(row, one.id, live.source, at)
+
+
+def _may_apply(row: StreamRow, one: DestinationRow, at: datetime) -> bool:
+    if row.capture_engine.state in SILENT or one.engine.state in SILENT:
+        return False
+    status = _observed(row, one).get("status")
+    return status == ObservedStatus.ENABLED or (status is not None and not is_fresh(row.observed_at, at))
 
 
 def _reports(row: StreamRow) -> list[StreamReport]:
@@ -258,7 +278,7 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
-                state=counts["state"] if counts else "UNKNOWN",
+                state=counts["state"] if counts else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
                 **{name: counts.get(name) if counts else None for name in ("changes_per_second", "last_change")},
@@ -271,7 +291,7 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
     """Table by table; its state is that of the destination that is in trouble or least far."""
     summed = []
     for same in zip(*destinations, strict=True):
-        least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state) if one.state in STATES else -1))
+        least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state)))
         update: dict[str, Any] = {name: known_sum(getattr(one, name) for one in same) for name in CHANGES}
         # All get the same changes: a sum would tell of more than the source makes.
         update["changes_per_second"] = max(
@@ -320,7 +340,7 @@ def _rows_seconds_left(left: list[TableProgress], running: list[TableProgress]) 
 
 
 def _has_rows(state: str) -> bool:
-    return state in ("INDEXING", "COPIED", "REPLICATING")
+    return state in HAS_ROWS
 
 
 def _table_progress(table: dict[str, Any]) -> TableProgress:

@@ -1,5 +1,7 @@
 """SQL of streams."""
 
+from datetime import datetime
+
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -32,14 +34,16 @@ async def next_revisions(session: AsyncSession, stream: StreamRow) -> None:
         row.desired_revision += 1
         if engine_id == stream.capture_engine_id:
             stream.changed_revision = row.desired_revision
-        for one in stream.receivers:
-            if one.engine_id == engine_id:
-                one.changed_revision = row.desired_revision
+        for receiver in stream.receivers:
+            if receiver.engine_id == engine_id:
+                receiver.changed_revision = row.desired_revision
 
 
 async def stream_ids(session: AsyncSession) -> list[str]:
     return list(await session.scalars(select(StreamRow.id).order_by(StreamRow.name)))
 
 
-async def engine_states(session: AsyncSession) -> list[str]:
-    return list(await session.scalars(select(EngineRow.state)))
+async def engines_heard(session: AsyncSession) -> list[tuple[str, datetime | None]]:
+    """The state of each engine, and when it last answered."""
+    rows = await session.execute(select(EngineRow.state, EngineRow.last_seen_at))
+    return [(state, heard_at) for state, heard_at in rows]

@@ -6,9 +6,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
-from thalweg.features.streams.destination_lifecycle import DestinationAction
 from thalweg.features.streams.error_queue_schemas import ExecutionAccepted, ParkedContents, ParkedTransactions
-from thalweg.features.streams.lifecycle import Action
 from thalweg.features.streams.schemas import (
     Accepted,
     DestinationUpdate,
@@ -22,6 +20,7 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
+from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationPath, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
@@ -68,30 +67,30 @@ async def delete_stream(
         bool,
         Query(
             description="Give up on what cannot be reached: a database, or an engine that is lost for good. When the "
-            "engine has not answered for 30 s, the control plane itself removes what the stream has made in both "
-            "databases. The operation says what is left behind, with the SQL that removes it."
+            "engine has not answered for 30 s, the control plane itself removes what the stream created "
+            "in both databases. The operation says what is left behind, with the SQL that removes it."
         ),
     ] = False,
 ) -> OperationAccepted:
-    """Stop the stream and drop what it has made in both databases. The destination's tables and rows stay."""
-    return await actions.act(context, stream_id, Action.DELETE, response, force)
+    """Stop the stream and drop what it created in both databases. The destination's tables and rows stay."""
+    return await actions.act(context, stream_id, StreamAction.DELETE, response, force)
 
 
 @router.post("/streams/{stream_id}:start", status_code=202, operation_id="streams_start")
 async def start_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
-    return await actions.act(context, stream_id, Action.START, response)
+    return await actions.act(context, stream_id, StreamAction.START, response)
 
 
 @router.post("/streams/{stream_id}:stop", status_code=202, operation_id="streams_stop")
 async def stop_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
-    """Drain what the queue holds and stop. The source keeps WAL from here on until the stream starts again."""
-    return await actions.act(context, stream_id, Action.STOP, response)
+    """Drain the queue and stop. From then on, the source keeps its WAL until the stream starts again."""
+    return await actions.act(context, stream_id, StreamAction.STOP, response)
 
 
 @router.post("/streams/{stream_id}:retry", status_code=202, operation_id="streams_retry")
 async def retry_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
     """Clear the error of an aborted stream and start it again."""
-    return await actions.act(context, stream_id, Action.RETRY, response)
+    return await actions.act(context, stream_id, StreamAction.RETRY, response)
 
 
 @router.get("/streams/{stream_id}/samples", operation_id="streams_samples", response_model=Samples)
@@ -105,7 +104,7 @@ async def list_samples(
 Force = Annotated[
     bool,
     Query(
-        description="Give up on a destination, or on an engine that applies there, that cannot be reached. The "
+        description="Give up on a destination, or on the engine that applies there, if it cannot be reached. The "
         "operation says what is left behind, with the SQL that removes it."
     ),
 ]
@@ -117,7 +116,7 @@ async def update_destination(
     stream_id: IdPath, destination_id: DestinationPath, body: DestinationUpdate, context: Operator, response: Response,
     if_match: IfMatch = None,
 ) -> Stream:  # fmt: skip
-    """Set what differs from the stream's parameters at one destination. The entity tag is the stream's."""
+    """Override the stream's parameters at one destination. The entity tag is the stream's."""
     stream = await destination_actions.update(context, stream_id, destination_id, body, if_match)
     response.headers["ETag"] = stream.etag
     return stream
@@ -127,8 +126,8 @@ async def update_destination(
 async def drop_destination(
     stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response, force: Force = False
 ) -> OperationAccepted:
-    """Drop one destination of several: its backlog is discarded for good, and so is the stream's progress there. The
-    tables and rows that are there stay, and the other destinations go on."""
+    """Drop one of several destinations. Its backlog and the stream's progress there are discarded for good; its tables
+    and rows stay, and the other destinations continue."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.DROP, response, force)
 
 
@@ -143,7 +142,7 @@ async def start_destination(
 async def stop_destination(
     stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
 ) -> OperationAccepted:
-    """Pause one destination of several. Its backlog grows on the engine's disk until it starts again."""
+    """Pause one of several destinations. Its backlog grows on the engine's disk until it starts again."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.STOP, response)
 
 
@@ -151,7 +150,7 @@ async def stop_destination(
 async def retry_destination(
     stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
 ) -> OperationAccepted:
-    """Clear the error of one destination of several and try again at once."""
+    """Clear the error of one of several destinations and retry immediately."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.RETRY, response)
 
 
@@ -163,7 +162,8 @@ async def list_errors(
     stream_id: IdPath, destination_id: DestinationPath, context: Viewer, limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None, roots_only: RootsOnly = False,
 ) -> ParkedTransactions:  # fmt: skip
-    """Transactions parked in the destination's error queue in the order of their parking, read through the engine."""
+    """Transactions in the destination's error queue, in the order in which they were parked, read through the
+    engine."""
     return await error_queue.list_errors(context, stream_id, destination_id, limit, cursor, roots_only)
 
 
@@ -174,7 +174,7 @@ Reason = Annotated[
         min_length=3,
         max_length=1000,
         pattern=NO_CONTROL_CHARACTERS,
-        description="Why the two databases may differ from here on: it stands in the audit log beside what was "
+        description="Why the two databases may differ from now on. The audit log keeps the reason with what was "
         "discarded.",
     ),
 ]
@@ -184,16 +184,16 @@ Reason = Annotated[
 async def get_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
 ) -> ParkedContents:
-    """The changes of a parked transaction, row by row, beside the destination's present rows. Shows rows of the tables:
-    viewers may not see them, and the audit log records each look."""
+    """The changes of a parked transaction, row by row, beside the destination's current rows. Because this shows rows
+    of the tables, viewers cannot read it, and the audit log records each access."""
     return await error_queue.show(context, stream_id, destination_id, error_id)
 
 
 @router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
 async def execute_errors(stream_id: IdPath, destination_id: DestinationPath, context: Operator) -> ExecutionAccepted:
     """Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
-    behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
-    list of the queue tells how far it is."""
+    behind it, and does not hold back others. If this takes longer than a few seconds, it continues after the answer,
+    and the list of the queue shows its progress."""
     return await error_queue.execute_all(context, stream_id, destination_id)
 
 
@@ -201,8 +201,8 @@ async def execute_errors(stream_id: IdPath, destination_id: DestinationPath, con
 async def execute_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
 ) -> ExecutionAccepted:
-    """Apply a parked transaction again, with its dependants in order. Where that takes longer than a few seconds it
-    goes on after the answer, and the list of the queue tells how far it is."""
+    """Apply a parked transaction again, followed by its dependants in order. If this takes longer than a few seconds,
+    it continues after the answer, and the list of the queue shows its progress."""
     return await error_queue.execute(context, stream_id, destination_id, error_id)
 
 
@@ -219,9 +219,9 @@ async def delete_error(
 async def copy_table(
     stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator, response: Response
 ) -> OperationAccepted:
-    """Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
-    stream, or the one destination of several, waits meanwhile. Transactions of the error queue that changed nothing but
-    copied tables are discarded; the audit log tells how many. Refused while the error queue is executed."""
+    """Delete a table's rows at the destination and copy the source's again; changes continue from the copy's position.
+    The stream, or this one of several destinations, waits in the meantime. Transactions in the error queue that changed
+    only copied tables are discarded; the audit log records how many. Refused while the error queue is executed."""
     return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 
@@ -229,14 +229,14 @@ async def copy_table(
 async def accept_table(
     stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator
 ) -> Accepted:
-    """Take a table's changed partitions as they are: the destination's rows have been mended, or are right."""
+    """Accept a table's changed partitions as they are: the destination's rows have been repaired, or are correct."""
     await table_troubles.resolve(context, stream_id, destination_id, body, TroubleResolution.ACCEPT)
     return Accepted(accepted=True)
 
 
 @router.post("/streams/{stream_id}/tables:follow", operation_id="stream_tables_follow")
 async def follow_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
-    """Follow a table's rename at the source: in the stream's rules, and with the destinations' tables."""
+    """Follow a table's rename at the source, in the stream's rules and in the destinations' tables."""
     stream = await table_troubles.follow(context, stream_id, body)
     response.headers["ETag"] = stream.etag
     return stream
@@ -244,7 +244,7 @@ async def follow_table(stream_id: IdPath, body: TableRef, context: Operator, res
 
 @router.post("/streams/{stream_id}/tables:remove", operation_id="stream_tables_remove")
 async def remove_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
-    """Take a table that was dropped at the source out of the stream. The destinations' tables stay."""
+    """Remove from the stream a table that was dropped at the source. The destinations' tables stay."""
     stream = await table_troubles.remove(context, stream_id, body)
     response.headers["ETag"] = stream.etag
     return stream

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from pydantic import Field, StrictBool
 
 from thalweg.engine_client.error_codes import ErrorSide
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus, StreamPhase, TableState, TroubleKind
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
-from thalweg.live.schemas import Backlog, Health, LatencySample, SpilledBacklog
+from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
@@ -49,12 +49,12 @@ class DestinationCreate(Body):
     database_id: Id
     engine_id: Id | None = Field(
         default=None,
-        description="The engine that applies, best beside the destination. The capture engine when left out.",
+        description="The engine that applies, ideally near the destination. If omitted: the capturing engine.",
     )
     parameters: Parameters = Field(
         default_factory=dict,
-        description="Those that differ from the stream's. Its alone are the queue's size, the output plugin and "
-        "heartbeats.",
+        description="Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set "
+        "only for the stream.",
     )
 
 
@@ -66,8 +66,8 @@ class StreamCreate(Body):
     source_id: Id
     capture_engine_id: Id | None = Field(
         default=None,
-        description="The engine that captures, best beside the source. May be left out when there is just one engine, "
-        "or when the only destination names the one that does both.",
+        description="The engine that captures, ideally near the source. May be omitted if there is only one engine, "
+        "or if the only destination names the one that does both.",
     )
     destinations: Destinations = Field(
         description="One or several. Several share one capture and one queue, and the source is decoded once for all."
@@ -83,21 +83,19 @@ class DestinationAdd(DestinationCreate):
 
 
 class DestinationUpdate(Body):
-    parameters: Parameters = Field(
-        description="All that shall differ from the stream's: what is left out is the stream's again."
-    )
+    parameters: Parameters = Field(description="All overrides. Omitted parameters revert to the stream's values.")
 
 
 class StreamUpdate(Body):
     name: Name | None = None
     parameters: Parameters | None = Field(
         default=None,
-        description="Only those to change. Null is not a value: send the default to go back to it.",
+        description="Only the parameters to change. Null is not a value: send the default to restore it.",
     )
     rules: TableRules | None = Field(
         default=None,
-        description="Which tables from now on. Tables that come in are copied, tables that go out stay as they are at "
-        "the destination. The same rules again take in tables that were created since.",
+        description="The tables to replicate from now on. Added tables are copied; removed tables stay as they are at "
+        "the destination. Sending the same rules again adds tables that were created in the meantime.",
     )
     accept: Consents = Field(default_factory=list, description=ACCEPT)
 
@@ -117,35 +115,11 @@ class TablePreview(Resource):
 
 class PreflightRequest(Body):
     source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream that shall be made.")
+    capture_engine_id: Id | None = Field(default=None, description="As for the stream to be created.")
     destinations: Destinations
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
     accept: Consents = Field(default_factory=list, description=ACCEPT)
-
-
-class ObservedStatus(StrEnum):
-    """UNKNOWN also while the engine does not answer: then nobody knows, whatever it said last."""
-
-    ENABLED = "ENABLED"
-    DISABLED = "DISABLED"
-    ABORTED = "ABORTED"
-    DROPPED = "DROPPED"
-    UNKNOWN = "UNKNOWN"
-
-
-class StreamPhase(StrEnum):
-    """UNKNOWN also while the engine does not answer."""
-
-    INITIALIZING = "INITIALIZING"
-    INSTANTIATING = "INSTANTIATING"
-    CATCHING_UP = "CATCHING UP"
-    REPLICATING = "REPLICATING"
-    RETRYING = "RETRYING"
-    DRAINING = "DRAINING"
-    DROPPING = "DROPPING"
-    STOPPED = "STOPPED"
-    UNKNOWN = "UNKNOWN"
 
 
 class StreamError(Resource):
@@ -158,8 +132,8 @@ class StreamError(Resource):
     title: str
     message: str = Field(description="Without values of rows.")
     detail: str | None = Field(
-        description="The engine's words about the row: its key, values that do not fit. Only for operators, and for "
-        "a stream requested by its id; null otherwise, and if `message` says it all."
+        description="What the engine says about the row: its key, values that do not fit. Only for operators, and for "
+        "a stream requested by its id; null otherwise, and if `message` says everything."
     )
     cure: str | None
     sqlstate: str | None
@@ -174,25 +148,6 @@ class Positions(Resource):
     applied: str | None
     confirmed: str | None
     source_end: str | None
-
-
-class TableState(StrEnum):
-    WAITING = "WAITING"
-    COPYING = "COPYING"
-    INDEXING = "INDEXING"
-    COPIED = "COPIED"
-    REPLICATING = "REPLICATING"
-    STOPPED = "STOPPED"
-
-
-class TroubleKind(StrEnum):
-    """The changes of a captured table at the source."""
-
-    DROPPED = "DROPPED"
-    REPLACED = "REPLACED"
-    RENAMED = "RENAMED"
-    UNPUBLISHED = "UNPUBLISHED"
-    PARTITIONS_CHANGED = "PARTITIONS CHANGED"
 
 
 class TroubleResolution(StrEnum):
@@ -222,18 +177,18 @@ class TableTrouble(Resource):
 class TableProgress(Resource):
     schema_name: str = Field(alias="schema")
     table: str
-    state: str
+    state: TableState
     rows_estimated: int | None
     rows_copied: int
     bytes_copied: int
     ranges_total: int | None
     ranges_copied: int | None
     indexes_total: int = Field(description="Keys, constraints, indexes and foreign keys that the engine makes.")
-    indexes_built: int = Field(description="Of those; one that is left out with a warning counts.")
+    indexes_built: int = Field(description="How many of them are finished; one that is left out with a warning counts.")
     seconds: float | None = Field(description="Spent on its rows.")
     rows_per_second: float | None = Field(description="Null until something has been copied.")
     bytes_per_second: float | None
-    seconds_left: float | None = Field(description="Of its rows. Null while it cannot be told.")
+    seconds_left: float | None = Field(description="Until its rows are copied. Null while this cannot be estimated.")
 
 
 class CopyStage(StrEnum):
@@ -254,8 +209,8 @@ class Instantiation(Resource):
     rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
     bytes_per_second: float | None
     rows_seconds_left: float | None = Field(
-        description="Until all rows are there; null while it cannot be told. What follows, indexes and foreign keys, "
-        "has no forecast."
+        description="Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which "
+        "follow, have no estimate."
     )
     tables: list[TableProgress]
 
@@ -269,10 +224,12 @@ class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
     inserts_only: bool = Field(
-        description="Its updates and deletes are given up: they stay at the source, and rows differ at the destination."
+        description="Its updates and deletes are not replicated, so rows differ at the destination."
     )
-    state: str = Field(description="STOPPED: its changes are left out until it is copied again.")
-    trouble: TableTrouble | None = Field(description="Null while it is at the source what it was when it was copied.")
+    state: TableState = Field(description="STOPPED: its changes are left out until it is copied again.")
+    trouble: TableTrouble | None = Field(
+        description="Null as long as the table at the source is still the one that was copied."
+    )
     inserts: int | None
     updates: int | None
     deletes: int | None
@@ -289,7 +246,7 @@ class Blocker(Resource):
     """A session that holds a lock, or runs a transaction, which another one waits for."""
 
     pid: int = Field(description="Of its server process. 0: a prepared transaction, which has none.")
-    user: str | None = Field(description="Null, as what follows, where the stream's user may not see it.")
+    user: str | None = Field(description="Null, like the fields that follow, if the stream's user may not see it.")
     application_name: str | None
     state: str | None = Field(description="As pg_stat_activity shows it.")
     since: datetime | None = Field(description="When its transaction began, by its server's clock.")
@@ -301,12 +258,12 @@ class WaitSide(StrEnum):
 
 
 class StreamWait(Resource):
-    """A wait of a stream's start, or of its removal, at a server for longer than some seconds."""
+    """A stream's start or removal that has waited at a server for several seconds."""
 
     side: WaitSide
-    destination_id: str | None = Field(description="Of several destinations the one that waits.")
+    destination_id: str | None = Field(description="The destination that waits, if there are several.")
     database: str = Field(description="Its name in Thalweg.")
-    statement: str = Field(description="The beginning of what cannot go on.")
+    statement: str = Field(description="The beginning of the statement that waits.")
     since: datetime
     blockers: list[Blocker]
 
@@ -320,7 +277,7 @@ class DatabaseRef(Resource):
 class EngineRef(Resource):
     id: str
     name: str
-    state: str
+    state: EngineState
 
 
 class StreamMode(StrEnum):
@@ -333,9 +290,9 @@ class StreamMode(StrEnum):
 
 
 class StreamReport(Resource):
-    """The report of one of a stream's engines on its share."""
+    """One engine's report on its part of the stream."""
 
-    destination_id: str | None = Field(description="The one that it receives for. Null: it captures.")
+    destination_id: str | None = Field(description="The destination that it receives for. Null: it captures.")
     engine: EngineRef
     status: ObservedStatus
     phase: StreamPhase
@@ -345,7 +302,7 @@ class StreamReport(Resource):
 
 
 class DestinationSummary(Resource):
-    """One of a stream's destinations: each has a life of its own."""
+    """One of a stream's destinations, each with a state of its own."""
 
     id: str = Field(description="Unique in its stream.")
     database: DatabaseRef
@@ -359,8 +316,8 @@ class DestinationSummary(Resource):
     lcrs_per_second: float | None
     transactions_per_second: float | None
     latency: LatencySample
-    backlog: Backlog
-    spilled: SpilledBacklog | None = Field(
+    lag: Lag
+    backlog: Backlog | None = Field(
         description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
     )
     error_queue_transactions: int | None
@@ -368,10 +325,16 @@ class DestinationSummary(Resource):
         default=None,
         description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",
     )
-    rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
+    stalled_since: datetime | None = Field(
+        default=None,
+        description="Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not "
+        "at all.",
+    )
+    rows_copied: int | None = Field(description="Rows of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     actions: list[str] = Field(
-        description="Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays."
+        description="Actions possible now on this destination alone: start, stop, retry, drop. A stream's last "
+        "destination cannot be dropped."
     )
 
 
@@ -391,20 +354,24 @@ class StreamSummary(Resource):
     health: Health
     error: StreamError | None
     retry_at: datetime | None
-    waits: list[StreamWait] = Field(description="While it starts, or is deleted: behind whom it waits at a server.")
+    waits: list[StreamWait] = Field(
+        description="The sessions that it waits for at a server while it starts or is deleted."
+    )
     lcrs_per_second: float | None = Field(
-        description="LCRs applied; of several destinations those that the source gave, once: each destination has its "
+        description="LCRs applied. With several destinations: LCRs captured, counted once; each destination has its "
         "own rate."
     )
     transactions_per_second: float | None
     bytes_per_second: float | None
     latency: LatencySample
-    backlog: Backlog
-    slot: Slot | None = Field(description="The stream's slot, by its source's own word. Null: not there, or not read.")
+    lag: Lag
+    slot: Slot | None = Field(
+        description="The stream's slot, as its source reports it. Null: it does not exist, or has not been read."
+    )
     sampled_at: datetime | None
     error_queue_transactions: int | None
     table_count: int
-    rows_copied: int | None = Field(description="Of the initial copy. Null when there was none.")
+    rows_copied: int | None = Field(description="Rows of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     created_at: datetime
     updated_at: datetime
@@ -412,16 +379,20 @@ class StreamSummary(Resource):
 
 
 class StreamDestination(DestinationSummary):
-    parameters: dict[str, ParameterValue] = Field(description="Those that differ from the stream's.")
-    effective_parameters: dict[str, ParameterValue] = Field(description="All, with the stream's and defaults.")
-    applied: str | None = Field(description="Everything that committed before it at the source is here.")
+    parameters: dict[str, ParameterValue] = Field(description="Overrides of the stream's parameters.")
+    effective_parameters: dict[str, ParameterValue] = Field(
+        description="All parameters, including the stream's and the defaults."
+    )
+    applied: str | None = Field(
+        description="Everything that committed before this position at the source has been applied here."
+    )
     confirmed: str | None = Field(
         description="The position that is durable here, or in its backlog on the engine's disk."
     )
     instantiation: Instantiation | None
     counted_since: datetime | None = Field(
-        description="When its tables' inserts to truncates began at 0: with every start of apply. Null: nothing is "
-        "applied now, or the engine's version does not tell."
+        description="When the counts of its tables' changes last began at 0, as they do whenever apply starts. Null: "
+        "nothing is applied now, or the engine's version does not report it."
     )
     tables: list[StreamTable]
 
@@ -429,11 +400,11 @@ class StreamDestination(DestinationSummary):
 class Stream(StreamSummary):
     destinations: Sequence[StreamDestination]
     reports: list[StreamReport] = Field(
-        description="Of each engine, the one that captures first. Empty where one does it all."
+        description="One report for each engine, the capturing one first. Empty if one engine does everything."
     )
     rules: TableRules
-    parameters: dict[str, ParameterValue] = Field(description="Those that were set.")
-    effective_parameters: dict[str, ParameterValue] = Field(description="All, with defaults.")
+    parameters: dict[str, ParameterValue] = Field(description="The parameters that were set.")
+    effective_parameters: dict[str, ParameterValue] = Field(description="All parameters, including the defaults.")
     restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")
     positions: Positions | None
     tables: list[StreamTable] = Field(description="Changes at all destinations, added up.")
@@ -442,7 +413,9 @@ class Stream(StreamSummary):
 
 class Overview(Resource):
     streams: list[StreamSummary]
-    engines_online: int
+    engines_online: int | None = Field(
+        description="Null: unknown, since the control plane has not asked the engines for 15 s."
+    )
     engines_total: int
     live: bool = Field(description="False: Redis cannot be reached, rates and latencies are missing.")
 

@@ -5,12 +5,10 @@ from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.pages import page_by_name
 from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.parameters import check_parameters, load_parameters, needs_restart
 from thalweg.features.streams.presentation import stream_of, summary_of, without_details
 from thalweg.features.streams.schemas import (
     Json,
-    ObservedStatus,
     Stream,
     StreamParameter,
     StreamParameterList,
@@ -20,6 +18,7 @@ from thalweg.features.streams.schemas import (
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus
 from thalweg.kernel.models import Page
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, name_taken, not_found

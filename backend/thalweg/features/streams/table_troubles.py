@@ -4,16 +4,9 @@ from fastapi import Response
 
 from thalweg.db.audit import record
 from thalweg.db.models import StreamRow
-from thalweg.db.operations import (
-    OperationAccepted,
-    OperationKind,
-    OperationState,
-    ProgressUnit,
-    start_operation,
-)
+from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.features.streams import repository
 from thalweg.features.streams.error_queue import asked, engine_of
-from thalweg.features.streams.lifecycle import DesiredStatus
 from thalweg.features.streams.presentation import tables_of
 from thalweg.features.streams.schemas import Json, Stream, TableRef, TableTrouble, TroubleResolution
 from thalweg.features.streams.service import (
@@ -25,6 +18,7 @@ from thalweg.features.streams.service import (
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import DesiredStatus, OperationState
 from thalweg.kernel.problems import Problem
 
 
@@ -39,7 +33,7 @@ async def copy(
     copied_at = (observed.get("instantiation") or {}).get("finished_at")
     operation = start_operation(
         context.session, OperationKind.TABLE_COPY, row.id, row.name, row.changed_revision, context.principal.name,
-        ProgressUnit.ROWS, None, destination_id=destination_id,
+        ProgressUnit.ROWS, None, destination=row.destination(destination_id),
         table={"schema": body.schema_name, "table": body.table, "copied_at": copied_at},
     )  # fmt: skip
     operation.state, operation.started_at = OperationState.RUNNING, operation.created_at

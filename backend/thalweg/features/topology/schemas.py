@@ -20,11 +20,16 @@ class TopologyNode(Resource):
     id: str = Field(description="`database:<id>` or `<stream id>:<component>`.")
     kind: NodeKind
     label: str
-    state: str | None
+    state: str | None = Field(
+        description="The component's, while it works; else that of its engine, destination or stream, which says why "
+        "it does not. Of a database: ONLINE, or UNREADABLE. Null: nothing is known."
+    )
+    reason: str | None = Field(description="Why the database, or the engine, does not answer. Null elsewhere.")
     destination_id: str | None = Field(description="Its destination. Null: shared by all of the stream's destinations.")
     stream_id: str | None
     engine_id: str | None
     engine: str | None = Field(description="Its engine's name.")
+    engine_state: str | None = Field(description="ONLINE, UNREACHABLE, REFUSED.")
     database_id: str | None
 
 
@@ -40,7 +45,7 @@ class TopologyEdge(Resource):
     source: str
     target: str
     kind: EdgeKind
-    mode: str | None = Field(description="combined; or propagation, when the destination's path has one.")
+    mode: str | None = Field(description="combined, or propagation if the destination's path has one.")
     stream_id: str
     destination_id: str | None
     lcrs_per_second: float | None

@@ -2,11 +2,18 @@
 receiver and another queue when another engine applies. Databases are shared nodes."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, SourceReadingRow, StreamRow
+from thalweg.db.readings import readings_of
 from thalweg.db.streams import whole_streams
 from thalweg.features.topology.schemas import EdgeKind, NodeKind, Topology, TopologyEdge, TopologyNode
+from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, EngineState, ObservedStatus, ShownState
+from thalweg.kernel.states import destination_state
+from thalweg.live.health import is_fresh
 from thalweg.live.latest import fresh_samples
 from thalweg.live.schemas import ComponentSample, Sample
 
@@ -26,17 +33,20 @@ class _Link:
 
 async def get_topology(context: Context) -> Topology:
     streams = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
+    ids = {one.id for stream in streams for one in (stream.source, *(each.database for each in stream.destinations))}
+    readings = {row.database_id: row for row in await readings_of(context.session, sorted(ids))}
     samples = await fresh_samples(context, [stream.id for stream in streams]) or {}
+    at = now()
     nodes: dict[str, TopologyNode] = {}
     edges: dict[str, TopologyEdge] = {}
     for stream in streams:
         sample = samples.get(stream.id)
-        for database in (stream.source, *(one.database for one in stream.destinations)):
-            nodes.setdefault(f"database:{database.id}", _database_node(database))
-        for one in stream.destinations:
-            links = _path(stream, one)
-            nodes |= {node.id: node for node in (_component_node(stream, link, sample) for link in links)}
-            edges |= {edge.id: edge for edge in _edges(stream, one, links, sample)}
+        for database in (stream.source, *(destination.database for destination in stream.destinations)):
+            nodes.setdefault(f"database:{database.id}", _database_node(database, readings.get(database.id)))
+        for destination in stream.destinations:
+            links = _path(stream, destination)
+            nodes |= {node.id: node for node in (_component_node(stream, link, sample, at) for link in links)}
+            edges |= {edge.id: edge for edge in _edges(stream, destination, links, sample)}
     return Topology(nodes=list(nodes.values()), edges=list(edges.values()))
 
 
@@ -56,10 +66,13 @@ def _path(stream: StreamRow, one: DestinationRow) -> list[_Link]:
     return [*shared, *(between if captures.id != applies.id else []), apply]
 
 
-def _database_node(row: DatabaseRow) -> TopologyNode:
+def _database_node(row: DatabaseRow, reading: SourceReadingRow | None) -> TopologyNode:
+    failure = reading.failure if reading is not None else None
+    known = "UNREADABLE" if failure else EngineState.ONLINE
     return TopologyNode(
-        id=f"database:{row.id}", kind=NodeKind.DATABASE, label=row.name, state=None, stream_id=None,
-        destination_id=None, engine_id=None, engine=None, database_id=row.id,
+        id=f"database:{row.id}", kind=NodeKind.DATABASE, label=row.name, state=known if reading is not None else None,
+        reason=failure, stream_id=None, destination_id=None, engine_id=None, engine=None, engine_state=None,
+        database_id=row.id,
     )  # fmt: skip
 
 
@@ -68,13 +81,41 @@ def _component(sample: Sample | None, identifier: str) -> ComponentSample | None
     return next((component for component in components if component.id == identifier), None)
 
 
-def _component_node(stream: StreamRow, link: _Link, sample: Sample | None) -> TopologyNode:
-    component = _component(sample, link.component)
+def _component_node(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> TopologyNode:
+    silent = link.engine.state in SILENT
     return TopologyNode(
         id=link.node_id(stream), kind=link.kind, label=stream.name, engine_id=link.engine.id, engine=link.engine.name,
-        state=component.state if component else None, stream_id=stream.id, destination_id=link.destination_id,
+        engine_state=link.engine.state, state=_state(stream, link, sample, at),
+        reason=link.engine.message if silent else None, stream_id=stream.id, destination_id=link.destination_id,
         database_id=None,
     )  # fmt: skip
+
+
+def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> str | None:
+    """As the overview has it, where that is more than what the component does at the moment."""
+    if link.engine.state in SILENT:
+        return link.engine.state
+    if stream.observed is None:
+        return None
+    if not is_fresh(stream.observed_at, at):
+        return ObservedStatus.UNKNOWN
+    whole = _observed_state(stream, link.destination_id, sample)
+    component = _component(sample, link.component)
+    # The others on the way to a destination that fails or rests may still work.
+    if component is None or (link.kind is NodeKind.APPLY and whole in WORST_FIRST) or whole is ShownState.DISABLED:
+        return whole
+    return component.state
+
+
+def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sample | None) -> ShownState:
+    whole = {"status": stream.observed_status, "phase": stream.observed_phase}
+    reported: list[dict[str, Any]] = (stream.observed or {}).get("destinations", [])
+    one = next((part for part in reported if part["id"] == destination_id), whole)
+    own = (
+        next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
+    )
+    since = {"parks_since": own.parks_since, "stalled_since": own.stalled_since} if own is not None else {}
+    return destination_state({**since, "status": one["status"], "phase": one["phase"]})
 
 
 def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: Sample | None) -> list[TopologyEdge]:
@@ -88,12 +129,12 @@ def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: S
     rates.append(own.lcrs_per_second if own else None)
     # The first two edges, into capture and queue, are the stream's.
     owners = [None, None, *[one.id] * len(links)]
-    spilled = own.spilled.bytes if own is not None and own.spilled is not None else None
+    waiting = own.backlog.bytes if own is not None and own.backlog is not None else None
     return [
         TopologyEdge(
             id=f"{source}>{target}", source=source, target=target, kind=kind, stream_id=stream.id,
             destination_id=owner, mode=mode if kind in (EdgeKind.LCR, EdgeKind.PROPAGATION) else None,
-            lcrs_per_second=rate, backlog_bytes=spilled if number == len(("source", "capture")) else None,
+            lcrs_per_second=rate, backlog_bytes=waiting if number == len(("source", "capture")) else None,
         )
         for number, (source, target, kind, rate, owner) in enumerate(
             zip(ends, ends[1:], kinds, rates, owners, strict=False)

@@ -26,7 +26,7 @@ async def list_markers(stream_id: IdPath, context: Viewer) -> StreamMarkers:
 
 @router.post("/streams/{stream_id}/markers", status_code=202, operation_id="stream_markers_create")
 async def create_marker(stream_id: IdPath, body: MarkerCreate, context: Operator, response: Response) -> Marker:
-    """Have the source commit a marker as soon as it can. It is behind everything that has committed there before."""
+    """Have the source commit a marker as soon as possible. It follows everything that committed there before."""
     marker = await service.create_marker(context, stream_id, body)
     response.headers["Location"] = f"/api/v1/streams/{stream_id}/markers/{marker.id}"
     return marker
@@ -34,5 +34,5 @@ async def create_marker(stream_id: IdPath, body: MarkerCreate, context: Operator
 
 @router.get("/streams/{stream_id}/markers/{marker_id}", operation_id="stream_markers_get")
 async def get_marker(stream_id: IdPath, marker_id: Annotated[str, Path(pattern=ID_PATTERN)], context: Viewer) -> Marker:
-    """One tracked marker: ask again until its state is ARRIVED."""
+    """One tracked marker. Poll it until its state is ARRIVED."""
     return await service.get_marker(context, stream_id, marker_id)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from thalweg.kernel.lifecycle import MarkerState, TransactionState
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Resource
 
 
@@ -13,21 +14,18 @@ class Transaction(Resource):
     """A transaction of the source that has not committed at the destination."""
 
     xid: int = Field(description="At the source.")
-    state: str = Field(
-        description="OPEN: commit or abort has not come. WAIT DEPENDENCY: another one has to commit first. READY: no "
-        "applier is free, or its group still grows. EXECUTE TRANSACTION. WAIT COMMIT: its turn has not come."
-    )
-    first_lsn: str | None = Field(description="The position of its first change that came.")
+    state: TransactionState
+    first_lsn: str | None = Field(description="The position of the first of its changes that arrived.")
     commit_lsn: str | None = Field(description="Null while it is open.")
-    age_seconds: float = Field(description="Since its first change came.")
+    age_seconds: float = Field(description="Since its first change arrived.")
     lcrs: int
     bytes: int = Field(description="Of its LCRs.")
     spilled_bytes: int = Field(description="Of these, on the engine's disk.")
-    streamed: bool = Field(description="It came before its commit.")
+    streamed: bool = Field(description="It arrived before its commit.")
     tables: list[str] = Field(description="Quoted, with their schema; 16 at most.")
     applier: int | None = Field(description="The number of the applier that executes it.")
     waits_for_xid: int | None
-    destination_id: str | None = Field(description="Of several destinations, its.")
+    destination_id: str | None = Field(description="Its destination, if there are several.")
     engine_id: str
 
 
@@ -35,7 +33,7 @@ class StreamTransactions(Resource):
     stream_id: str
     at: datetime
     transactions: list[Transaction] = Field(description="The oldest first; the largest and oldest when there are many.")
-    open: int = Field(description="How many there are, also those that are not listed.")
+    open: int = Field(description="The number of open transactions, including those that are not listed.")
     waiting: int
     executing: int
     queued_lcrs: int = Field(description="Of complete transactions that are in no group yet.")
@@ -55,7 +53,8 @@ class MarkerCreate(Body):
 
 
 class MarkerHop(Resource):
-    """One place of the path. Times are of the engine that noted them: over several hosts their clocks count."""
+    """One stage of the path. Times come from the engine that recorded them: on several hosts, differences between their
+    clocks show."""
 
     stage: str = Field(
         description="CAPTURE: read. ENQUEUE. SEND: packed into a batch. RECEIVE: in the other engine's queue. DEQUEUE. "
@@ -63,27 +62,25 @@ class MarkerHop(Resource):
     )
     component: str = Field(description="CAPTURE, QUEUE, PROPAGATION SENDER, PROPAGATION RECEIVER or APPLY.")
     engine_id: str
-    destination_id: str | None = Field(description="Of several destinations, its.")
+    destination_id: str | None = Field(description="Its destination, if there are several.")
     at: datetime
     latency_ms: float = Field(description="Since the commit at the source.")
     step_ms: float = Field(description="Since the stage before, on the way to the same destination.")
 
 
 class Marker(Resource):
-    """A transaction without changes that goes the way of every commit, and is seen at every place of it."""
+    """A transaction without changes that takes the path of every commit and is recorded at every stage."""
 
     id: str | None = Field(description="Null for a heartbeat.")
     kind: MarkerKind
     label: str
-    state: str = Field(
-        description="WAITING for the source; PLACED: committed there; CAPTURED; ARRIVED at every destination; FAILED."
-    )
+    state: MarkerState
     placed_at: datetime
     commit_lsn: str | None
     xid: int | None
     committed_at: datetime | None = Field(description="At the source, by its clock.")
-    failure: str | None
-    latency_ms: float | None = Field(description="To the last commit at a destination; null until it has arrived.")
+    failure: str | None = Field(description="The source's message; viewers see only that there is one.")
+    latency_ms: float | None = Field(description="Until the last commit at a destination; null until it has arrived.")
     hops: list[MarkerHop] = Field(description="In the path's order.")
 
 

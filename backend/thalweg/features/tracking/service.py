@@ -4,7 +4,7 @@ import asyncio
 
 from thalweg.db.audit import record
 from thalweg.db.models import EngineRow, StreamRow
-from thalweg.engine_client.access import client_of, problem_of
+from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import Transactions
 from thalweg.features.tracking import repository
@@ -20,7 +20,11 @@ from thalweg.features.tracking.way import markers_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.ids import new_id
+from thalweg.kernel.lifecycle import MarkerState
+from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import not_found
+
+REFUSED = "The source refused it; operators are shown why."
 
 
 async def _stream(context: Context, stream_id: str) -> StreamRow:
@@ -57,7 +61,7 @@ async def list_transactions(context: Context, stream_id: str) -> StreamTransacti
     try:
         answers = await asyncio.gather(*(ask(*one) for one in clients))
     except EngineFailure as failure:
-        raise problem_of(failure) from failure
+        raise problem_for(context.principal, failure) from failure
     shown = [
         Transaction(
             **one.model_dump(exclude={"age_us", "destination"}), age_seconds=one.age_us / 1e6,
@@ -80,12 +84,16 @@ async def list_markers(context: Context, stream_id: str) -> StreamMarkers:
     try:
         answers = await asyncio.gather(*(client.markers(stream_id) for _, client in clients))
     except EngineFailure as failure:
-        raise problem_of(failure) from failure
-    told = [(engine.id, answer) for (engine, _), answer in zip(clients, answers, strict=True)]
-    for engine_id, answer in told:
+        raise problem_for(context.principal, failure) from failure
+    trails = [(engine.id, answer) for (engine, _), answer in zip(clients, answers, strict=True)]
+    for engine_id, answer in trails:
         for stage in answer.stages:
             stage.destination = stage.destination or _received_for(row, engine_id)
-    return StreamMarkers(stream_id=stream_id, markers=markers_of(told))
+    markers = markers_of(trails)
+    if not context.principal.role.covers(Role.OPERATOR):
+        for marker in markers:
+            marker.failure = marker.failure and REFUSED
+    return StreamMarkers(stream_id=stream_id, markers=markers)
 
 
 async def get_marker(context: Context, stream_id: str, marker_id: str) -> Marker:
@@ -106,6 +114,6 @@ async def create_marker(context: Context, stream_id: str, body: MarkerCreate) ->
         raise problem_of(failure) from failure
     record(context, "stream_markers_create", ("stream", row.id, row.name), after={"id": marker_id, "label": body.label})
     return Marker(
-        id=marker_id, kind=MarkerKind.TRACKED, label=body.label, state="WAITING", placed_at=now(), commit_lsn=None,
-        xid=None, committed_at=None, failure=None, latency_ms=None, hops=[],
+        id=marker_id, kind=MarkerKind.TRACKED, label=body.label, state=MarkerState.WAITING, placed_at=now(),
+        commit_lsn=None, xid=None, committed_at=None, failure=None, latency_ms=None, hops=[],
     )  # fmt: skip

@@ -4,35 +4,36 @@ from datetime import datetime
 
 from thalweg.engine_client.documents import Markers, PlacedMarker
 from thalweg.features.tracking.schemas import Marker, MarkerHop, MarkerKind
+from thalweg.kernel.lifecycle import MarkerState
 
 STAGES = ("CAPTURE", "ENQUEUE", "SEND", "RECEIVE", "DEQUEUE", "DISPATCH", "COMMIT")
 LAST = STAGES[-1]
 
 
-def markers_of(told: list[tuple[str, Markers]]) -> list[Marker]:
+def markers_of(trails: list[tuple[str, Markers]]) -> list[Marker]:
     """Newest first. `told`: by engine id, the one that captures first."""
-    placed = [marker for _, trail in told for marker in trail.placed]
+    placed = [marker for _, trail in trails for marker in trail.placed]
     # A marker has arrived when it has at every destination: those that ever had one.
-    destinations = {stage.destination for _, trail in told for stage in trail.stages if stage.stage == LAST}
-    return [_marker(marker, told, len(destinations)) for marker in reversed(placed)]
+    destinations = {stage.destination for _, trail in trails for stage in trail.stages if stage.stage == LAST}
+    return [_marker(marker, trails, len(destinations)) for marker in reversed(placed)]
 
 
-def _marker(placed: PlacedMarker, told: list[tuple[str, Markers]], destinations: int) -> Marker:
-    hops = [] if placed.commit_time is None else _hops(placed, placed.commit_time, told)
+def _marker(placed: PlacedMarker, trails: list[tuple[str, Markers]], destinations: int) -> Marker:
+    hops = [] if placed.commit_time is None else _hops(placed, placed.commit_time, trails)
     commits = [hop.latency_ms for hop in hops if hop.stage == LAST]
     arrived = 0 < destinations <= len(commits)
     return Marker(
         id=placed.id, kind=MarkerKind.HEARTBEAT if placed.id is None else MarkerKind.TRACKED, label=placed.label,
-        state="ARRIVED" if arrived else placed.state, placed_at=placed.placed_at, commit_lsn=placed.commit_lsn,
-        xid=placed.xid, committed_at=placed.commit_time, failure=placed.failure,
+        state=MarkerState.ARRIVED if arrived else placed.state, placed_at=placed.placed_at,
+        commit_lsn=placed.commit_lsn, xid=placed.xid, committed_at=placed.commit_time, failure=placed.failure,
         latency_ms=max(commits) if arrived else None, hops=hops,
     )  # fmt: skip
 
 
-def _hops(placed: PlacedMarker, committed_at: datetime, told: list[tuple[str, Markers]]) -> list[MarkerHop]:
+def _hops(placed: PlacedMarker, committed_at: datetime, trails: list[tuple[str, Markers]]) -> list[MarkerHop]:
     found = [
         (STAGES.index(stage.stage), stage.destination, engine_id, stage.component, passage.at)
-        for engine_id, trail in told
+        for engine_id, trail in trails
         for stage in trail.stages
         if stage.stage in STAGES
         for passage in stage.passages

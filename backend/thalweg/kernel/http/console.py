@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from thalweg.kernel.http.failures import respond
-from thalweg.kernel.http.files import FOREVER, FRESH, answer_file, file_below
+from thalweg.kernel.http.files import FOREVER, FRESH, NAME_LENGTH_MAX, answer_file, file_below
 from thalweg.kernel.http.help import Help
 from thalweg.kernel.problems import Problem
 
@@ -45,7 +45,8 @@ class Console:
         if file is not None:
             return answer_file(request, file, FOREVER if path.startswith("/assets/") else FRESH)
         index = self._root / "index.html"
-        is_page = "." not in path.rsplit("/", 1)[-1]
+        name = path.rsplit("/", 1)[-1]
+        is_page = "." not in name and len(name) <= NAME_LENGTH_MAX
         if is_page and index.is_file():
             return answer_file(request, index, FRESH)
         cure = "Build it with `make build`." if not index.is_file() else "Check the address."

@@ -77,7 +77,7 @@ async def on_store(request: Request, error: Exception) -> JSONResponse:
         return respond(request, problem)
     if getattr(getattr(error, "orig", None), "sqlstate", None) in COLLISIONS:
         log.warning("request collided with another", error=str(error))
-        return respond(request, Problem("conflict", "It collided with another request.", "Try again."))
+        return respond(request, Problem("conflict", "The request collided with another one.", "Try again."))
     if isinstance(error, DBAPIError) and not isinstance(error, OperationalError | InterfaceError):
         return await on_anything(request, error)
     log.error("store cannot be reached", error=str(error))
@@ -85,7 +85,7 @@ async def on_store(request: Request, error: Exception) -> JSONResponse:
         request,
         Problem(
             "store_unreachable", "The control store does not answer.",
-            "Check that its PostgreSQL runs; streams go on without it.", headers={"Retry-After": "2"},
+            "Check that its PostgreSQL runs; streams continue without it.", headers={"Retry-After": "2"},
         ),
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ async def on_anything(request: Request, error: Exception) -> JSONResponse:
         request,
         Problem(
             "internal_error", f"The request failed; the log has it under request id {request_id}.",
-            "Try again; if it comes back, report it with the log.",
+            "Try again; if the error recurs, report it with the log.",
         ),
     )  # fmt: skip
 

@@ -12,6 +12,8 @@ from starlette.requests import Request
 
 FOREVER = "public, max-age=31536000, immutable"
 FRESH = "no-cache"
+NAME_LENGTH_MAX = 255
+"""Bytes in a file's name, on every file system that is common."""
 # The smaller one first.
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
 
@@ -20,8 +22,11 @@ def file_below(root: Path, path: str) -> Path | None:
     """The file that `path` names, if it is one below `root`, which is resolved."""
     if "\x00" in path:
         return None
-    file = (root / path.lstrip("/")).resolve()
-    return file if file.is_relative_to(root) and file.is_file() else None
+    try:
+        file = (root / path.lstrip("/")).resolve()
+        return file if file.is_relative_to(root) and file.is_file() else None
+    except OSError:  # A name that is too long names no file, nor does one in a folder that cannot be read.
+        return None
 
 
 def answer_file(request: Request, file: Path, caching: str) -> FileResponse:

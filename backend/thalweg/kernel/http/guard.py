@@ -23,10 +23,14 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 REQUESTS = Counter("thalweg_api_requests_total", "Requests answered.", ["method", "route", "status"])
-SECONDS = Histogram("thalweg_api_request_seconds", "Time until an answer began.", ["method", "route"])
+SECONDS = Histogram("thalweg_api_request_seconds", "Time until the answer began.", ["method", "route"])
 API_PREFIX = "/api/v1"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 log = structlog.get_logger("thalweg.access")
+
+
+STRANGERS_BODY_BYTES_MAX = 16 * 2**10
+"""Where no login is needed: a name and a secret, each of whose characters may be an escape."""
 
 
 class BodyTooLarge(HTTPException):
@@ -35,11 +39,13 @@ class BodyTooLarge(HTTPException):
 
 
 class RequestGuard:
-    """Immutable. `body_bytes_max` bounds every request, whatever its Content-Length says."""
+    """Immutable. `body_bytes_max` bounds every request, whatever its Content-Length says. Strangers may send less:
+    requests that show neither a cookie nor a token, and requests to `open_paths`, which ask for neither."""
 
-    def __init__(self, app: ASGIApp, body_bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, body_bytes_max: int, open_paths: frozenset[str] = frozenset()) -> None:
         self._app = app
         self._body_bytes_max = body_bytes_max
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,26 +69,28 @@ class RequestGuard:
             await send(message)
 
         try:
-            await self._app(scope, self._limited(receive, headers), answer)
+            await self._app(scope, self._limited(receive, headers, scope["path"]), answer)
         finally:
             log.info(
                 "request", method=scope["method"], path=scope["path"], status=status,
                 milliseconds=round((time.monotonic() - started) * 1000, 1),
             )  # fmt: skip
 
-    def _limited(self, receive: Receive, headers: Headers) -> Receive:
+    def _limited(self, receive: Receive, headers: Headers, path: str) -> Receive:
+        stranger = path in self._open_paths or not ("authorization" in headers or "cookie" in headers)
+        limit = min(self._body_bytes_max, STRANGERS_BODY_BYTES_MAX) if stranger else self._body_bytes_max
         declared = headers.get("content-length", "0")
-        too_large = declared.isdecimal() and int(declared) > self._body_bytes_max
+        too_large = declared.isdecimal() and int(declared) > limit
         received = 0
 
         async def limited() -> Message:
             nonlocal received
             if too_large:
-                raise BodyTooLarge(self._body_bytes_max)
+                raise BodyTooLarge(limit)
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._body_bytes_max:
-                raise BodyTooLarge(self._body_bytes_max)
+            if received > limit:
+                raise BodyTooLarge(limit)
             return message
 
         return limited

@@ -15,13 +15,13 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
         known = _query_parameters(self.dependant)
-        told = f"It is not known here: {', '.join(sorted(known))} are." if known else "No parameter is known here."
+        message = f"It is not known here: {', '.join(sorted(known))} are." if known else "No parameter is known here."
 
         async def checked(request: Request) -> Response:
             unknown = [name for name in request.query_params if name not in known]
             if unknown:
                 raise RequestValidationError(
-                    [{"type": "unknown_parameter", "loc": ("query", name), "msg": told} for name in unknown]
+                    [{"type": "unknown_parameter", "loc": ("query", name), "msg": message} for name in unknown]
                 )
             return await handler(request)
 

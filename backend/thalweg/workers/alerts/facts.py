@@ -12,10 +12,14 @@ from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, 
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.documents import ProcessStats
 from thalweg.features.streams.parameters import effective, load_parameters
+from thalweg.kernel.lifecycle import SILENT, ObservedStatus, TroubleKind
 from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.settings import Settings
-from thalweg.live.health import OBSERVATION_FRESH, SILENT, engine_of_concern
-from thalweg.live.schemas import ComponentSample, ComponentType, Sample
+from thalweg.kernel.sums import Sum
+from thalweg.live.changes_waiting import changes_wait
+from thalweg.live.going_on import that_go_on
+from thalweg.live.health import OBSERVATION_FRESH, engine_of_concern
+from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 from thalweg.workers.alerts import repository
 from thalweg.workers.sources import Seen
 
@@ -107,26 +111,45 @@ def _stream(
         phase=row.observed_phase, seen=answers and fresh, error=error["message"] if error else None,
         source_end=lsn_of(positions.get("source_end", "")) or None,
         done=max(lsn_of(positions.get("applied", "")), confirmed) or None, had_slot=confirmed > 0,
-        behind_bytes=sample.backlog.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
-        parked=sample.error_queue_transactions if sample else None,
+        behind_bytes=sample.lag.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
+        parked=_parked(sample),
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
         destinations=_destinations(row, observed, sample), troubles=_troubles(observed),
     )  # fmt: skip
 
 
 def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[DestinationFacts, ...]:
-    parking = {one.destination_id for one in (sample.destinations if sample else []) if one.parks_since}
     names = {one.id: one.database.name for one in row.destinations}
+    samples = {one.destination_id: one for one in sample.destinations} if sample is not None else {}
+    going = {one["id"] for one in that_go_on(observed, sample)}
     return tuple(
-        DestinationFacts(
-            one["id"],
-            names.get(one["id"], one["id"]),
-            one["status"],
-            one["error"]["message"] if one["error"] else None,
-            applies=one["status"] == "ENABLED" and not one["error"] and one["id"] not in parking,
-        )
+        _destination(one, names.get(one["id"], one["id"]), sample, samples.get(one["id"]), applies=one["id"] in going)
         for one in observed.get("destinations") or []
     )
+
+
+def _destination(
+    one: dict[str, Any], name: str, sample: Sample | None, own: DestinationSample | None, *, applies: bool
+) -> DestinationFacts:
+    return DestinationFacts(
+        one["id"], name, one["status"], one["error"]["message"] if one["error"] else None,
+        applies=applies, phase=one.get("phase", ""),
+        done=_done(one, waits=sample is None or own is None or changes_wait(sample, own)),
+    )  # fmt: skip
+
+
+def _done(one: dict[str, Any], *, waits: bool) -> int | None:
+    """The changes in its backlog are confirmed and not applied. Where nothing waits, what is confirmed had nothing for
+    it."""
+    positions = one.get("positions") or {}
+    applied, confirmed = lsn_of(positions.get("applied", "")), lsn_of(positions.get("confirmed", ""))
+    return (applied if waits else max(applied, confirmed)) or None
+
+
+def _parked(sample: Sample | None) -> int | None:
+    """While a destination tells nothing, that nothing is parked elsewhere does not mean that nothing is."""
+    parts = Sum.of(one.error_queue_transactions for one in sample.destinations) if sample is not None else Sum(None)
+    return parts.exact if not parts.value else parts.value
 
 
 def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
@@ -134,9 +157,9 @@ def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
     found = {
         table["trouble"]["reason"]: None
         for one in observed.get("destinations") or []
-        if one["status"] != "ABORTED"
+        if one["status"] != ObservedStatus.ABORTED
         for table in one.get("tables") or []
-        if table.get("trouble") and table["trouble"]["kind"] != "RENAMED"
+        if table.get("trouble") and table["trouble"]["kind"] != TroubleKind.RENAMED
     }
     return tuple(found)
 

@@ -12,6 +12,7 @@ from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
 from thalweg.alerting.notice import NoticeEvent
 from thalweg.alerting.policy import Override, Policy, Silence
 from thalweg.db.models import AlertChannelRow, AlertDeliveryRow, AlertRow
+from thalweg.features.alerts.schemas import DeliveryState
 from thalweg.live.schemas import AlertEvent
 from thalweg.workers.alerts import repository
 
@@ -124,21 +125,23 @@ async def _queue_notices(
     session: AsyncSession, rows: list[AlertRow], over: list[AlertRow], policy: Policy, at: datetime
 ) -> int:
     """A silenced alert is told of when the silence ends and it still fires; the end of one only if it was told of."""
-    told = [
+    firing = [
         row
         for row in rows
         if row.state == AlertState.FIRING and row.notified_at is None
         and not policy.silenced(RuleId(row.rule), row.stream_id, at)
     ]  # fmt: skip
     ended = [row for row in over if row.notified_at is not None]
-    if not told and not ended:
+    if not firing and not ended:
         return 0
     channels = await repository.enabled_channels(session)
-    for row in told:
+    for row in firing:
         row.notified_at = at
-    notices = [(row, NoticeEvent.FIRING) for row in told] + [(row, NoticeEvent.RESOLVED) for row in ended]
+    notices = [(row, NoticeEvent.FIRING) for row in firing] + [(row, NoticeEvent.RESOLVED) for row in ended]
     deliveries = [
-        AlertDeliveryRow(channel_id=channel.id, alert_id=row.id, event=event, state="pending", next_try_at=at)
+        AlertDeliveryRow(
+            channel_id=channel.id, alert_id=row.id, event=event, state=DeliveryState.PENDING, next_try_at=at
+        )
         for row, event in notices
         for channel in channels
         if _wants(channel, row, event)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import and_, delete, exists, select
+from sqlalchemy import ColumnElement, and_, delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased, joinedload
 
@@ -20,6 +20,7 @@ from thalweg.db.models import (
     UserRow,
 )
 from thalweg.db.streams import whole_streams
+from thalweg.features.alerts.schemas import DeliveryState
 
 
 async def streams_with_engines(session: AsyncSession) -> list[StreamRow]:
@@ -62,24 +63,39 @@ async def enabled_channels(session: AsyncSession) -> list[AlertChannelRow]:
     return list(await session.scalars(select(AlertChannelRow).where(AlertChannelRow.enabled)))
 
 
-async def due_deliveries(session: AsyncSession, at: datetime, limit: int) -> list[AlertDeliveryRow]:
-    """Oldest first; of one alert and channel one at a time, so that nobody hears the end before the beginning."""
+def _due(at: datetime) -> ColumnElement[bool]:
+    """Of one alert and channel one at a time, so that nobody hears the end before the beginning."""
     earlier = aliased(AlertDeliveryRow)
     waits = exists().where(
         and_(
             earlier.channel_id == AlertDeliveryRow.channel_id, earlier.alert_id == AlertDeliveryRow.alert_id,
-            earlier.state == "pending", earlier.id < AlertDeliveryRow.id,
+            earlier.state == DeliveryState.PENDING, earlier.id < AlertDeliveryRow.id,
         )
     )  # fmt: skip
+    return and_(
+        AlertDeliveryRow.state == DeliveryState.PENDING, AlertDeliveryRow.alert_id.is_not(None),
+        AlertDeliveryRow.next_try_at <= at, AlertChannelRow.enabled, ~waits,
+    )  # fmt: skip
+
+
+async def channels_with_due_deliveries(session: AsyncSession, at: datetime) -> list[str]:
+    query = select(AlertChannelRow.id).where(
+        exists().where(AlertDeliveryRow.channel_id == AlertChannelRow.id, _due(at)).correlate(AlertChannelRow)
+    )
+    return list(await session.scalars(query))
+
+
+async def due_delivery(session: AsyncSession, channel_id: str, at: datetime) -> AlertDeliveryRow | None:
+    """The oldest one of a channel."""
     query = (
         select(AlertDeliveryRow)
         .options(joinedload(AlertDeliveryRow.channel), joinedload(AlertDeliveryRow.alert))
         .join(AlertChannelRow, AlertChannelRow.id == AlertDeliveryRow.channel_id)
-        .where(AlertDeliveryRow.state == "pending", AlertDeliveryRow.next_try_at <= at, AlertChannelRow.enabled, ~waits)
+        .where(AlertDeliveryRow.channel_id == channel_id, _due(at))
         .order_by(AlertDeliveryRow.id)
-        .limit(limit)
+        .limit(1)
     )
-    return list(await session.scalars(query))
+    return (await session.scalars(query)).one_or_none()
 
 
 async def forget_resolved(session: AsyncSession, before: datetime) -> None:

@@ -14,7 +14,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.tasks import stop_task
 from thalweg.workers.alerts import repository
-from thalweg.workers.alerts.delivering import deliver_due
+from thalweg.workers.alerts.delivering import Deliveries
 from thalweg.workers.alerts.facts import Live, read_facts
 from thalweg.workers.alerts.recording import key_of, open_alert, read_policy, record_changes
 from thalweg.workers.alerts.snapshots import Snapshots
@@ -39,6 +39,7 @@ class AlertWatch:
         self._sources = SourceWatch(resources, self._seen)
         self._memory = Memory()
         self._snapshots = Snapshots(resources)
+        self._deliveries = Deliveries(resources)
         self._queued = asyncio.Event()
         self._forgot_at: datetime | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -54,13 +55,15 @@ class AlertWatch:
         settings = self._resources.settings
         self._begin("sources", self._sources.turn, settings.sources_interval)
         self._begin("evaluation", self._evaluate, settings.alerts_interval)
-        self._begin("deliveries", self._deliver, DELIVER_EVERY)
+        self._begin("deliveries", self._deliveries.turn, DELIVER_EVERY)
         self._begin("snapshots", self._snapshots.turn, 0.0)
 
     async def stop(self) -> None:
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             await stop_task(task)
+        await self._deliveries.stop()
+        await self._sources.stop()
 
     def _begin(self, what: str, turn: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
         self._tasks.append(asyncio.create_task(self._again(what, turn, seconds), name=f"alerts: {what}"))
@@ -117,7 +120,3 @@ class AlertWatch:
             self._queued.set()
         if recorded.events:
             await self._publish([*recorded.events])
-
-    async def _deliver(self) -> None:
-        while await deliver_due(self._resources):
-            pass

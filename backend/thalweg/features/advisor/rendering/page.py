@@ -6,6 +6,7 @@ from thalweg.advisor.finding import Cure, Finding
 from thalweg.features.advisor.rendering.charts import COLOURS, legend, line_chart, share_bars
 from thalweg.features.advisor.rendering.tables import Table, as_text, tables_of
 from thalweg.features.advisor.schemas import PathSeries, Run, RunPath
+from thalweg.kernel.words import setting_in_words
 
 STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b2430;background:#fff}
@@ -79,12 +80,15 @@ def _finding(finding: Finding) -> str:
     return (
         f'<div class="finding {finding.severity}"><h3>{finding.rank}. {escape(finding.title)}</h3>'
         f"<p>{escape(finding.explanation)}</p><table><tr><th>of</th><th>evidence</th><th>value</th><th>threshold</th></tr>"
-        f"{rows}</table>{gain}{''.join(_cure(cure) for cure in finding.cures)}</div>"
+        f"{rows}</table>{gain}{''.join(cure_in_html(cure) for cure in finding.cures)}</div>"
     )
 
 
-def _cure(cure: Cure) -> str:
-    changes = "\n".join(f"{item.name} = {item.proposed}   (now {item.current})" for item in cure.parameters)
+def cure_in_html(cure: Cure) -> str:
+    changes = "\n".join(
+        f"{item.name} = {setting_in_words(item.proposed)}   (now {setting_in_words(item.current)})"
+        for item in cure.parameters
+    )
     code = cure.sql or changes
     where = f" At {escape(cure.database)}:" if cure.database else ""
     return f"<p>Cure: {escape(cure.text)}{where}</p>" + (f"<pre>{escape(code)}</pre>" if code else "")

@@ -1,4 +1,4 @@
-"""The backlog of real engines against what the databases themselves say: running, stopped, and with a dead engine."""
+"""The lag of real engines against what the databases themselves say: running, stopped, and with a dead engine."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.test_commands import Shell, shell, with_token  # noqa: F401
 from tests.test_fan_out import reports, two  # noqa: F401
 from tests.test_real_engine import enrol, of, same_rows, slot, stream, thalwegd  # noqa: F401
 from thalweg.kernel.settings import Settings
-from thalweg.live import backlog as backlogs
+from thalweg.live import lag as lags
 
 MIB = 1 << 20
 HELD = """
@@ -29,7 +29,7 @@ SELECT pg_current_wal_lsn() - confirmed_flush_lsn, pg_current_wal_lsn() - restar
 def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources are read often, and growth is known after half a second."""
     settings.sources_interval = 0.1
-    monkeypatch.setattr(backlogs, "GROWTH_SPAN_MIN", backlogs.GROWTH_WINDOW / 120)
+    monkeypatch.setattr(lags, "GROWTH_SPAN_MIN", lags.GROWTH_WINDOW / 120)
 
 
 def write(sides: Sides, megabytes: int) -> None:
@@ -45,9 +45,9 @@ async def as_the_source_says(
         behind, retained, active = of(sides, "postgres", HELD.format(name))[0]
         shown = dict((await client.get(path)).json())
         seen = shown["slot"]
-        if seen is None or seen["active"] != active or shown["backlog"]["bytes"] is None:
+        if seen is None or seen["active"] != active or shown["lag"]["bytes"] is None:
             return None
-        close = abs(shown["backlog"]["bytes"] - behind) < MIB // 4 and abs(seen["retained_bytes"] - retained) < MIB // 4
+        close = abs(shown["lag"]["bytes"] - behind) < MIB // 4 and abs(seen["retained_bytes"] - retained) < MIB // 4
         return shown if close and behind >= at_least else None
 
     return dict(await eventually(agrees))
@@ -67,8 +67,8 @@ async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
     assert shown["status"] == "DISABLED"
     assert shown["health"]["level"] == "stopped"
     assert "MiB of WAL at the source, of all its databases" in shown["health"]["reason"]
-    assert shown["backlog"]["age_seconds"] > 0
-    assert shown["destinations"][0]["backlog"]["bytes"] == shown["backlog"]["bytes"]
+    assert shown["lag"]["age_seconds"] > 0
+    assert shown["destinations"][0]["lag"]["bytes"] == shown["lag"]["bytes"]
 
     thalwegd.stop()
     write(sides, 2)
@@ -87,9 +87,9 @@ async def test_stopped_and_with_a_dead_engine_it_is_what_the_slot_holds(
 
     async def caught_up() -> dict[str, Any] | None:
         shown = dict((await operator.get(path)).json())
-        return shown if shown["backlog"]["bytes"] < MIB // 4 and shown["health"]["level"] == "ok" else None
+        return shown if shown["lag"]["bytes"] < MIB // 4 and shown["health"]["level"] == "ok" else None
 
-    assert (await eventually(caught_up))["backlog"]["age_seconds"] < 5
+    assert (await eventually(caught_up))["lag"]["age_seconds"] < 5
 
 
 async def test_a_lock_at_the_destination_makes_it_older_by_the_second(
@@ -97,20 +97,20 @@ async def test_a_lock_at_the_destination_makes_it_older_by_the_second(
     stream: dict[str, Any],  # noqa: F811
     sides: Sides,
 ) -> None:
-    """No latency is known while nothing comes through; the backlog has an age all the same."""
+    """No latency is known while nothing comes through; the lag has an age all the same."""
     path = f"{STREAMS}/{stream['id']}"
 
     async def aged() -> dict[str, Any] | None:
         shown = dict((await operator.get(path)).json())
-        old = shown["phase"] == "REPLICATING" and (shown["backlog"]["age_seconds"] or 0) > 2
-        return shown if old and shown["backlog"]["growth_bytes_per_second"] is not None else None
+        old = shown["phase"] == "REPLICATING" and (shown["lag"]["age_seconds"] or 0) > 2
+        return shown if old and shown["lag"]["growth_bytes_per_second"] is not None else None
 
     end = {"host": "127.0.0.1", "port": sides.cluster.port, "user": "postgres", "dbname": sides.destination["dbname"]}
     with psycopg.connect(**end) as session:
         session.execute("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
         sides.on_source("INSERT INTO orders VALUES (901, 'held up', 1)")
         shown = await eventually(aged)
-        assert shown["backlog"]["bytes"] > 0
+        assert shown["lag"]["bytes"] > 0
     await same_rows(sides)
 
 
@@ -136,12 +136,12 @@ async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
 
     async def apart() -> dict[str, Any] | None:
         shown = dict((await operator.get(path)).json())
-        bytes_of = {one["id"]: one["backlog"]["bytes"] for one in shown["destinations"]}
+        bytes_of = {one["id"]: one["lag"]["bytes"] for one in shown["destinations"]}
         told = None not in bytes_of.values() and bytes_of[away] > 2 * MIB * 9 // 10 and bytes_of[well] < MIB // 4
         return shown if told else None
 
     shown = await eventually(apart)
-    assert shown["backlog"]["bytes"] == max(one["backlog"]["bytes"] for one in shown["destinations"])
+    assert shown["lag"]["bytes"] == max(one["lag"]["bytes"] for one in shown["destinations"])
     started = (await operator.post(f"{path}/destinations/{away}:start")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{started}", state="succeeded")
     sides.on_source("UPDATE orders SET amount = amount + 1 WHERE id < 50")
@@ -172,7 +172,7 @@ async def test_status_of_the_command_line_tells_of_a_dead_engine(
     status = with_token(shell, users)
     well = await status("status")
     assert well.code == 0, well.out
-    assert "ago  ok: Replicating." in well.out
+    assert "ago  Healthy: Replicating." in well.out
     thalwegd.stop()
     await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="UNKNOWN")
     dead = await status("status")

@@ -1,4 +1,4 @@
-"""The backlog as it is worked out: ages of positions, growth, and what stands still while the source writes on."""
+"""The lag as it is worked out: ages of positions, growth, and what stands still while the source writes on."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,13 +8,14 @@ from tests.test_units import ONLY
 from tests.test_units import reading as engine_reading
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.slots import SlotState, SourceState
+from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lsn import lsn_of, lsn_text
-from thalweg.live.backlog import Growth, measured, of_stream, standing
+from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
 from thalweg.live.marks import Marks
 from thalweg.live.rates import sample_of
-from thalweg.live.schemas import Backlog
+from thalweg.live.schemas import Backlog, Lag
 from thalweg.live.sources import SourceReading
-from thalweg.workers.backlogs import Backlogs
+from thalweg.workers.lags import Lags
 from thalweg.workers.sources import Seen
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,9 +83,9 @@ def stopped(reached: dict[str, str] | None = None, *, backlog: bool = False) -> 
 
 def test_what_nobody_works_for_grows_as_the_source_writes() -> None:
     known = source(7000)
-    backlog = standing(stopped(reached={ONLY: lsn_text(1600)}), ONLY, known, after(60))
-    assert (backlog.bytes, backlog.growth_bytes_per_second, backlog.seconds) == (5400, 100, None)
-    assert backlog.age_seconds == pytest.approx(54)
+    lag = standing(stopped(reached={ONLY: lsn_text(1600)}), ONLY, known, after(60))
+    assert (lag.bytes, lag.growth_bytes_per_second, lag.seconds) == (5400, 100, None)
+    assert lag.age_seconds == pytest.approx(54)
     assert standing(stopped(), ONLY, known, after(60)).bytes == 6000, "as far as its slot"
     ahead = source(7000, confirmed=2000)
     assert standing(stopped(reached={ONLY: lsn_text(1600)}), ONLY, ahead, after(60)).bytes == 5000
@@ -95,8 +96,41 @@ def test_what_nobody_works_for_grows_as_the_source_writes() -> None:
 
 def test_a_slot_with_a_limit_says_when_it_is_full() -> None:
     known = source(7000, safe=1000, grows=100)
-    assert of_stream([Backlog(bytes=5, seconds=None)], known, known.slot("s")).seconds_to_full == 10
+    assert of_stream([Lag(bytes=3 << 20, seconds=None)], known, known.slot("s")).seconds_to_full == 10
+    assert of_stream([Lag(bytes=5, seconds=None)], known, known.slot("s")).seconds_to_full is None, "nothing waits"
     assert of_stream([], source(7000, safe=None, grows=100), known.slot("s")).bytes is None
+
+
+@pytest.mark.parametrize(
+    ("room", "growth", "seconds"),
+    [
+        (1000.0, 100.0, 10.0), (0.0, 100.0, None), (-1.0, 100.0, None), (1000.0, None, None), (1000.0, -1.0, None),
+        (30 * 86400.0, 1.0, 30 * 86400.0), (421 * 86400.0, 1.0, None),
+    ],
+)  # fmt: skip
+def test_what_is_full_or_lasts_for_more_than_30_days_has_no_forecast(
+    room: float, growth: float | None, seconds: float | None
+) -> None:
+    assert seconds_to_full(room, growth) == seconds
+
+
+def test_a_backlog_has_a_time_to_full_only_while_changes_wait() -> None:
+    def shown(waiting: int, state: str) -> float | None:
+        lags = Lags(Seen())
+        sample = sample_of("s", engine_reading(1), engine_reading(2))
+        for second in (0, 10):
+            size = (second + 1) << 20
+            backlog = Backlog(state=state, bytes=size, lcrs=1, frames=1, age_seconds=1, limit_bytes=111 << 20)
+            one = sample.destinations[0].model_copy(
+                update={"backlog": backlog, "lag": Lag(bytes=waiting, seconds=None, applied="0/1")}
+            )
+            told = sample.model_copy(update={"destinations": [one]})
+            lag = lags.measured(told, stopped(), after(second)).destinations[0].lag
+        return lag.seconds_to_full
+
+    assert shown(8 << 20, "ON DISK") == 100
+    assert shown(0, "ON DISK") is None
+    assert shown(8 << 20, "FULL") is None
 
 
 @pytest.mark.parametrize(
@@ -118,32 +152,64 @@ def test_the_way_from_one_leap_of_a_slot_to_the_next_is_no_growth(
 
 
 def test_the_source_knows_more_of_its_end_than_an_engine_that_is_held_back() -> None:
-    told = Backlog(bytes=100, seconds=1, applied=lsn_text(1500))
+    told = Lag(bytes=100, seconds=1, applied=lsn_text(1500))
     shown = measured(told, source(7000), after(60))
     assert (shown.bytes, shown.seconds) == (5500, 55)
     assert measured(told, None, AT) == told
-    assert measured(Backlog(bytes=0, seconds=0, applied=lsn_text(7000)), source(7000), after(600)).age_seconds == 0
+    assert measured(Lag(bytes=0, seconds=0, applied=lsn_text(7000)), source(7000), after(600)).age_seconds == 0
+
+
+def test_an_engine_that_has_heard_of_none_of_it_does_not_tell_when_it_is_done() -> None:
+    shown = measured(Lag(bytes=0, seconds=0.0, applied=lsn_text(1500)), source(7000), after(60))
+    assert (shown.bytes, shown.seconds) == (5500, None)
+
+
+def test_one_interval_is_no_forecast() -> None:
+    forecasts, lag = Forecasts(), Lag(bytes=1000, seconds=4800.0)
+    assert forecasts.seconds("a", AT, lag) is None, "the first transaction of a session"
+    assert forecasts.seconds("a", after(1), lag.model_copy(update={"seconds": 20.0})) is None
+    assert forecasts.seconds("a", after(2), lag) == 20
+    forecasts.seconds("a", after(8), lag)
+    assert forecasts.seconds("a", after(9), lag) == 4800, "the quick one is long ago"
+    assert forecasts.seconds("a", after(10), lag.model_copy(update={"seconds": None})) is None, "nothing moves"
+    assert forecasts.seconds("a", after(11), lag.model_copy(update={"seconds": 0.0})) == 0.001, "it is not done"
+    assert forecasts.seconds("a", after(12), Lag(bytes=0, seconds=0.0)) == 0
+    assert forecasts.seconds("a", after(13), lag) is None
 
 
 def test_samples_get_the_sources_end() -> None:
     seen = Seen(readings={"db": source(lsn_of("0/9000"))})
-    backlogs = Backlogs(seen)
+    lags = Lags(seen)
     before = engine_reading(1, applied="0/1000", confirmed="0/0", source_end="0/3000")
     now = engine_reading(2, applied="0/2000", confirmed="0/0", source_end="0/4000")
     sample = sample_of("s", before, now)
-    shown = backlogs.measured(sample, stopped(), after(61))
-    assert (shown.backlog.bytes, shown.destinations[0].backlog.bytes) == (0x7000, 0x7000)
-    backlogs.note_end("db", "0/A000", after(62))
-    assert backlogs.measured(sample, stopped(), after(62)).backlog.bytes == 0x8000
+    shown = lags.measured(sample, stopped(), after(61))
+    assert (shown.lag.bytes, shown.destinations[0].lag.bytes) == (0x7000, 0x7000)
+    lags.note_end("db", "0/A000", after(62))
+    assert lags.measured(sample, stopped(), after(62)).lag.bytes == 0x8000
     (one,) = sample.destinations
-    nothing_known = one.model_copy(update={"backlog": Backlog(bytes=None, seconds=None)})
+    nothing_known = one.model_copy(update={"lag": Lag(bytes=None, seconds=None)})
     unknown = sample.model_copy(update={"destinations": [nothing_known]})
-    assert backlogs.measured(unknown, stopped(), after(62)).backlog.bytes == 0xA000 - 1000, "of a stopped one"
+    assert lags.measured(unknown, stopped(), after(62)).lag.bytes == 0xA000 - 1000, "of a stopped one"
+
+
+@pytest.mark.parametrize(("sizes", "known"), [((10, 20), True), ((90, 100), False), ((0, 0), False)])
+def test_a_backlog_that_is_empty_or_full_has_no_time_until_it_is_full(sizes: tuple[int, int], known: bool) -> None:
+    lags = Lags(Seen(readings={"db": source(64 << 20)}))
+    sample = sample_of("s", engine_reading(1), engine_reading(2))
+    (one,) = sample.destinations
+    one = one.model_copy(update={"lag": Lag(bytes=32 << 20, seconds=None)})
+    for seconds, held in enumerate(sizes):
+        state = "FULL" if held == 100 else "ON DISK"
+        backlog = Backlog(state=state, bytes=held, lcrs=1, frames=1, age_seconds=1, limit_bytes=100)
+        told = sample.model_copy(update={"destinations": [one.model_copy(update={"backlog": backlog})]})
+        shown = lags.measured(told, stopped(), after(60 + 10 * seconds))
+    assert (shown.destinations[0].lag.seconds_to_full is not None) == known
 
 
 def test_a_stream_that_is_gone_leaves_no_orphan_in_an_older_reading() -> None:
     seen = Seen(readings={"db": source(7000)})
-    backlogs = Backlogs(seen)
-    backlogs.forget_slot("db", "thalweg_s")
-    backlogs.forget_slot("never read", "thalweg_s")
+    lags = Lags(seen)
+    lags.forget_slot("db", "thalweg_s")
+    lags.forget_slot("never read", "thalweg_s")
     assert seen.readings["db"].state.slots == {}

@@ -1,0 +1,125 @@
+"""Paths that others hold up: sessions at a server, or another destination with a full backlog."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.test_advisor_analysis import RUNNING, recorded
+from thalweg.advisor.analysis import PathView, analyse
+from thalweg.advisor.finding import Finding
+from thalweg.advisor.findings.clues import StreamFacts
+from thalweg.advisor.findings.ranking import find
+from thalweg.advisor.schemas import Thresholds, Verdict
+from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
+from thalweg.db.models import StreamRow
+from thalweg.features.advisor.gathering import waits_of
+from thalweg.kernel.clock import now
+from thalweg.live.schemas import Backlog, DestinationSample, Lag, LatencySample, Sample
+
+NAMES = {"near": "warehouse", "far": "replica"}
+MIB = 1 << 20
+
+
+def wait(destination: str | None, pid: int, side: str = "destination") -> dict[str, object]:
+    since = now() - timedelta(minutes=3)
+    blocker = {
+        "pid": pid, "user": "app", "application_name": "psql", "state": "idle in transaction", "since": since,
+    }  # fmt: skip
+    return {
+        "side": side, "destination": destination, "database": NAMES.get(destination or "", "shop"),
+        "statement": 'LOCK TABLE "public"."orders"', "since": since.isoformat(), "blockers": [blocker],
+    }  # fmt: skip
+
+
+def share(name: str, state: str) -> DestinationSample:
+    backlog = Backlog(state=state, bytes=16 * MIB, lcrs=1, frames=1, age_seconds=1, limit_bytes=16 * MIB)
+    return DestinationSample(
+        destination_id=name, status="ENABLED", phase="REPLICATING", lcrs_per_second=0, transactions_per_second=0,
+        bytes_per_second=0, backlog=backlog, error_queue_transactions=0, lag=Lag(bytes=1 << 30, seconds=60),
+        latency=LatencySample(p50_ms=None, p99_ms=None, transactions=0),
+    )  # fmt: skip
+
+
+def fan_out(samples: list[Sample], conditions: dict[str, Condition]) -> tuple[dict[str, PathView], list[Finding]]:
+    databases = {one: DatabaseFacts(name, f"{one}:1/{name}", "15.1") for one, name in NAMES.items()}
+    stream = StreamInput(
+        "k3j2h1g4", "orders", samples, DatabaseFacts("shop", "a:1/shop", "15.1"), databases, {}, RUNNING, conditions
+    )
+    _, views = analyse([stream], Thresholds(), now())
+    facts = {view.path.path.path_id: StreamFacts("source", "destination", {}, []) for view in views}
+    return {view.path.path.destination_id: view for view in views}, find(views, facts, 15.0)
+
+
+def starting(name: str, *documents: dict[str, object]) -> dict[str, Condition]:
+    row = StreamRow(observed={"waits": list(documents)})
+    return {name: Condition("ENABLED", "ENABLED", "INITIALIZING", waits=waits_of(row, name))}
+
+
+def test_a_start_that_waits_at_a_server_says_behind_whom_and_how_to_end_it() -> None:
+    views, found = fan_out(recorded("idle_source"), starting("near", wait("near", 4711), wait("far", 4712)))
+    row = views["near"].bottleneck
+    assert row.verdict is Verdict.WAITING
+    assert row.explanation.startswith("It waits for 3 min at the destination warehouse behind server process 4711")
+    assert "4712" not in row.explanation, "another destination's wait"
+    (told,) = [one for one in found if one.path_id == row.path_id]
+    assert told.title == "Session 4711 (psql) at the destination warehouse keeps the path from starting"
+    blocked = [one.value for one in told.evidence if one.statistic == "BLOCKED BY"]
+    assert blocked == ["session 4711 (psql) of app, idle in transaction for 180 s"]
+    assert (told.cures[0].sql, told.cures[0].database) == ("SELECT pg_terminate_backend(4711);", "warehouse")
+
+
+def test_a_wait_at_the_source_is_ended_at_the_source() -> None:
+    _, (told, *_) = fan_out(recorded("idle_source"), starting("near", wait(None, 4711, "source")))
+    assert (told.code, told.cures[0].database) == ("start_blocked", "shop")
+
+
+def test_a_prepared_transaction_has_no_session_to_end() -> None:
+    _, (told, *_) = fan_out(recorded("idle_source"), starting("near", wait("near", 0)))
+    assert told.title == "A prepared transaction at the destination warehouse keeps the path from starting"
+    assert "pg_prepared_xacts" in (told.cures[0].sql or "")
+    assert len(told.cures) == 1
+
+
+def test_a_start_is_no_path_without_a_bottleneck() -> None:
+    views, found = fan_out(recorded("idle_source"), starting("near"))
+    assert (views["near"].bottleneck.verdict, views["near"].bottleneck.explanation) == (
+        Verdict.STARTING, "It is starting.",
+    )  # fmt: skip
+    assert not [one for one in found if one.path_id == views["near"].path.path.path_id]
+
+
+@pytest.mark.parametrize(
+    ("condition", "cure"),
+    [
+        (Condition("DISABLED", "DISABLED", "STOPPED"), "Start replica, raise"),
+        (Condition("ENABLED", "ENABLED", "REPLICATING"), "Remove what keeps replica from applying, raise"),
+    ],
+)
+def test_a_path_is_held_up_by_the_full_backlog_of_another_destination(condition: Condition, cure: str) -> None:
+    held = []
+    for sample in recorded("idle_source"):
+        parts = [
+            part
+            if part.time_percent is None or part.type != "CAPTURE"
+            else part.model_copy(
+                update={
+                    "time_percent": part.time_percent.model_copy(
+                        update=dict.fromkeys(type(part.time_percent).model_fields, 0.0) | {"flow_control": 100.0}
+                    )
+                }
+            )
+            for part in sample.components
+        ]
+        shares = [share("near", "IN MEMORY"), share("far", "FULL")]
+        held.append(sample.model_copy(update={"components": parts, "destinations": shares}))
+    views, found = fan_out(held, {"far": condition})
+    row = views["near"].bottleneck
+    assert (row.verdict, row.explanation) == (
+        Verdict.HELD_UP,
+        "The backlog of replica is full: until there is room, nothing more is captured, for any destination.",
+    )
+    (told,) = [one for one in found if one.path_id == row.path_id]
+    assert told.title == "The full backlog of replica holds the path up"
+    assert (told.evidence[0].value, told.evidence[0].threshold) == (16 * MIB, 16 * MIB)
+    assert told.cures[0].text.startswith(cure)
+    assert views["far"].bottleneck.verdict is not Verdict.HELD_UP

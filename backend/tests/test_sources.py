@@ -1,0 +1,110 @@
+"""Each source is read at its own pace: one that never answers holds up no other."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from thalweg.inspection.slots import SourceState
+from thalweg.workers import sources
+from thalweg.workers.sources import Seen, SourceWatch
+
+LONGEST_SECONDS = 60
+
+
+class Servers:
+    """Answers for servers by their names; “hangs” never does."""
+
+    def __init__(self, *names: str) -> None:
+        self.databases = [SimpleNamespace(id=name) for name in names]
+        self.asked: list[str] = []
+        self.kept: dict[str, str | None] = {}
+
+    async def read_slots(self, target: Any, timeout: int) -> SourceState:
+        self.asked.append(target.name)
+        if target.name.startswith("hangs"):
+            await asyncio.Event().wait()
+        return SourceState(system_identifier="1", version=170000, current_lsn=len(self.asked), slots={})
+
+
+@asynccontextmanager
+async def _session() -> AsyncGenerator[Any, None]:
+    async def commit() -> None:
+        pass
+
+    yield SimpleNamespace(commit=commit)
+
+
+@pytest.fixture
+async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Callable[..., tuple[SourceWatch, Servers]], None]:
+    begun: list[SourceWatch] = []
+
+    def watch(*names: str) -> tuple[SourceWatch, Servers]:
+        servers = Servers(*names)
+
+        async def databases(_: Any) -> list[Any]:
+            return servers.databases
+
+        async def nothing(_: Any) -> dict[str, list[str]]:
+            return {}
+
+        async def keep_reading(_: Any, row: Any) -> None:
+            servers.kept[row.database_id] = row.failure
+
+        monkeypatch.setattr(sources, "OTHERS_EVERY", sources.timedelta(0))
+        monkeypatch.setattr(sources, "read_slots", servers.read_slots)
+        monkeypatch.setattr(sources, "target_of", lambda row, _: SimpleNamespace(name=row.id, each_server=[row]))
+        fakes = {
+            "databases": databases, "streams_of_sources": nothing, "tls_engines": nothing, "source_readings": nothing,
+            "keep_reading": keep_reading,
+        }  # fmt: skip
+        for name, fake in fakes.items():
+            monkeypatch.setattr(sources.repository, name, fake)
+        settings = SimpleNamespace(database_connect_timeout=5, engine_timeout=5)
+        watching = SourceWatch(SimpleNamespace(sessions=_session, settings=settings), Seen())  # type: ignore[arg-type]
+        begun.append(watching)
+        return watching, servers
+
+    yield watch
+    for one in begun:
+        await one.stop()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LONGEST_SECONDS):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def test_one_that_never_answers_holds_up_no_other(watched: Any) -> None:
+    watch, servers = watched("hangs", "well")
+    for time in range(1, 4):
+        async with asyncio.timeout(LONGEST_SECONDS):
+            await watch.turn()
+        await until(lambda time=time: servers.asked.count("well") == time and "well" not in watch._running)
+    assert servers.asked.count("hangs") == 1, "it is not asked again while it is asked"
+    assert servers.kept == {"well": None}
+
+
+async def test_one_that_does_not_answer_in_time_is_kept_as_a_failure_and_asked_again(
+    watched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "READ_SECONDS", -10.0)  # the deadline is over at once
+    watch, servers = watched("hangs")
+    for time in (1, 2):
+        await watch.turn()
+        await until(lambda time=time: servers.asked.count("hangs") == time and not watch._running)
+    assert servers.kept == {"hangs": "There was no answer for 0 s."}
+
+
+async def test_silent_ones_wait_for_each_other_only(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are silent, those that answered the last time need not wait for a place among them."""
+    silent = [f"hangs {number}" for number in range(3 * sources.AT_ONCE_MAX)]
+    watch, servers = watched(*silent, "well")
+    watch._silent = set(silent)
+    await watch.turn()
+    await until(lambda: servers.kept.get("well", "") is None)
+    assert len(servers.asked) == sources.AT_ONCE_MAX + 1

@@ -1,0 +1,71 @@
+"""The graph's states say what the overview says: what rests, fails or does not answer looks so."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.test_last_latency import AT
+from tests.test_stalls import HELD, seen
+from thalweg.features.topology.service import _component_node, _database_node, _path
+from thalweg.live.schemas import Sample
+
+NEAR, FAR = "near", "far"
+
+
+def engine(name: str, state: str = "ONLINE") -> Any:
+    return SimpleNamespace(id=name, name=name, state=state, message=None if state == "ONLINE" else "No answer.")
+
+
+def states(sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, **destination: Any) -> dict[str, Any]:
+    """Of the nodes on the way to the destination `a`, which another engine applies."""
+    observed = {"id": "a", "status": "ENABLED", "phase": "REPLICATING", **destination}
+    one: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
+    stream: Any = SimpleNamespace(
+        id="s", name="orders", capture_engine=engine(NEAR), observed={"destinations": [observed]},
+        observed_status="ENABLED", observed_phase="REPLICATING", observed_at=AT - timedelta(seconds=age),
+    )  # fmt: skip
+    nodes = [_component_node(stream, link, sample, AT) for link in _path(stream, one)]
+    return {node.kind.value if node.engine == NEAR else f"far {node.kind.value}": node.state for node in nodes}
+
+
+APPLYING = HELD.model_copy(update={"id": "a:coordinator", "state": "APPLYING"})
+WELL = seen(0, APPLYING)
+
+
+def test_what_works_shows_what_its_component_does() -> None:
+    assert states(WELL) == {
+        "CAPTURE": "REPLICATING", "QUEUE": "REPLICATING", "PROPAGATION SENDER": "REPLICATING",
+        "far PROPAGATION RECEIVER": "REPLICATING", "far QUEUE": "REPLICATING", "far APPLY": "APPLYING",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("destination", "state"),
+    [
+        ({"status": "DISABLED", "phase": "STOPPED"}, "DISABLED"),
+        ({"status": "ABORTED", "phase": "STOPPED"}, "ABORTED"),
+        ({"phase": "RETRYING"}, "RETRYING"),
+    ],
+)
+def test_a_destination_that_rests_or_fails_looks_so(destination: dict[str, str], state: str) -> None:
+    for sample in (None, WELL):
+        shown = states(sample, **destination)
+        assert (shown["far APPLY"], shown["CAPTURE"]) == (state, "REPLICATING")
+    assert states(seen(0, APPLYING, stalled_since=AT))["far APPLY"] == "STALLED"
+
+
+def test_an_engine_that_does_not_answer_looks_so() -> None:
+    shown = states(WELL, far="UNREACHABLE")
+    assert {state for kind, state in shown.items() if kind.startswith("far")} == {"UNREACHABLE"}
+    assert shown["CAPTURE"] == "REPLICATING"
+    assert set(states(WELL, age=60).values()) == {"UNKNOWN"}, "nobody has looked for a minute"
+
+
+def test_a_database_that_cannot_be_read_looks_so_and_says_why() -> None:
+    row: Any = SimpleNamespace(id="d", name="Reports")
+    for reading, state in ((None, None), ("No answer.", "UNREADABLE"), ("", "ONLINE")):
+        read: Any = None if reading is None else SimpleNamespace(failure=reading or None)
+        node = _database_node(row, read)
+        assert (node.state, node.reason) == (state, reading or None)

@@ -1,0 +1,40 @@
+"""An operation waits only for what it concerns."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from tests.test_health import AT, waiting
+from thalweg.db.operations import OperationKind, OperationState
+from thalweg.features.operations.waiting import waiting_for
+
+
+def engine(name: str, state: str = "ONLINE") -> Any:
+    return SimpleNamespace(name=name, state=state, last_seen_at=AT, acknowledged_revision=5)
+
+
+def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE") -> str | None:
+    operation: Any = SimpleNamespace(
+        state=OperationState.RUNNING, destination_id=destination_id, revision=5, kind=OperationKind.DESTINATION_START
+    )
+    stream: Any = SimpleNamespace(
+        capture_engine=engine("near"), observed=observed,
+        destinations=[
+            SimpleNamespace(id="warehouse", engine=engine("near")),
+            SimpleNamespace(id="reports", engine=engine("far", reports)),
+        ],
+    )  # fmt: skip
+    return waiting_for(operation, stream)
+
+
+def test_another_destinations_engine_and_locks_hold_up_no_operation_of_this_one() -> None:
+    quiet: dict[str, Any] = {"waits": []}
+    assert told("warehouse", quiet, "UNREACHABLE") == "The destination to be applied to."
+    assert told("reports", quiet, "UNREACHABLE") == (
+        "Engine far, which has not answered since 2026-11-23 00:00:00 UTC."
+    )
+    assert (told(None, quiet, "UNREACHABLE") or "").startswith("Engine far")
+    locked = waiting()
+    locked["waits"][0] |= {"side": "destination", "destination": "reports", "database": "reports"}
+    assert told("warehouse", locked) == "The destination to be applied to."
+    assert "at the destination reports" in (told("reports", locked) or "")
+    assert "at the destination reports" in (told(None, locked) or "")

@@ -1,0 +1,86 @@
+"""`thalweg watch`: a line for each destination, in the console's words; and what the API refuses, whole."""
+
+from io import StringIO
+
+import httpx
+import pytest
+
+from tests.test_last_latency import AT
+from tests.test_stalls import HELD, seen
+from thalweg.cli import output
+from thalweg.cli.client import Api, CommandError, Json, _problem
+from thalweg.cli.commands.watching import _amiss, _sample_lines, _ticker
+from thalweg.cli.following import follow
+from thalweg.cli.output import Terminal, line, print_table, styled
+from thalweg.live.schemas import Lag
+
+UNKNOWN = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full": None}
+
+
+def stream() -> Json:
+    names = {"a": "Warehouse", "b": "Reports"}
+    away = {"status": "DISABLED", "phase": "STOPPED", "lag": {**UNKNOWN, "bytes": 1 << 20, "age_seconds": 600}}
+    destinations = [{"id": name, "database": {"name": shown}, **away} for name, shown in names.items()]
+    return {"id": "s", "name": "orders", "phase": "REPLICATING", "destinations": destinations}
+
+
+def sample() -> Json:
+    """Of Warehouse alone: nothing is told of Reports, which rests."""
+    told = seen(0, HELD, rate=1234.0)
+    one = told.destinations[0].model_copy(
+        update={"stalled_since": AT, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
+    )
+    return told.model_copy(update={"destinations": [one]}).model_dump(mode="json", by_alias=True)
+
+
+def test_a_line_for_each_destination() -> None:
+    (shown,) = _sample_lines(stream(), sample())
+    for told in ("orders → Warehouse", "Stalled", "1,234 LCR/s", "behind 90 s", "lag 3.0 MiB"):
+        assert told in shown
+    terminal = Terminal(width=200, record=True, file=StringIO())
+    terminal.print(_ticker({"s": stream()}, {"s": sample()}))
+    first, second = terminal.export_text().splitlines()[1:]
+    assert "orders → Warehouse  Stalled" in first
+    assert "orders → Reports    Disabled" in second
+    assert "10 min" in second
+
+
+def test_a_refusal_is_shown_with_title_detail_and_cure() -> None:
+    problem = {
+        "title": "The state does not allow that", "detail": "orders runs.", "code": "invalid_transition",
+        "cure": "Stop it first.", "sql": "SELECT 1", "errors": [],
+    }  # fmt: skip
+    error = _problem(httpx.Response(409, json=problem))
+    assert (error.message, error.cure) == ("The state does not allow that. orders runs.", "Stop it first.")
+    assert error.details == ("SELECT 1",)
+    bare = _problem(httpx.Response(503, json={"title": "Away", "detail": "No store.", "code": "unavailable"}))
+    assert (bare.message, bare.cure) == ("Away. No store.", "")
+
+
+def test_what_a_database_says_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal(width=200, record=True, file=StringIO())
+    monkeypatch.setattr(output, "out", terminal)
+    print_table(["TABLE", "KIND"], [["[bold]x[/bold] :smile:", "[/]"], ["a\nforged  table", styled("[red]", "red")]])
+    terminal.print("[green]Ready.[/]\x1b[2J")
+    terminal.print(line("[dim]b\nc[/]", styled("3. advice:", "cyan"), " \u202eevil"))
+    assert [row.rstrip() for row in terminal.export_text().splitlines()] == [
+        "TABLE                   KIND",
+        "[bold]x[/bold] :smile:  [/]",
+        "a\\nforged  table        [red]",
+        "[green]Ready.[/]\\x1b[2J",
+        "[dim]b\\nc[/]3. advice: \\u202eevil",
+    ]
+
+
+def test_nobody_says_whether_engines_answer() -> None:
+    assert "unknown" in _amiss({"engines_online": None, "engines_total": 1, "live": True})[0]
+    assert _amiss({"engines_online": 1, "engines_total": 1, "live": True}) == []
+
+
+def test_waiting_for_what_is_lost_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = {"id": "o1", "state": "running", "waiting_for": "Database reports."}
+    monkeypatch.setattr(Api, "get", lambda *_, **__: waits)
+    api = Api.__new__(Api)
+    with pytest.raises(CommandError) as refused:
+        follow(api, {"operation_id": "o1"}, True, "Dropping reports", 0.0, "If it is lost for good: --force.")
+    assert refused.value.cure.endswith("Wait longer with --timeout. If it is lost for good: --force.")

@@ -1,0 +1,73 @@
+"""Findings about paths that others hold up: sessions at a server, or another destination with a full backlog."""
+
+from collections.abc import Iterator
+
+from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity
+from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.schemas import Verdict
+from thalweg.advisor.streams import ServerWait
+from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.kernel.lifecycle import DesiredStatus
+from thalweg.live.schemas import DestinationSample
+
+ENDED_BY = "the same user as the session's, or a superuser"
+
+
+def waiting(clues: Clues) -> Iterator[Finding]:
+    verdict = clues.view.bottleneck.verdict
+    if verdict is Verdict.WAITING:
+        for number, wait in enumerate(clues.view.path.condition.waits):
+            yield _behind_sessions(clues, wait, number)
+    elif verdict is Verdict.HELD_UP:
+        for share in clues.view.path.full_elsewhere:
+            yield _behind_backlog(clues, share)
+
+
+def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
+    who = f"Session{wait.blockers[0].called.removeprefix('session')}" if wait.blockers else "A prepared transaction"
+    at = f"the {wait.side.value} {wait.database}"
+    evidence = [fact("WAITS", at, wait.statement)]
+    evidence += [fact("BLOCKED BY", wait.database, blocker.description) for blocker in wait.blockers]
+    if wait.prepared:
+        evidence.append(fact("BLOCKED BY", wait.database, "a prepared transaction"))
+    return clues.finding(
+        "start_blocked", f"{who} at {at} keeps the path from starting", f"{wait.words.rstrip('.')}.", evidence,
+        list(_ends(clues, wait)), severity=FindingSeverity.CRITICAL, subject=f"{wait.side.value}.{number}",
+    )  # fmt: skip
+
+
+def _ends(clues: Clues, wait: ServerWait) -> Iterator[Cure]:
+    if wait.blockers:
+        there = clues.at_source if wait.side is ErrorSide.SOURCE else clues.at_destination
+        yield there(
+            "Let the session commit, or end it: the path then starts by itself.",
+            "\n".join(f"SELECT pg_terminate_backend({blocker.pid});" for blocker in wait.blockers), ENDED_BY,
+        )  # fmt: skip
+    if wait.prepared:
+        yield action(
+            "Commit or roll back the prepared transaction, with COMMIT PREPARED or ROLLBACK PREPARED and its gid: the "
+            "path then starts by itself.",
+            "SELECT gid, prepared, owner, database FROM pg_prepared_xacts ORDER BY prepared;",
+        )
+
+
+def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
+    path = clues.view.path
+    name, backlog = path.name_of(share.destination_id), share.backlog
+    condition = path.stream.destination_conditions.get(share.destination_id)
+    stopped = condition is not None and condition.desired_status != DesiredStatus.ENABLED
+    first = f"Start {name}" if stopped else f"Remove what keeps {name} from applying"
+    evidence: list[Evidence] = []
+    if backlog is not None:
+        evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
+    return clues.finding(
+        "full_backlog_elsewhere", f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation,
+        evidence,
+        [
+            action(
+                f"{first}, raise its queue_spill_limit_mb, or drop {name} from the stream. The path then continues by "
+                "itself."
+            )
+        ],
+        severity=FindingSeverity.CRITICAL, subject=share.destination_id,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""The changes that wait for a destination, and their least age. WAL without changes for it does not count, nor do
+transactions that are open at the source."""
+
+from thalweg.kernel.lifecycle import REPLICATES, ObservedStatus, StreamPhase
+from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
+
+
+def changes_wait(sample: Sample, destination: DestinationSample) -> bool:
+    """Whether anything that was captured for it is not applied."""
+    own = own_components(sample, destination)
+    return apply_holds(own) or untaken(sample, destination, own)
+
+
+def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | None:
+    """The age of the oldest change that is known to wait for it. None: none is known to, or it is paused or copied,
+    which is why they wait."""
+    if destination.status in (ObservedStatus.DISABLED, ObservedStatus.DROPPED):
+        return None
+    if destination.phase == StreamPhase.INSTANTIATING:
+        return None
+    gauges = [part.gauges for part in own_components(sample, destination) if part.sub_component == "APPLY COORDINATOR"]
+    oldest = max((one.get("low_watermark_lag_us", 0.0) for one in gauges), default=0.0)
+    if oldest > 0:
+        return oldest / 1e6
+    backlog = destination.backlog
+    if destination.phase in REPLICATES or backlog is None or backlog.frames == 0:
+        return None
+    return destination.lag.age_seconds
+
+
+def own_components(sample: Sample, destination: DestinationSample) -> list[ComponentSample]:
+    return [part for part in sample.components if part.destination_id == destination.destination_id]
+
+
+def apply_holds(own: list[ComponentSample]) -> bool:
+    """Apply holds transactions that have committed at the source."""
+    coordinators = [part for part in own if part.sub_component == "APPLY COORDINATOR"]
+    return any(part.gauges.get(name) for part in coordinators for name in ("waiting_groups", "low_watermark_lag_us"))
+
+
+def untaken(sample: Sample, destination: DestinationSample, own: list[ComponentSample]) -> bool:
+    """Its backlog or the queue before it holds changes. A queue that several read does not tell for whom."""
+    if destination.backlog is not None and destination.backlog.frames > 0:
+        return True
+    alone = sample.components if len(sample.destinations) == 1 else own
+    return any(part.gauges.get("depth") for part in alone if part.type is ComponentType.QUEUE)

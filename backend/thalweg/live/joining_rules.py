@@ -1,0 +1,114 @@
+"""Rules of precedence where several engines report on one stream: the one that captures, and those that receive for a
+destination. live/reports.py joins the documents by these rules, history/joining.py the samples."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from thalweg.engine_client.documents import DestinationStatus, StreamStatus
+from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.kernel.lifecycle import REPLICATES, STARTING, DesiredStatus, ObservedStatus, StreamPhase
+
+SAMPLE_FRESH = timedelta(seconds=10)
+"""An engine's report stands beside a later one of another engine for so long."""
+EARLIEST_FIRST = (
+    StreamPhase.RETRYING, StreamPhase.INSTANTIATING, StreamPhase.INITIALIZING, StreamPhase.DROPPING,
+    StreamPhase.DRAINING, StreamPhase.STOPPED, StreamPhase.CATCHING_UP, StreamPhase.REPLICATING,
+)  # fmt: skip
+"""Of several engines' phases the first of this order is shown: the others wait for that engine."""
+OF_WORKING_STREAM = (*STARTING, StreamPhase.CATCHING_UP)
+"""A stream whose capture works is no further than the least far of its destinations that work."""
+RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
+OF_APPLY = (*RATES, "latency", "error_queue_transactions")
+"""The fields of a destination that the applying engine knows. The capturing engine knows the others."""
+Part = StreamStatus | DestinationStatus
+Item = TypeVar("Item")
+
+
+def is_fresh(taken_at: datetime, at: datetime, width: timedelta = timedelta()) -> bool:
+    """Both times are of this host's clock. `width`: of the interval that a sample stands for, if that is longer."""
+    return at - taken_at <= max(SAMPLE_FRESH, width)
+
+
+def counting(
+    sent: DestinationStatus, received: StreamStatus | None, applied: DestinationStatus | None, desired: DesiredStatus
+) -> list[Part]:
+    """The reports on a destination that count, the sender's first. At a start each engine waits for the other: that
+    report does not count while the other engine starts. In a removal the capturing engine comes first; once it has
+    dropped the destination, the receiving engine's report counts."""
+    sender: list[Part] = [] if waits(sent) and (received is None or starts(received)) else [sent]
+    receiver = [part for part in (received, applied) if part is not None and not (waits(part) and starts(sent))]
+    if desired != DesiredStatus.DROPPED:
+        return sender + receiver
+    return (receiver or sender) if sent.status == ObservedStatus.DROPPED else sender
+
+
+def waits(part: Part) -> bool:
+    """The other engine does not accept the link yet."""
+    refused = part.error is not None and part.error.code == ErrorCode.LINK_REFUSED
+    return part.status == ObservedStatus.ENABLED and refused
+
+
+def starts(part: Part) -> bool:
+    return part.phase in STARTING or waits(part)
+
+
+def status_of(parts: Sequence[Part], desired: DesiredStatus) -> ObservedStatus:
+    """ABORTED if any engine has aborted; the desired status only once all engines have reached it."""
+    statuses = [part.status for part in parts]
+    if ObservedStatus.ABORTED in statuses:
+        return ObservedStatus.ABORTED
+    wanted = ObservedStatus(desired)
+    return next((status for status in statuses if status != wanted), wanted)
+
+
+def phase_of(parts: Sequence[Part], status: ObservedStatus, desired: DesiredStatus) -> StreamPhase:
+    """The earliest phase. If only some engines have stopped, the others drain or start."""
+    phases = {part.phase for part in parts}
+    if status == ObservedStatus.ABORTED:
+        return StreamPhase.STOPPED
+    phase = earliest(phases)
+    if phase == StreamPhase.STOPPED and len(phases) > 1:
+        return StreamPhase.DRAINING if desired == DesiredStatus.DISABLED else StreamPhase.INITIALIZING
+    return phase
+
+
+def earliest(phases: Collection[str]) -> StreamPhase:
+    return next((phase for phase in EARLIEST_FIRST if phase in phases), StreamPhase.UNKNOWN)
+
+
+def failing(parts: Iterable[Part]) -> Part | None:
+    """The part whose error is shown: one that has aborted comes before one that retries."""
+    failed = [part for part in parts if part.error is not None]
+    return min(failed, key=lambda part: part.status != ObservedStatus.ABORTED, default=None)
+
+
+def speaker(capturing: StreamStatus, destinations: Sequence[DestinationStatus]) -> DestinationStatus | None:
+    """The only destination, if its state is the stream's: without a backlog they run, fail and stop together; with a
+    backlog, if the destination is in trouble and the capture is not. None: the capturing engine's state is."""
+    if len(destinations) != 1:
+        return None
+    (only,) = destinations
+    well = capturing.status == ObservedStatus.ENABLED and capturing.error is None
+    retried = only.status == ObservedStatus.ENABLED and only.error is not None
+    troubled = only.status == ObservedStatus.ABORTED or retried
+    return only if not only.has_backlog or (well and troubled) else None
+
+
+def stream_phase(capturing: StreamStatus, destinations: Iterable[DestinationStatus]) -> StreamPhase:
+    """The phase of a stream for which no destination speaks."""
+    if capturing.status != ObservedStatus.ENABLED or capturing.phase not in REPLICATES:
+        return capturing.phase
+    phases = {one.phase for one in destinations if one.status == ObservedStatus.ENABLED and one.error is None}
+    return next((phase for phase in OF_WORKING_STREAM if phase in phases), capturing.phase)
+
+
+def slowest(destinations: Iterable[Item], p99_ms: Callable[[Item], float | None]) -> Item | None:
+    """The destination whose latency is the stream's: the one with the highest p99. None: no destination's is known."""
+
+    def known(one: Item) -> float:
+        value = p99_ms(one)
+        return -1.0 if value is None else value
+
+    found = max(destinations, key=known, default=None)
+    return None if found is None or p99_ms(found) is None else found

@@ -1,0 +1,72 @@
+"""Lags of live samples, measured against what sources say of themselves."""
+
+from datetime import datetime
+
+from thalweg.db.models import StreamRow
+from thalweg.kernel.forecasts import seconds_to_full
+from thalweg.kernel.lifecycle import REPLICATES, BacklogState
+from thalweg.kernel.lsn import lsn_of
+from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
+from thalweg.live.schemas import DestinationSample, Lag, Sample
+from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
+from thalweg.workers.sources import Seen
+
+FORGET_EVERY = 1000
+
+
+class Lags:
+    """Owner: the collector. What engines hear of their sources' ends becomes marks of the same sources."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+        self._growth = Growth()
+        self._forecasts = Forecasts()
+        self._taken = 0
+
+    def note_end(self, source_id: str, source_end: str, at: datetime) -> None:
+        reading = self._seen.readings.get(source_id)
+        if reading is not None and lsn_of(source_end):
+            reading.marks.add(at, lsn_of(source_end))
+
+    def forget_slot(self, source_id: str, name: str) -> None:
+        """A stream that is gone has none any more; the next reading says so, or finds what was left behind."""
+        reading = self._seen.readings.get(source_id)
+        if reading is not None:
+            reading.state.slots.pop(name, None)
+
+    def measured(self, sample: Sample, row: StreamRow, at: datetime) -> Sample:
+        """The sample with its lags as they are to be shown."""
+        self._taken += 1
+        if self._taken % FORGET_EVERY == 0:
+            self._growth.forget_before(at)
+            self._forecasts.forget_before(at)
+        reading = self._seen.readings.get(row.source_id)
+        destinations = [self._destination(row, one, reading, at) for one in sample.destinations]
+        slot = reading.slot(row.id) if reading is not None else None
+        lag = of_stream([one.lag for one in destinations], reading, slot)
+        return sample.model_copy(update={"lag": lag, "destinations": destinations})
+
+    def _destination(
+        self, row: StreamRow, one: DestinationSample, reading: SourceReading | None, at: datetime
+    ) -> DestinationSample:
+        lag = measured(one.lag, reading, at)
+        if lag.bytes is None:
+            lag = standing(row, one.destination_id, reading, at)
+        key = row.id, one.destination_id
+        if one.phase not in REPLICATES:
+            self._forecasts.forget(key)
+        growth = self._growth.per_second(key, at, lag.bytes) if lag.bytes is not None else None
+        update = {
+            "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, one, lag, at),
+            "seconds": self._forecasts.seconds(key, at, lag),
+        }  # fmt: skip
+        return one.model_copy(update={"lag": lag.model_copy(update=update)})
+
+    def _seconds_to_full(self, key: tuple[str, str], one: DestinationSample, lag: Lag, at: datetime) -> float | None:
+        """Until its backlog on disk reaches its limit. None for one that is empty or full, or where nothing waits."""
+        if one.backlog is None:
+            return None
+        growth = self._growth.per_second((*key, "disk"), at, one.backlog.bytes)
+        if one.backlog.state == BacklogState.FULL or one.backlog.bytes == 0 or (lag.bytes or 0) < KEEPS_UP_BYTES:
+            return None
+        return seconds_to_full(one.backlog.limit_bytes - one.backlog.bytes, growth)
