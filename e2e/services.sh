@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What 'make up' promises of its services, on the stack that run.sh has started: none runs with root's rights, and each that
-# is killed comes again by itself. run.sh's environment says which stack.
+# Checks the promises of 'make up' about its services, on the stack that run.sh has started: none runs with root's
+# rights, and each that is killed comes again by itself. run.sh's environment says which stack.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/settings.sh"

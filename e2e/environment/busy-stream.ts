@@ -61,8 +61,14 @@ function sampleAt(at: number) {
     lcrs_per_second: rate,
     transactions_per_second: rate / 5,
     bytes_per_second: rate * 150,
-    latency: { p50_ms: 4 + (rate % 7), p99_ms: 9 + (rate % 13), transactions: 1000, last: null },
-    backlog: {
+    latency: {
+      p50_ms: 4 + (rate % 7),
+      p99_ms: 9 + (rate % 13),
+      transactions: 1000,
+      at_least: false,
+      last: null,
+    },
+    lag: {
       bytes: 1024 * rate,
       seconds: 1,
       age_seconds: 1,

@@ -32,7 +32,7 @@ export class AdvisorScreen {
     return this.page.getByRole("list", { name: "Findings" }).getByRole("listitem", { name: title });
   }
 
-  /** What a file of the run holds. */
+  /** Content of an exported file of the run. */
   async export(label: RegExp): Promise<string> {
     await this.page.getByRole("button", { name: "Export" }).click();
     const download = this.page.waitForEvent("download");

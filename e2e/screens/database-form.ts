@@ -14,7 +14,7 @@ export class DatabaseForm {
   readonly drawer: Locator;
   readonly test: Locator;
   readonly save: Locator;
-  /** What a failed test or a refused save says. */
+  /** Alert of a failed test or a refused save. */
   readonly problem: Locator;
 
   constructor(page: Page) {

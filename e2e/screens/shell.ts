@@ -1,6 +1,6 @@
 import { expect, type Locator, type Page } from "@playwright/test";
 
-/** What surrounds every page: navigation, colours, user menu. */
+/** The frame of every page: navigation, colours, user menu. */
 export class Shell {
   readonly page: Page;
 

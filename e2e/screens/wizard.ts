@@ -8,14 +8,14 @@ export class Wizard {
   private readonly page: Page;
   readonly next: Locator;
   readonly create: Locator;
-  /** Why the wizard does not go on. */
-  readonly fault: Locator;
+  /** How many tables the rules take. Beside it stands another status while the catalogue is read. */
+  readonly tablesChosen: Locator;
 
   constructor(page: Page) {
     this.page = page;
     this.next = page.getByRole("button", { name: "Next", exact: true });
     this.create = page.getByRole("button", { name: "Create stream", exact: true });
-    this.fault = page.getByRole("status");
+    this.tablesChosen = this.step("Tables").getByRole("status").filter({ hasText: "will be replicated" });
   }
 
   step(name: Step): Locator {
@@ -55,7 +55,7 @@ export class Wizard {
     return this.step("Preflight").getByRole("listitem").filter({ hasText: title });
   }
 
-  /** What the copy leaves out of the tables is known to whoever makes the stream. */
+  /** Gives the consent that a check asks for, for example to what the copy leaves out of the tables. */
   async accept(title: string): Promise<void> {
     await this.step("Preflight")
       .getByRole("checkbox", { name: `Accept: ${title}` })

@@ -9,7 +9,7 @@ import { cssVariables, theme } from "@/app/theme";
 import { type Maybe, rate } from "@/lib/format";
 import { TimeChart } from "@/ui/time-chart";
 
-/** What the address asks for: ?series=8&points=3600&rate=10&seconds=15 */
+/** Parameters from the address: ?series=8&points=3600&rate=10&seconds=15 */
 const asked = new URLSearchParams(window.location.search);
 const SERIES = Number(asked.get("series"));
 const POINTS = Number(asked.get("points"));

@@ -12,7 +12,7 @@ test("the API's reference is drawn without internet, under the console's own pol
     "response",
     (answer) => answer.status() >= 400 && troubles.push(`${answer.url()} ${answer.status()}`),
   );
-  // What is not on our own server does not exist.
+  // Requests to any other server fail, as if there were none.
   await page.route(
     (url) => url.origin !== new URL(stack.consoleUrl).origin && url.protocol.startsWith("http"),
     (route) => route.abort(),

@@ -10,7 +10,7 @@ test("the help is found from the console, and its search finds a page, without i
   context.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
   context.on("weberror", (error) => troubles.push(String(error.error())));
   context.on("requestfailed", (request) => troubles.push(`${request.url()} failed`));
-  // What is not on our own server does not exist.
+  // Requests to any other server fail, as if there were none.
   await context.route(
     (url) => url.origin !== new URL(stack.consoleUrl).origin && url.protocol.startsWith("http"),
     (route) => route.abort(),

@@ -5,7 +5,7 @@ import { Shell } from "../../screens/shell.ts";
 
 test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
 
-/** What a thumb hits. */
+/** Least size of a touch target. */
 const THUMB_PX = 44;
 
 async function expectNoSidewaysScroll(page: Page, where: string): Promise<void> {
@@ -25,6 +25,9 @@ test("a card for each stream leads to its page; the drawer leads everywhere", as
   await expect(shell.heading(stack.demo.stream)).toBeVisible();
   await expect(page.getByRole("list", { name: "Components", exact: true })).toBeVisible();
   await expectNoSidewaysScroll(page, "Stream");
+  await page.getByRole("tab", { name: "History" }).tap();
+  await expect(page.getByRole("heading", { name: "Charts", exact: true })).toBeAttached();
+  await expectNoSidewaysScroll(page, "History");
   for (const entry of ["Alerts", "Databases", "Engines", "Advisor", "Operations", "Audit", "Settings"]) {
     await page.getByRole("button", { name: "Menu" }).tap();
     const drawer = page.getByRole("dialog", { name: "Thalweg" });

@@ -112,7 +112,7 @@ test("the wizard makes a stream with two destinations, and both get the rows", a
   await stream.tab(/^History/);
   await page.getByRole("combobox", { name: "Destination whose path is charted" }).click();
   await page.getByRole("option", { name: reports.name }).click();
-  for (const what of ["Applied", "Latency p99", "Backlog"])
+  for (const what of ["Applied", "Latency p99", "Replication lag"])
     await expect(page.getByText(`${what}, by destination`)).toBeVisible();
   await page.screenshot({ path: test.info().outputPath("history.png"), fullPage: true });
 });

@@ -41,7 +41,10 @@ export const historyQuery = (streamId: string, statistics: string[], range: Hist
     retry: false,
   });
 
-/** What can be charted: names follow the stream's components, so they are read again when those may have changed. */
+/**
+ * Statistics that can be charted: names follow the stream's components, so they are read again when those may have
+ * changed.
+ */
 export const historyStatisticsQuery = (streamId: string) =>
   queryOptions({
     queryKey: keys.historyStatistics(streamId),

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query";
 import { beforeEach, describe, expect, it } from "vitest";
-import { backlog, sample, stream } from "@/test/data";
+import { lag, sample, stream } from "@/test/data";
 import { keys } from "./keys";
 import { appendSample, RATES_MAX, type Rates, SAMPLES_MAX, takeEvent } from "./live-cache";
 import type { Overview, Sample, Stream } from "./types";
@@ -36,8 +36,8 @@ describe("takeEvent", () => {
   it("brings a sample's numbers to the overview and the stream's page", () => {
     const data = sample(at(9), {
       lcrs_per_second: 500,
-      latency: { p50_ms: 2, p99_ms: 9, transactions: 50, last: null },
-      backlog: backlog({ bytes: 10, seconds: 0 }),
+      latency: { p50_ms: 2, p99_ms: 9, transactions: 50, last: null, at_least: false },
+      lag: lag({ bytes: 10, seconds: 0 }),
     });
     takeEvent(cache, { name: "stream.sample", data });
     const inOverview = cache.getQueryData<Overview>(keys.overview)?.streams[0];

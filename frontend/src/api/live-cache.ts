@@ -1,4 +1,4 @@
-// What an event does to the query cache. Pure of the connection, so that it can be tested without one.
+// Effects of events on the query cache. Independent of the connection, so that they can be tested without one.
 import { notifyManager, type QueryClient } from "@tanstack/react-query";
 import type { components } from "./generated/schema";
 import { keys } from "./keys";
@@ -39,7 +39,7 @@ function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Samp
     transactions_per_second: sample.transactions_per_second,
     bytes_per_second: sample.bytes_per_second,
     latency: sample.latency,
-    backlog: sample.backlog,
+    lag: sample.lag,
     error_queue_transactions: sample.error_queue_transactions,
     destinations: summary.destinations.map((one) => {
       const own = sample.destinations.find(({ destination_id }) => destination_id === one.id);

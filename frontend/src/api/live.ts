@@ -14,11 +14,14 @@ const TOGETHER_MS = 50;
 
 let state: LiveState = "connecting";
 let lostSince: number | null = null;
+/** When the last sample came; before the first one, when the connection was opened. */
+let sampledAt: number | null = null;
 const listeners = new Set<() => void>();
 
 function change(next: LiveState): void {
   if (next === state) return;
   lostSince = next === "lost" ? Date.now() : null;
+  sampledAt = next === "live" ? Date.now() : null;
   state = next;
   for (const listener of listeners) listener();
 }
@@ -31,6 +34,11 @@ function subscribe(listener: () => void): () => void {
 export function useLiveState(): { state: LiveState; lostSince: number | null } {
   const current = useSyncExternalStore(subscribe, () => state);
   return { state: current, lostSince };
+}
+
+/** Not a state: it changes each second, and who asks looks at the clock. */
+export function lastSampleAt(): number | null {
+  return sampledAt;
 }
 
 function parse(name: LiveEvent["name"], text: string): LiveEvent | null {
@@ -82,6 +90,7 @@ export function useLiveEvents(): void {
         source.addEventListener(name, (message) => {
           const event = parse(name, (message as MessageEvent<string>).data);
           if (event?.name === "stream.sample") {
+            sampledAt = Date.now();
             samples.push(event.data);
             showing ??= setTimeout(show, Math.max(TOGETHER_MS, shownAt + SHOW_EVERY_MS - Date.now()));
           } else if (event) takeEvent(cache, event);

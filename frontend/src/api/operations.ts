@@ -1,15 +1,29 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { allPages, client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
+import type { Operation } from "./types";
 
-export const operationsQuery = infiniteQueryOptions({
-  queryKey: keys.operations,
-  queryFn: ({ pageParam, signal }) =>
-    unwrap(client.GET("/api/v1/operations", { params: { query: { limit: 50, cursor: pageParam } }, signal })),
-  initialPageParam: undefined as string | undefined,
-  getNextPageParam: (page) => page.next_cursor ?? undefined,
-  refetchInterval: 5000,
-});
+export interface OperationFilter {
+  target_id?: string;
+  /** Unique in its stream: it goes with target_id. */
+  destination_id?: string;
+  state?: Operation["state"];
+}
+
+export const operationsQuery = (filter: OperationFilter) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.operations, "list", filter],
+    queryFn: ({ pageParam, signal }) =>
+      unwrap(
+        client.GET("/api/v1/operations", {
+          params: { query: { ...filter, limit: 50, cursor: pageParam } },
+          signal,
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    refetchInterval: 5000,
+  });
 
 /** The latest of one stream, for those that have not finished. */
 export const streamOperationsQuery = (streamId: string) =>
@@ -32,7 +46,7 @@ export const auditQuery = infiniteQueryOptions({
   getNextPageParam: (page) => page.next_cursor ?? undefined,
 });
 
-/** What people changed of one stream, newest first. For admins. */
+/** Changes that people made to one stream, newest first. For admins. */
 export const changesQuery = (streamId: string) =>
   queryOptions({
     queryKey: [...keys.audit, streamId],

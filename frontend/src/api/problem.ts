@@ -1,6 +1,6 @@
 import type { Problem } from "./types";
 
-/** What every failed call throws: the API's problem details, or one made here when the API did not answer. */
+/** Thrown by every failed call: the API's problem details, or one made here when the API did not answer. */
 export class ProblemError extends Error {
   readonly problem: Problem;
   readonly requestId: string | null;

@@ -17,7 +17,10 @@ export function secondFactorQuery(userId: string) {
   });
 }
 
-/** What a change of it changes elsewhere. Called when the user has seen the answer: a page may close by it. */
+/**
+ * Returns a function that invalidates all queries that a change of the second factor affects. Call it when the user has
+ * seen the answer: a page may close by it.
+ */
 export function useSecondFactorChanged(): () => Promise<unknown> {
   const cache = useQueryClient();
   return () =>

@@ -268,7 +268,7 @@ export interface TableResolution {
   table: string;
 }
 
-/** What is done about a table that is not what it was at the source. */
+/** Resolves the trouble of a table that is no longer what it was at the source. */
 export function useTableResolution(id: string) {
   const changed = useStreamsChanged();
   const of = "/api/v1/streams/{stream_id}";
@@ -304,7 +304,7 @@ export function useDestinationAction(id: string, destinationId: string) {
   });
 }
 
-/** What differs at one destination of several: all of it, the rest is the stream's. */
+/** Replaces the parameters in which one of several destinations differs from the stream. */
 export function useUpdateDestination(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({

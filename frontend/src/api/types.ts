@@ -27,7 +27,7 @@ export type AuditEntry = Schemas["AuditEntry"];
 
 export type Overview = Schemas["Overview"];
 export type StreamSummary = Schemas["StreamSummary"];
-export type Backlog = Schemas["Backlog"];
+export type Lag = Schemas["Lag"];
 export type Slot = Schemas["Slot"];
 export type Stream = Schemas["Stream"];
 export type DestinationSummary = Schemas["DestinationSummary"];

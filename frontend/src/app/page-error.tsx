@@ -3,7 +3,7 @@ import type { ErrorComponentProps } from "@tanstack/react-router";
 import { problemInWords } from "@/api/problem-in-words";
 import { ProblemAlert } from "@/ui/problem-alert";
 
-/** What a page shows when drawing it failed. */
+/** Shown in place of a page that failed to render. */
 export function PageError({ error, reset }: ErrorComponentProps) {
   return (
     <Center component="main" p="xl">

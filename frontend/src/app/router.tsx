@@ -128,6 +128,11 @@ const advisorCompare = createRoute({
 const operations = createRoute({
   getParentRoute: () => shell,
   path: "/operations",
+  validateSearch: (search): { stream?: string; destination?: string; state?: string } => ({
+    stream: textParam(search.stream),
+    destination: textParam(search.destination),
+    state: textParam(search.state),
+  }),
   component: lazyRouteComponent(() => import("@/pages/operations/operations-page"), "OperationsPage"),
 });
 const engines = createRoute({

@@ -1,4 +1,5 @@
-// What an agent's time goes into. The order is the order in the stacked bar: work, waits, held back, idle.
+// Activities of an agent, which share its time. The order is the order in the stacked bar: work, waits, held back,
+// idle.
 
 export interface Activity {
   key: string;
@@ -65,7 +66,7 @@ export const activities: Activity[] = [
   },
 ];
 
-/** What only the advisor tells apart, or leaves out: shown in its bars beside the others. */
+/** Activities in the advisor's bars only: one that it alone tells apart, and one for all waits that it leaves out. */
 const advisorActivities: Activity[] = [
   {
     key: "source",

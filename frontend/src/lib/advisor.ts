@@ -1,7 +1,12 @@
 // The advisor's vocabulary in words that a person reads; the API's own names stay in the tables.
+import type { components } from "@/api/generated/schema";
 import type { StateInWords, Tone } from "./states";
 
-const verdicts: Record<string, [label: string, tone: Tone, definition: string]> = {
+type Schemas = components["schemas"];
+type Verdict = Schemas["Verdict"];
+type CureState = Schemas["CureState"];
+
+const verdicts: Record<Verdict, [label: string, tone: Tone, definition: string]> = {
   BOTTLENECK: [
     "Bottleneck",
     "warning",
@@ -18,11 +23,14 @@ const verdicts: Record<string, [label: string, tone: Tone, definition: string]> 
   STOPPED: ["Stopped", "quiet", "The stream is switched off."],
   ABORTED: ["Aborted", "bad", "The stream was stopped by an error."],
   COPYING: ["Copying", "busy", "The initial copy runs; there is no path to judge yet."],
+  STARTING: ["Starting", "busy", "It prepares its work; there is no path to judge yet."],
+  WAITING: ["Waits at a server", "bad", "Its start waits behind other sessions at a database."],
+  "HELD UP": ["Held up", "bad", "Another destination's backlog is full: nothing more is captured."],
   UNKNOWN: ["Not known yet", "quiet", "Rates need two samples."],
 };
 
-export function verdictInWords(verdict: string): StateInWords {
-  const [label, tone, definition] = verdicts[verdict] ?? [verdict, "quiet" as const, ""];
+export function verdictInWords(verdict: Verdict): StateInWords {
+  const [label, tone, definition] = verdicts[verdict];
   return { label, tone, definition };
 }
 
@@ -87,7 +95,7 @@ export function eventInWords(event: string): string {
 }
 
 interface NamedBottleneck {
-  verdict: string;
+  verdict: Verdict;
   component_id: string | null;
   component_type: string | null;
   sub_component_type: string | null;
@@ -101,15 +109,17 @@ export function bottleneckInWords(path: NamedBottleneck): string {
   return path.top_event ? `${stage}, on ${eventInWords(path.top_event)}` : stage;
 }
 
-/** What a comparison says of a path: "APPLY SERVER: LOCK" or a verdict. */
+const isVerdict = (text: string): text is Verdict => text in verdicts;
+
+/** A path's limit in a comparison, in words: "APPLY SERVER: LOCK" or a verdict. */
 export function limitInWords(limit: string): string {
   const [stage = "", event] = limit.split(": ");
   const known = subComponents[stage] ?? types[stage];
-  if (!known) return verdicts[limit]?.[0] ?? limit;
+  if (!known) return isVerdict(limit) ? verdicts[limit][0] : limit;
   return event ? `${known}, on ${eventInWords(event)}` : known;
 }
 
-const reasons: Record<string, string> = {
+const reasons: Record<Schemas["RunReason"], string> = {
   on_demand: "On demand",
   schedule: "Schedule",
   alert: "Alert",
@@ -117,23 +127,23 @@ const reasons: Record<string, string> = {
   after_cure: "After a cure",
 };
 
-export function reasonInWords(reason: string): string {
-  return reasons[reason] ?? reason;
+export function reasonInWords(reason: Schemas["RunReason"]): string {
+  return reasons[reason];
 }
 
-const severities: Record<string, [string, Tone, string]> = {
+const severities: Record<Schemas["FindingSeverity"], [string, Tone, string]> = {
   critical: ["Critical", "bad", "Replication has stopped, or soon will."],
   warning: ["Warning", "warning", "It slows the path down."],
   advice: ["Advice", "busy", "A change would raise throughput or save resources."],
   information: ["Information", "quiet", "Worth knowing; nothing to do."],
 };
 
-export function severityInWords(severity: string): StateInWords {
-  const [label, tone, definition] = severities[severity] ?? [severity, "quiet" as const, ""];
+export function severityInWords(severity: Schemas["FindingSeverity"]): StateInWords {
+  const [label, tone, definition] = severities[severity];
   return { label, tone, definition };
 }
 
-const cureStates: Record<string, [string, Tone, string]> = {
+const cureStates: Record<CureState, [string, Tone, string]> = {
   applying: ["Applying", "busy", "It is being applied at the database."],
   failed: ["Failed", "bad", "It was not applied, and nothing of it remains."],
   undoing: ["Undoing", "busy", "It is being undone at the database."],
@@ -146,9 +156,9 @@ const cureStates: Record<string, [string, Tone, string]> = {
 };
 
 /** States that end by themselves. */
-export const CURE_AT_WORK = ["applying", "measuring", "undoing"];
+export const CURE_AT_WORK: CureState[] = ["applying", "measuring", "undoing"];
 
-export function cureStateInWords(state: string): StateInWords {
-  const [label, tone, definition] = cureStates[state] ?? [state, "quiet" as const, ""];
+export function cureStateInWords(state: CureState): StateInWords {
+  const [label, tone, definition] = cureStates[state];
   return { label, tone, definition };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { copiedInWords, copiedOf, copiedShare } from "./copied";
+import { type Copied, copiedInWords, copiedOf, copiedShare } from "./copied";
 
 describe("copiedShare", () => {
-  it.each([
+  it.each<[Copied, number | null]>([
     [{ rows_copied: 50, rows_estimated: 100 }, 0.5],
     [{ rows_copied: 500, rows_estimated: 100 }, 0.99],
     [{ rows_copied: 5, rows_estimated: null }, null],
@@ -26,8 +26,8 @@ describe("copiedInWords", () => {
 });
 
 describe("copiedOf", () => {
-  const known = { rows_copied: 40, rows_estimated: 100, state: "COPYING" };
-  const neverAnalysed = { rows_copied: 10, rows_estimated: null, state: "COPYING" };
+  const known: Copied = { rows_copied: 40, rows_estimated: 100, state: "COPYING" };
+  const neverAnalysed: Copied = { rows_copied: 10, rows_estimated: null, state: "COPYING" };
 
   it.each([
     [[known, known], "80 of about 200 rows, 40\u00a0%"],

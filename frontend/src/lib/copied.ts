@@ -1,16 +1,17 @@
 // How far a copy is, said in the same words and figures wherever it is told of.
+import type { components } from "@/api/generated/schema";
 import { asText, formatCount, percent } from "./format";
 import { knownSum } from "./sums";
 
 export interface Copied {
   rows_copied: number;
   rows_estimated: number | null;
-  state?: string;
+  state?: components["schemas"]["TableState"];
   /** The estimate is a lower bound. */
   atLeast?: boolean;
 }
 
-/** What several tables come to: without the estimate of one, a lower bound and no share. */
+/** The sum over several tables: without the estimate of one, a lower bound and no share. */
 export function copiedOf(tables: readonly Copied[]): Copied {
   const estimate = knownSum(tables.map(({ rows_estimated }) => rows_estimated));
   return {
@@ -23,7 +24,7 @@ export function copiedOf(tables: readonly Copied[]): Copied {
 /** 0..1, null while it cannot be told. Statistics may be too low: it stays below 1 until the table is done. */
 export function copiedShare({ rows_copied, rows_estimated, state, atLeast }: Copied): number | null {
   if (state === "INDEXING" || state === "COPIED" || state === "REPLICATING") return 1;
-  if (state === "WAITING" || state === "PENDING") return 0;
+  if (state === "WAITING") return 0;
   if (atLeast || rows_estimated === null || rows_estimated <= 0) return null;
   return Math.min(0.99, rows_copied / rows_estimated);
 }

@@ -7,6 +7,7 @@ export type EngineErrorCode =
   | "apply_failed"
   | "authentication_failed"
   | "backlog_damaged"
+  | "bookkeeping_not_trusted"
   | "certificate_rejected"
   | "certificate_unusable"
   | "code_not_accepted"

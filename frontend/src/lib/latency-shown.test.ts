@@ -20,6 +20,12 @@ describe("latencyShown", () => {
     expect(latencyValue(idle, "p50_ms")).toBe(1.5);
   });
 
+  it("is at least the age of what waits where nothing comes", () => {
+    const dead = { p50_ms: null, p99_ms: 240_000, transactions: 0, last: null, at_least: true };
+    expect(latencyShown(dead, "p99_ms", NOW)).toEqual({ quantity: { value: "≥ 4", unit: "min" }, ago: null });
+    expect(latencyShown(dead, "p50_ms", NOW).quantity.value).toBe("–");
+  });
+
   it("is unknown where nothing ever came", () => {
     const never = { p50_ms: null, p99_ms: null, transactions: 0, last: null };
     expect(latencyShown(never, "p50_ms", NOW).ago).toBeNull();

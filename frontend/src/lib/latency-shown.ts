@@ -1,4 +1,4 @@
-import { formatAgo, latencyMs, type Quantity } from "./format";
+import { duration, formatAgo, latencyMs, type Quantity } from "./format";
 
 const RECENT_MS = 5_000;
 
@@ -7,6 +7,8 @@ export interface Latency {
   p50_ms: number | null;
   p99_ms: number | null;
   last: { p50_ms: number; p99_ms: number; at: string } | null;
+  /** Nothing came though changes wait: p99_ms is the age of the oldest. */
+  at_least?: boolean;
 }
 
 export interface ShownLatency {
@@ -17,7 +19,11 @@ export interface ShownLatency {
 
 /** The interval's latency; where nothing came in it, the one before, with its age. */
 export function latencyShown(latency: Latency, of: "p50_ms" | "p99_ms", now = Date.now()): ShownLatency {
-  const { last } = latency;
+  const { last, at_least, [of]: milliseconds } = latency;
+  if (at_least && milliseconds !== null) {
+    const { value, unit } = duration(milliseconds / 1000);
+    return { quantity: { value: `≥ ${value}`, unit }, ago: null };
+  }
   if (latency[of] !== null || !last) return { quantity: latencyMs(latency[of]), ago: null };
   const recent = now - Date.parse(last.at) < RECENT_MS;
   return { quantity: latencyMs(last[of]), ago: recent ? null : formatAgo(last.at, now) };

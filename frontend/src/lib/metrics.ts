@@ -33,19 +33,19 @@ export const metrics = {
   latencyP50: {
     label: "Latency p50",
     definition:
-      "Half of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat.",
+      "Half of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat. A stream with several destinations shows the slowest one's.",
   },
   latencyP99: {
     label: "Latency p99",
     definition:
-      "99 % of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat.",
+      "99 % of the transactions were committed at the destination within this time after their commit at the source. For an idle stream: the last heartbeat. A stream with several destinations shows the slowest one's.",
   },
   componentLatency: {
     label: "Latency",
     definition: "Time from the commit at the source until this component handled the transaction.",
   },
-  backlogBytes: {
-    label: "Backlog",
+  lagBytes: {
+    label: "Lag",
     definition:
       "WAL that the source has written and the destination has not applied, as the source reports it. It covers all databases and tables of the source's server; how much of it belongs to the stream is known only once it is read. With several destinations: the largest.",
   },
@@ -54,19 +54,19 @@ export const metrics = {
     definition:
       "WAL that the source's server has written since the last applied change, for all its databases and tables. Nothing reads or applies it now, and the stream's own changes are only a part of it.",
   },
-  backlogAge: {
+  lagAge: {
     label: "Oldest",
     definition: "How long ago the source wrote the oldest change that is not applied.",
   },
-  backlogGrowth: {
+  lagGrowth: {
     label: "Growth",
-    definition: "How fast the backlog grows, over the last minute; negative while it shrinks.",
+    definition: "How fast the lag grows, over the last minute; negative while it shrinks.",
   },
-  backlogSeconds: {
+  lagSeconds: {
     label: "Caught up in",
-    definition: "Time to work off the backlog at the present rate; unknown while nothing is applied.",
+    definition: "Time until the lag is gone at the present rate; unknown while nothing is applied.",
   },
-  backlogFull: {
+  lagFull: {
     label: "Full in",
     definition:
       "At the present growth: until the source gives up the stream's slot (max_slot_wal_keep_size), or until the destination's backlog on disk reaches queue_spill_limit_mb.",
@@ -80,12 +80,11 @@ export const metrics = {
     label: "Errors",
     definition: "Transactions parked in the destination's error queue, waiting for a decision.",
   },
-  spilledBacklog: {
+  backlogOnDisk: {
     label: "On disk",
     definition:
       "Changes that this destination has not taken yet and that the engine keeps on its disk, compressed, of the space that queue_spill_limit_mb allows.",
   },
-  spilledAge: { label: "Oldest", definition: "Age of the oldest change that waits for this destination." },
   queueDepth: {
     label: "Depth",
     definition: "LCRs in the queue that apply has not taken yet, of those it can hold.",
@@ -108,7 +107,10 @@ export const metrics = {
     label: "Spill on disk",
     definition: "Disk space that spilled LCRs take up now, compressed.",
   },
-  spillAge: { label: "Spill age", definition: "How long the oldest spilled LCRs have been on disk." },
+  diskAge: {
+    label: "On disk for",
+    definition: "How long the oldest of the LCRs on the engine's disk have been there.",
+  },
   watermarkLag: {
     label: "Watermark lag",
     definition: "Age of the oldest transaction that is not yet committed at the destination.",

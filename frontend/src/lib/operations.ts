@@ -1,5 +1,9 @@
-// What each kind of operation is called, wherever one is shown.
-const kinds: Record<string, string> = {
+// Names of the kinds of operation, wherever one is shown.
+import type { components } from "@/api/generated/schema";
+
+type Schemas = components["schemas"];
+
+const kinds: Record<Schemas["OperationKind"], string> = {
   "stream.create": "Create stream",
   "stream.start": "Start stream",
   "stream.stop": "Stop stream",
@@ -20,11 +24,18 @@ export const operationTitle = ({
   kind,
   target,
 }: {
-  kind: string;
+  kind: Schemas["OperationKind"];
   target: { table?: string | null };
 }): string => (target.table ? `${operationKind(kind)}: ${target.table}` : operationKind(kind));
 
-export const operationKind = (kind: string): string => kinds[kind] ?? kind;
+/** The target of an operation: the stream, and of several destinations the one. */
+export const operationTarget = ({
+  target,
+}: {
+  target: { name: string; destination?: string | null };
+}): string => (target.destination ? `${target.name} → ${target.destination}` : target.name);
 
-export const isUnfinished = ({ state }: { state: string }): boolean =>
+export const operationKind = (kind: Schemas["OperationKind"]): string => kinds[kind];
+
+export const isUnfinished = ({ state }: { state: Schemas["OperationState"] }): boolean =>
   state === "pending" || state === "running";

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
+  type DestinationState,
   destinationState,
   healthInWords,
   reasonBeside,
@@ -85,29 +87,30 @@ describe("health", () => {
     ["warning", "Attention", "warning"],
     ["error", "Failed", "bad"],
     ["unknown", "Unknown", "quiet"],
-  ])("%s is %s", (level, label, tone) => {
+  ] as const)("%s is %s", (level, label, tone) => {
     expect(healthInWords(level)).toMatchObject({ label, tone });
   });
 });
 
-describe("a stream's badge", () => {
-  const well = { status: "ENABLED", phase: "REPLICATING" };
+interface Case {
+  phase: Parameters<typeof streamState>[0]["phase"];
+  destinations: DestinationState[];
+  states: string[];
+  stream: string;
+}
 
-  it("is of the worst of its destinations", () => {
-    const of = (...destinations: (typeof well)[]) => streamState({ phase: "REPLICATING", destinations });
-    expect(of(well, well)).toBe("REPLICATING");
-    expect(of(well, { status: "ENABLED", phase: "RETRYING" })).toBe("RETRYING");
-    expect(of({ status: "ENABLED", phase: "RETRYING" }, { status: "ABORTED", phase: "STOPPED" })).toBe(
-      "ABORTED",
-    );
-    expect(of({ status: "DISABLED", phase: "STOPPED" }, well)).toBe("REPLICATING");
+// The backend's states read the same cases.
+const cases: Case[] = JSON.parse(readFileSync("../backend/tests/shown_states.json", "utf8"));
+
+describe("a stream's badge", () => {
+  it.each(cases)("$states", ({ phase, destinations, states, stream }) => {
+    expect(destinations.map(destinationState)).toEqual(states);
+    expect(streamState({ phase, destinations })).toBe(stream);
   });
 
-  it("does not call replicating what only parks", () => {
-    const parks = { ...well, parks_since: "2026-11-23T01:24:10Z" };
-    expect(destinationState(parks)).toBe("PARKING");
-    expect(streamState({ phase: "REPLICATING", destinations: [well, parks] })).toBe("PARKING");
+  it("does not call well what parks or stands still", () => {
     expect(stateInWords("PARKING").tone).toBe("bad");
+    expect(stateInWords("STALLED").tone).toBe("warning");
   });
 });
 

@@ -1,6 +1,13 @@
 // One mapping from what the engine says to what a person reads: label, tone (colour and icon follow from it, in
 // ui/tone.tsx) and the definition shown on hover.
 
+import type { components } from "@/api/generated/schema";
+
+type Schemas = components["schemas"];
+export type ObservedStatus = Schemas["ObservedStatus"];
+export type StreamPhase = Schemas["StreamPhase"];
+export type HealthLevel = Schemas["HealthLevel"];
+
 export type Tone = "good" | "busy" | "quiet" | "warning" | "bad";
 
 export interface StateInWords {
@@ -9,9 +16,10 @@ export interface StateInWords {
   definition: string;
 }
 
-const states: Record<string, [Tone, string]> = {
-  // components
-  INITIALIZING: ["busy", "Opens its connections and looks up where it left off."],
+type Words = [tone: Tone, definition: string];
+
+/** States that only components have: the engine's own words, which the API passes on. */
+const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
   "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
   "PAUSED FOR FLOW CONTROL": ["warning", "Held back because a component downstream is slower."],
@@ -29,9 +37,6 @@ const states: Record<string, [Tone, string]> = {
   "SCHEDULE MESSAGES": ["good", "Hands whole transactions to the coordinator."],
   SPILLING: ["warning", "Moves LCRs of large transactions from memory to disk."],
   APPLYING: ["good", "Transactions are handed to the appliers."],
-  "EXECUTE TRANSACTION": ["good", "Executes a transaction at the destination."],
-  "WAIT DEPENDENCY": ["warning", "Waits for a transaction that touches the same rows."],
-  "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],
   "ROLLBACK TRANSACTION": ["bad", "Undoes a transaction that failed."],
   "RECORD LOW-WATERMARK": ["quiet", "Records apply's progress at the destination."],
   CONNECTING: ["busy", "Connects to the engine at the other end."],
@@ -42,6 +47,24 @@ const states: Record<string, [Tone, string]> = {
   "WAITING FOR SENDER": ["warning", "The engine that captures is not connected."],
   "WAITING FOR NETWORK": ["warning", "There is more to send than the network carries."],
   "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is in flight as allowed; waiting for the other end."],
+};
+
+/** Every state that the API's document names, a database's, and those that this console makes of a destination's sample. */
+type ApiState =
+  | ObservedStatus
+  | StreamPhase
+  | Schemas["TableState"]
+  | Schemas["EngineState"]
+  | Schemas["BacklogState"]
+  | Schemas["TransactionState"]
+  | Schemas["MarkerState"]
+  | Schemas["ExecutionState"]
+  | Uppercase<Schemas["OperationState"]>
+  | "UNREADABLE"
+  | "PARKING"
+  | "STALLED";
+
+const ofApi: Record<ApiState, Words> = {
   // the backlog of a destination
   "IN MEMORY": ["good", "Changes that the destination has not taken yet are in the queue."],
   "ON DISK": [
@@ -51,7 +74,10 @@ const states: Record<string, [Tone, string]> = {
   FULL: ["bad", "The backlog has reached its limit: the source now keeps WAL for this destination."],
   // transactions and markers on their way
   OPEN: ["busy", "Its changes are arriving; neither commit nor abort has arrived yet."],
+  "WAIT DEPENDENCY": ["warning", "Waits for a transaction that touches the same rows."],
   READY: ["quiet", "Complete. It waits for a free applier, or for its group to fill."],
+  "EXECUTE TRANSACTION": ["good", "Executes a transaction at the destination."],
+  "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],
   PLACED: ["busy", "Committed at the source; capture has not read it yet."],
   CAPTURED: ["busy", "On its way."],
   ARRIVED: ["good", "Everything before it is committed at every destination."],
@@ -65,9 +91,13 @@ const states: Record<string, [Tone, string]> = {
   ONLINE: ["good", "Answers the control plane."],
   UNREACHABLE: ["bad", "Does not answer. Its streams may still be running, but their figures are missing."],
   REFUSED: ["bad", "Answers, but refuses the control plane's token or its version of the API."],
+  // of a database, as the control plane reads it
+  UNREADABLE: ["warning", "The control plane could not read it when it last tried."],
   // of a destination
   PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
+  STALLED: ["warning", "Changes wait for it, but nothing has been applied for 15 s or longer."],
   // phases of a stream
+  INITIALIZING: ["busy", "Opens its connections and looks up where it left off."],
   INSTANTIATING: ["busy", "The initial copy of the tables runs."],
   "CATCHING UP": ["busy", "Changes that gathered during the copy or a stop are being applied."],
   REPLICATING: ["good", "Changes are applied as they arrive."],
@@ -77,17 +107,18 @@ const states: Record<string, [Tone, string]> = {
   STOPPED: ["quiet", "Not running."],
   // tables
   WAITING: ["quiet", "Its copy has not begun."],
-  PENDING: ["quiet", "Not begun."],
   COPYING: ["busy", "Existing rows are being copied."],
   INDEXING: ["busy", "The rows are there; keys, indexes and foreign keys are being built."],
   COPIED: ["good", "All existing rows are copied."],
   // operations
-  QUEUED: ["quiet", "Not begun."],
+  PENDING: ["quiet", "Not begun."],
   RUNNING: ["busy", "In progress."],
   SUCCEEDED: ["good", "Done."],
+  DONE: ["good", "Done."],
   FAILED: ["bad", "Ended with an error."],
-  CANCELLED: ["quiet", "Ended before it was finished."],
 };
+
+const states: Record<string, Words | undefined> = { ...ofComponents, ...ofApi };
 
 /** How capture and apply of a stream stand to each other. */
 export function modeInWords(mode: "combined" | "propagation" | "fan-out"): string {
@@ -107,8 +138,7 @@ export function sentenceCase(text: string): string {
 
 export function stateInWords(state: string | null | undefined): StateInWords {
   if (!state) return { label: "Unknown", tone: "quiet", definition: "It has not reported yet." };
-  const entry =
-    states[state] ?? states[state.toUpperCase()] ?? states[state.toUpperCase().replaceAll("_", " ")];
+  const entry = states[state] ?? states[state.toUpperCase()];
   if (entry) return { label: sentenceCase(state), tone: entry[0], definition: entry[1] };
   return {
     label: sentenceCase(state),
@@ -125,42 +155,58 @@ export function reasonBeside(reason: string, state: string): string | null {
   return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
 }
 
-interface DestinationState {
-  status: string;
-  phase: string;
+export interface DestinationState {
+  status: ObservedStatus;
+  phase: StreamPhase;
   parks_since?: string | null;
+  stalled_since?: string | null;
 }
 
-/** What a destination does; one that only parks does nothing, whatever its phase. */
-export function destinationState({ status, phase, parks_since }: DestinationState): string {
+/** State of a destination: one that only parks, or stands still, has no other state, whatever its phase. */
+export function destinationState({ status, phase, parks_since, stalled_since }: DestinationState): ApiState {
   if (status !== "ENABLED") return status;
-  return parks_since ? "PARKING" : phase;
+  if (parks_since) return "PARKING";
+  return stalled_since && moves.includes(phase) ? "STALLED" : phase;
 }
 
-const worstFirst = ["ABORTED", "PARKING", "RETRYING"];
+/**
+ * State of a destination beside its buttons: one that is paused by itself says so, one that rests with its stream is
+ * stopped, as that is.
+ */
+export function destinationInWords(one: DestinationState, stream: { desired_status: string }): StateInWords {
+  const state = destinationState(one);
+  if (state !== "DISABLED") return stateInWords(state);
+  if (stream.desired_status !== "ENABLED") return stateInWords("STOPPED");
+  return {
+    label: "Paused",
+    tone: "quiet",
+    definition: "Nothing is applied here until it is resumed; the other destinations keep going.",
+  };
+}
 
-/** What a stream does: of several destinations the worst has the word. */
-export function streamState(stream: { phase: string; destinations: DestinationState[] }): string {
+/** Phases in which changes are expected to be applied. */
+const moves: StreamPhase[] = ["CATCHING UP", "REPLICATING"];
+
+const worstFirst: ApiState[] = ["ABORTED", "PARKING", "RETRYING", "STALLED"];
+
+/** State of a stream: that of the destination in the worst trouble; with no trouble, its phase. */
+export function streamState(stream: { phase: StreamPhase; destinations: DestinationState[] }): ApiState {
   const states = stream.destinations.map(destinationState);
   return worstFirst.find((state) => states.includes(state)) ?? stream.phase;
 }
 
-const healths: Record<string, [string, Tone, string]> = {
+const healths: Record<HealthLevel, [label: string, tone: Tone, definition: string]> = {
   ok: ["Healthy", "good", "Runs and keeps up."],
-  healthy: ["Healthy", "good", "Runs and keeps up."],
   warning: ["Attention", "warning", "Runs, but something needs attention."],
-  degraded: ["Attention", "warning", "Runs, but something needs attention."],
   error: ["Failed", "bad", "Does not replicate until its error is cured."],
-  failed: ["Failed", "bad", "Does not replicate until its error is cured."],
   stopped: ["Stopped", "quiet", "Switched off on purpose."],
   unknown: ["Unknown", "quiet", "The engine has not reported."],
 };
 
 /** `status` is the engine's: what it has been asked to stop stops until the engine says that it has. */
-export function healthInWords(level: string | null | undefined, status?: string): StateInWords {
+export function healthInWords(level: HealthLevel, status?: ObservedStatus): StateInWords {
   if (level === "stopped" && status === "ENABLED")
     return { label: "Stopping", tone: "busy", definition: "Applies what its queue holds, then stops." };
-  const entry = healths[(level ?? "unknown").toLowerCase()];
-  if (entry) return { label: entry[0], tone: entry[1], definition: entry[2] };
-  return { label: sentenceCase(level ?? "unknown"), tone: "quiet", definition: "" };
+  const [label, tone, definition] = healths[level];
+  return { label, tone, definition };
 }

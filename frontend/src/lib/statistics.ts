@@ -44,8 +44,7 @@ export function changeInWords(change: Maybe, unit: string): string {
 }
 
 const MORE_IS_BETTER = /RATE$|^BANDWIDTH$/;
-const LESS_IS_BETTER =
-  /^LATENCY|^BACKLOG$|^TIME TO CATCH UP$|SPILL|^FLOW CONTROL$|LAG$|FALLBACK|DEADLOCK|RETRIED/;
+const LESS_IS_BETTER = /^LATENCY|^TIME TO CATCH UP$|SPILL|^FLOW CONTROL$|LAG$|FALLBACK|DEADLOCK|RETRIED/;
 
 /** Smaller changes are the noise between any two snapshots. */
 const NOISE_PERCENT = 5;

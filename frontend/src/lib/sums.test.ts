@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bytes } from "./format";
-import { estimatedRows, knownSum, sumQuantity } from "./sums";
+import { estimatedRows, knownSum, parkedOf, sumQuantity } from "./sums";
 
 interface Case {
   parts: (number | null)[];
@@ -22,6 +22,14 @@ describe("known sums", () => {
     expect(sumQuantity(knownSum([1024, 0]), bytes)).toEqual({ value: "1", unit: "KiB" });
     expect(sumQuantity(knownSum([null]), bytes)).toEqual(bytes(null));
   });
+});
+
+it("counts what is parked at least, while a destination tells nothing", () => {
+  const of = (...counts: (number | null)[]) =>
+    parkedOf({ destinations: counts.map((error_queue_transactions) => ({ error_queue_transactions })) });
+  expect(of(3, null)).toEqual({ value: "≥ 3", unit: "txn" });
+  expect(of(3, 4)).toEqual({ value: "7", unit: "txn" });
+  expect(of(null)).toEqual({ value: "–", unit: "" });
 });
 
 describe("estimated rows", () => {

@@ -1,6 +1,6 @@
-import { asText, type Maybe, type Quantity, rows } from "./format";
+import { asText, compactCount, type Maybe, type Quantity, rows } from "./format";
 
-/** What is known of a sum: a lower bound while a part is unknown; null where no part is known (docs/concepts.md). */
+/** A sum as far as known: a lower bound while a part is unknown; null where no part is known (docs/concepts.md). */
 export interface KnownSum {
   value: number | null;
   atLeast: boolean;
@@ -24,4 +24,14 @@ export function estimatedRows(tables: readonly { rows_estimated: number | null }
   const { value, atLeast } = knownSum(tables.map(({ rows_estimated }) => rows_estimated));
   if (value === null) return "an unknown number of rows";
   return `${atLeast ? "at least" : "about"} ${asText(rows(value))}`;
+}
+
+/** Transactions in the error queues of a stream: a lower bound while nothing applies at one of its destinations. */
+export function parkedOf({
+  destinations,
+}: {
+  destinations: readonly { error_queue_transactions: Maybe }[];
+}): Quantity {
+  const parts = knownSum(destinations.map(({ error_queue_transactions }) => error_queue_transactions));
+  return sumQuantity(parts, (sum) => compactCount(sum, "txn"));
 }

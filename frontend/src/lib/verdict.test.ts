@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { verdictOf } from "./verdict";
 
-const well = { health: { level: "ok", reason: "Replicating." } };
+const well = { health: { level: "ok" as const, reason: "Replicating." } };
 const path = {
   path_name: "orders → warehouse",
   bottleneck_identified: false,
@@ -16,7 +16,7 @@ const slow = {
 };
 
 test("what is not well comes before what is slow", () => {
-  const stopped = { health: { level: "stopped", reason: "Stopped. 3 MiB wait." } };
+  const stopped = { health: { level: "stopped" as const, reason: "Stopped. 3 MiB wait." } };
   expect(verdictOf(stopped, [{ ...path, top_finding: "An index is missing" }])).toBe("Stopped. 3 MiB wait.");
 });
 

@@ -1,5 +1,7 @@
 // One sentence about a stream: what its health says where it is not well, else what its findings say.
 
+import type { HealthLevel } from "./states";
+
 interface Judged {
   path_name: string;
   bottleneck_identified: boolean;
@@ -8,7 +10,7 @@ interface Judged {
 }
 
 interface Healthy {
-  health: { level: string; reason: string };
+  health: { level: HealthLevel; reason: string };
 }
 
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */

@@ -270,7 +270,7 @@ export function advisorRun(values: Partial<AdvisorRun> = {}): AdvisorRun {
         transactions_per_second: 10,
         latency_p50_seconds: 0.002,
         latency_p99_seconds: 1.5,
-        backlog_bytes: 1024,
+        lag_bytes: 1024,
         top_finding: finding.title,
         top_finding_code: finding.code,
       },
@@ -285,7 +285,7 @@ export function advisorRun(values: Partial<AdvisorRun> = {}): AdvisorRun {
   };
 }
 
-/** What is asked about a stream now: nothing of it is kept. */
+/** An analysis of a stream as of now, of which nothing is kept. */
 export function liveAnalysis(whole = analysis(), findings: Finding[] = []): LiveAnalysis {
   return { at: AT, live: true, analysis: whole, paths: advisorRun().paths, findings_ranked: findings };
 }

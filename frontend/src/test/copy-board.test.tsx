@@ -11,7 +11,7 @@ vi.mock("uplot", () => ({ default: class {} }));
 
 const AT = "2026-11-21T00:00:05Z";
 
-function table(name: string, state: string): TableProgress {
+function table(name: string, state: TableProgress["state"]): TableProgress {
   return {
     schema: "public",
     table: name,

@@ -1,10 +1,10 @@
 // Resources as the API answers them, for tests.
 import type {
-  Backlog,
   Check,
   ComponentSample,
   Database,
   Engine,
+  Lag,
   Operation,
   Problem,
   Sample,
@@ -18,7 +18,7 @@ import type {
 const AT = "2026-11-21T00:00:05Z";
 
 /** Nothing is known of it. */
-export function backlog(values: Partial<Backlog> = {}): Backlog {
+export function lag(values: Partial<Lag> = {}): Lag {
   return {
     bytes: null,
     seconds: null,
@@ -169,8 +169,8 @@ export function sample(at: string, values: Partial<Sample> = {}): Sample {
     lcrs_per_second: null,
     transactions_per_second: null,
     bytes_per_second: null,
-    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null },
-    backlog: backlog(),
+    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null, at_least: false },
+    lag: lag(),
     error_queue_transactions: 0,
     components,
     destinations: [],
@@ -191,11 +191,12 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     retry_at: null,
     lcrs_per_second: null,
     transactions_per_second: null,
-    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null },
-    backlog: backlog(),
-    spilled: null,
+    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null, at_least: false },
+    lag: lag(),
+    backlog: null,
     error_queue_transactions: 0,
     parks_since: null,
+    stalled_since: null,
     rows_copied: null,
     rows_to_copy: null,
     actions: [],
@@ -230,10 +231,10 @@ export function stream(values: Partial<Stream> = {}): Stream {
     lcrs_per_second: null,
     transactions_per_second: null,
     bytes_per_second: null,
-    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null },
-    backlog: backlog(),
+    latency: { p50_ms: null, p99_ms: null, transactions: null, last: null, at_least: false },
+    lag: lag(),
     slot: null,
-    sampled_at: null,
+    sampled_at: new Date().toISOString(),
     error_queue_transactions: 0,
     table_count: 1,
     rows_copied: null,
@@ -294,7 +295,7 @@ export const initialCopy: StreamParameter = {
   description: "On: rows that exist are copied first.",
 };
 
-/** What cannot be replicated unless its updates and deletes are given up. */
+/** A table that cannot be replicated unless its updates and deletes are given up. */
 export const keylessTable: SourceTable = {
   schema: "public",
   table: "log",
@@ -319,6 +320,7 @@ export function operation(values: Partial<Operation>): Operation {
       id: "stream01",
       name: "orders to warehouse",
       destination_id: null,
+      destination: null,
       table: null,
     },
     state: "running",

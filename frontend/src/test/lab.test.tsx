@@ -14,7 +14,7 @@ function cause(values: Partial<LabCause>): LabCause {
     ...off,
     name: "trigger",
     title: "Slow trigger",
-    told: "A trigger takes 50 ms.",
+    effect: "A trigger takes 50 ms.",
     sql: "CREATE TRIGGER slow;",
     end_sql: "DROP TRIGGER slow;",
     refused: null,

@@ -130,6 +130,26 @@ describe("the overview", () => {
     expect(screen.getByRole("alert")).toHaveTextContent("These numbers are stale");
   });
 
+  it("calls nothing live, healthy or empty of which it has not heard", async () => {
+    const body = {
+      ...overview([stream({ sampled_at: null, status: "UNKNOWN" })]).body,
+      engines_online: null,
+    };
+    stubApi({ ...routes, "GET /api/v1/overview": { body } });
+    renderAt("/");
+    expect(await screen.findByRole("alert")).toHaveTextContent("These numbers are stale");
+    expect(screen.getByText("– of 1")).toBeVisible();
+    expect(screen.getByText("Total lag").parentElement).toHaveTextContent("Total lag–");
+    act(() => EventSourceStub.latest?.onopen?.());
+    expect(await screen.findByText("Live")).toBeVisible();
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 16_000);
+    try {
+      expect(await screen.findByText("No samples", {}, { timeout: 3000 })).toBeVisible();
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   it("shows a failed read with a way to try again", async () => {
     let broken = true;
     stubApi({

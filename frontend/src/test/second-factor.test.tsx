@@ -89,10 +89,10 @@ describe("the login's second step", () => {
 
   it("leads back to the password when the login took too long", async () => {
     const { code } = await toTheCode({
-      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login has to start again"),
+      "POST /api/v1/session:verify-code": problem(401, "login_expired", "The login must be started again"),
     });
     await userEvent.type(code, "000000{Enter}");
-    expect(await screen.findByRole("alert")).toHaveTextContent("The login has to start again");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The login must be started again");
     await userEvent.type(code, "1");
     expect(await button("Verify")).toBeDisabled();
     await userEvent.click(await button("Back to the password"));
@@ -202,7 +202,7 @@ describe("where one is demanded", () => {
       "GET /api/v1/session": () => ({ body: { ...session, second_factor_missing: missing } }),
       "GET /api/v1/tokens": () => {
         missing = true;
-        return problem(403, "second_factor_demanded", "A second factor has to be set up first");
+        return problem(403, "second_factor_demanded", "A second factor must be set up first");
       },
     });
     const { client } = renderAt("/settings");

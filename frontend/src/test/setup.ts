@@ -1,9 +1,9 @@
-// What jsdom lacks and Mantine asks for.
+// Stands in for browser features that Mantine needs and jsdom lacks.
 import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
-// What a view shows may take a busy machine longer than the default of one second.
+// A busy machine may take longer to show something than the default of one second.
 configure({ asyncUtilTimeout: 10_000 });
 
 afterEach(() => {

@@ -137,7 +137,7 @@ describe("the tab Latency", () => {
           id: "m1",
           kind: "TRACKED",
           label: (await request.json()).label,
-          state: "IN FLIGHT",
+          state: "PLACED",
           latency_ms: null,
           hops: [hop("CAPTURE", 2, 2)],
         });

@@ -11,11 +11,11 @@ interface ConfirmByNameProps {
   title: string;
   name: string;
   children: ReactNode;
-  /** What the button says. */
+  /** Label of the button. */
   verb?: string;
-  /** When given, a check box with this explanation is offered and its value handed to onConfirm. */
-  /** Something to know now, above the choice of force. */
+  /** A remark above the choice of force. */
   note?: string | false;
+  /** When given, a check box with this explanation is offered and its value handed to onConfirm. */
   forceExplanation?: ReactNode;
   onConfirm: (force: boolean) => void;
   pending: boolean;

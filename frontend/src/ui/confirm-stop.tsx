@@ -7,12 +7,12 @@ import { RestCall } from "./rest-call";
 interface ConfirmStopProps {
   opened: boolean;
   onClose: () => void;
-  /** What the button says. */
+  /** Label of the button. */
   verb?: string;
   name: string;
   call: RestCallSpec;
   onConfirm: () => void;
-  /** What follows from it. */
+  /** Consequences of the action. */
   children: ReactNode;
 }
 

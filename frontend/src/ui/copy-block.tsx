@@ -5,7 +5,7 @@ interface CopyBlockProps {
   text: string;
   label: string;
   copyLabel?: string;
-  /** What it belongs to, so that a screen reader can tell several blocks of one kind apart. */
+  /** The subject of the text, so that a screen reader can tell several blocks of one kind apart. */
   about?: string;
   maxHeight?: number;
 }

@@ -5,7 +5,7 @@ interface ReportedError {
   class: string;
   title: string;
   message: string;
-  /** What operators may read beyond the message. */
+  /** A fuller message, for operators; shown in place of `message`. */
   detail: string | null;
   cure: string | null;
 }

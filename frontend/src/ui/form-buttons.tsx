@@ -4,7 +4,7 @@ import classes from "./form-buttons.module.css";
 
 interface FormButtonsProps {
   onCancel: () => void;
-  /** What the submitting button says. */
+  /** Label of the submitting button. */
   children: ReactNode;
   loading?: boolean;
   disabled?: boolean;

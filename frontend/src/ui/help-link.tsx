@@ -7,7 +7,7 @@ export const HELP_TAB = "thalweg-help";
 interface HelpLinkProps {
   /** A page below docs/, without its ending. */
   help: string;
-  /** What the page explains, for those who cannot see where the link stands: "the advisor". */
+  /** The topic of the page, for those who cannot see where the link stands: "the advisor". */
   about: string;
 }
 

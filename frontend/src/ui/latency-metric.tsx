@@ -22,7 +22,7 @@ export function LatencyCell({ latency, of }: LatencyProps) {
     <Stack gap={0} align="flex-end">
       <Quantity quantity={quantity} />
       {ago && (
-        <Text size="xs" c="dimmed">
+        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
           {ago}
         </Text>
       )}

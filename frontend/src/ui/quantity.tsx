@@ -38,7 +38,7 @@ export function Metric({
   metric: MetricName;
   label?: string;
   quantity: Value;
-  /** What to know of the number: "12 s ago". */
+  /** A remark on the number: "12 s ago". */
   note?: string | null;
   size?: "sm" | "lg";
 }) {

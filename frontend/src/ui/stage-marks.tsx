@@ -1,4 +1,4 @@
-// What an analysis says of a stage of a path: that it limits the path, or what holds it back.
+// An analysis's marks on a stage of a path: that it limits the path, or which stage holds it back.
 import { IconArrowBackUp, IconFlag } from "@tabler/icons-react";
 import classes from "./stage-marks.module.css";
 

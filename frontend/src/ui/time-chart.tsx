@@ -33,7 +33,7 @@ interface TimeChartProps {
   height?: number;
   /** A range that is marked, in milliseconds since the epoch. */
   selected?: { from: number; until: number };
-  /** What happened meanwhile: a line at each, a band over what lasted, in the tone's colour. */
+  /** Events to mark: a line at each, a band over those that lasted, in the tone's colour. */
   marks?: ChartMark[];
 }
 

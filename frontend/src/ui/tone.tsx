@@ -6,7 +6,14 @@ import {
   IconCircleX,
   IconProgress,
 } from "@tabler/icons-react";
-import { healthInWords, type StateInWords, stateInWords, type Tone } from "@/lib/states";
+import {
+  type HealthLevel,
+  healthInWords,
+  type ObservedStatus,
+  type StateInWords,
+  stateInWords,
+  type Tone,
+} from "@/lib/states";
 
 const icons = {
   good: IconCircleCheck,
@@ -64,6 +71,11 @@ export function StateBadge({ state, ...rest }: StateBadgeProps) {
   return <ToneBadge state={stateInWords(state)} {...rest} />;
 }
 
-export function HealthBadge({ level, status }: { level: string | null | undefined; status?: string }) {
+interface HealthBadgeProps {
+  level: HealthLevel;
+  status?: ObservedStatus;
+}
+
+export function HealthBadge({ level, status }: HealthBadgeProps) {
   return <ToneBadge state={healthInWords(level, status)} />;
 }

@@ -21,7 +21,7 @@ export function visibleRows(count: number, scrollTop: number, height: number): V
   return { first, end: Math.min(count, first + drawn) };
 }
 
-/** Which rows of a long table in a box of `height` are drawn. Without a height of its own a table is drawn whole. */
+/** The rows of a long table in a box of `height` that are drawn. Without a height of its own a table is drawn whole. */
 export function useVisibleRows(
   box: RefObject<HTMLElement | null>,
   count: number,

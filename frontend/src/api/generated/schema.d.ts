@@ -18,7 +18,7 @@ export interface paths {
          * Create Session
          * @description Log in. Sets the session's cookie; failed attempts slow down the next ones.
          *
-         *     Whoever has a second factor gets 401 second_factor_required with a cookie that is good for five minutes: send it
+         *     A user with a second factor gets 401 second_factor_required and a cookie that is valid for five minutes: send it
          *     back with a code to /api/v1/session:verify-code.
          */
         post: operations["session_create"];
@@ -43,7 +43,8 @@ export interface paths {
         put?: never;
         /**
          * Verify Code
-         * @description The second step of a login: a code of the authenticator, or a recovery code. Wrong ones slow down the next.
+         * @description The second step of a login: a code from the authenticator, or a recovery code. Wrong codes slow down further
+         *     attempts.
          */
         post: operations["session_verify_code"];
         delete?: never;
@@ -103,7 +104,8 @@ export interface paths {
         put?: never;
         /**
          * Change Password
-         * @description Change a password; ends the user's other sessions. Your own needs the current one, others' need an admin.
+         * @description Change a password. This ends the user's other sessions. To change your own, send the current one; only an admin
+         *     can change somebody else's.
          */
         post: operations["users_change_password"];
         delete?: never;
@@ -121,7 +123,7 @@ export interface paths {
         };
         /**
          * Get Second Factor
-         * @description Your own; an admin sees everybody's.
+         * @description Your own second factor; an admin can read everybody's.
          */
         get: operations["users_get_second_factor"];
         put?: never;
@@ -143,7 +145,7 @@ export interface paths {
         put?: never;
         /**
          * Prepare Second Factor
-         * @description Make a secret for your authenticator. The one that is there, if any, counts until a code confirms the new one.
+         * @description Create a secret for your authenticator. An existing one remains valid until a code confirms the new one.
          */
         post: operations["users_prepare_second_factor"];
         delete?: never;
@@ -163,7 +165,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm Second Factor
-         * @description Switch the prepared one on; ends your other sessions. The recovery codes are in this answer and nowhere else.
+         * @description Turn on the prepared second factor. This ends your other sessions. Only this answer shows the recovery codes.
          */
         post: operations["users_confirm_second_factor"];
         delete?: never;
@@ -183,7 +185,7 @@ export interface paths {
         put?: never;
         /**
          * Renew Recovery Codes
-         * @description Ten new ones; those before are void.
+         * @description Create ten new recovery codes. The previous ones become invalid.
          */
         post: operations["users_renew_recovery_codes"];
         delete?: never;
@@ -203,7 +205,7 @@ export interface paths {
         put?: never;
         /**
          * Remove Second Factor
-         * @description Switch your own off; ends your other sessions. Refused where an admin demands one.
+         * @description Turn off your own second factor. This ends your other sessions. Refused if an admin requires one.
          */
         post: operations["users_remove_second_factor"];
         delete?: never;
@@ -223,7 +225,7 @@ export interface paths {
         put?: never;
         /**
          * Reset Second Factor
-         * @description Switch somebody else's off, who has lost the device; ends all their sessions.
+         * @description Turn off the second factor of a user who has lost the device. This ends all sessions of that user.
          */
         post: operations["users_reset_second_factor"];
         delete?: never;
@@ -251,7 +253,7 @@ export interface paths {
         head?: never;
         /**
          * Update Access Policy
-         * @description Demand a second factor. Whoever lacks one can only set one up from then on; API tokens need none.
+         * @description Require a second factor. From then on, a user without one can only set one up; API tokens need none.
          */
         patch: operations["access_policy_update"];
         trace?: never;
@@ -271,7 +273,7 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description Make an API token. Its secret is in this answer and nowhere else. One that is made with a token may not outlive
+         * @description Create an API token. Only this answer shows its secret. A token that is created with another token cannot outlive
          *     it, and is revoked with it.
          */
         post: operations["tokens_create"];
@@ -310,7 +312,7 @@ export interface paths {
         put?: never;
         /**
          * Create Database
-         * @description Register a database. It is not connected to: test it first with databases_test_unsaved.
+         * @description Register a database. No connection is made: test it first with databases_test_unsaved.
          */
         post: operations["databases_create"];
         delete?: never;
@@ -330,7 +332,7 @@ export interface paths {
         put?: never;
         /**
          * Test Unsaved
-         * @description Connect with settings that are not saved. Answers 200 also when it fails: `code` and `cure` say why.
+         * @description Test a connection without saving its settings. A failure is also answered with 200; `code` and `cure` say why.
          */
         post: operations["databases_test_unsaved"];
         delete?: never;
@@ -352,14 +354,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Database
-         * @description Forget a database that no stream uses. Nothing in the database itself changes.
+         * @description Remove a database that no stream uses. The database itself does not change.
          */
         delete: operations["databases_delete"];
         options?: never;
         head?: never;
         /**
          * Update Database
-         * @description Change a database. Streams that use it connect anew with the new settings.
+         * @description Change a database. Streams that use it reconnect with the new settings.
          */
         patch: operations["databases_update"];
         trace?: never;
@@ -375,7 +377,7 @@ export interface paths {
         put?: never;
         /**
          * Test Database
-         * @description Connect to a registered database. Answers 200 also when it fails: `code` and `cure` say why.
+         * @description Test the connection to a registered database. A failure is also answered with 200; `code` and `cure` say why.
          */
         post: operations["databases_test"];
         delete?: never;
@@ -413,7 +415,7 @@ export interface paths {
         };
         /**
          * Preflight
-         * @description Whether the database is ready to be a source or a destination, with a cure for each thing that is not.
+         * @description Check whether the database is ready to be a source or a destination, with a cure for each failed check.
          */
         get: operations["databases_preflight"];
         put?: never;
@@ -454,14 +456,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Engine
-         * @description Forget an engine that runs no stream.
+         * @description Remove an engine that runs no stream.
          */
         delete: operations["engines_delete"];
         options?: never;
         head?: never;
         /**
          * Update Engine
-         * @description Change where other engines reach it. Those that send to it are told at once.
+         * @description Change the address at which other engines reach it. Engines that send to it learn of the change immediately.
          */
         patch: operations["engines_update"];
         trace?: never;
@@ -477,8 +479,8 @@ export interface paths {
         put?: never;
         /**
          * Drop Stream
-         * @description Have an engine drop a stream that the store does not know: what it has at both databases goes, but not the rows
-         *     that it copied.
+         * @description Have an engine drop a stream that the store does not know. What the stream created in both databases is removed,
+         *     except for the rows that it copied.
          */
         post: operations["engines_drop_stream"];
         delete?: never;
@@ -498,7 +500,7 @@ export interface paths {
         put?: never;
         /**
          * Create Enrolment
-         * @description Make a token with which one engine may enrol.
+         * @description Create a token with which one engine can enrol.
          */
         post: operations["enrolments_create"];
         delete?: never;
@@ -518,7 +520,7 @@ export interface paths {
         put?: never;
         /**
          * Enrol Engine
-         * @description Enrol an engine with a one-time token: needs no login.
+         * @description Enrol an engine with a one-time token. No login is needed.
          */
         post: operations["engines_enrol"];
         delete?: never;
@@ -558,7 +560,7 @@ export interface paths {
         put?: never;
         /**
          * Run Preflight
-         * @description Check the databases for a stream that is about to be created. Creates nothing that stays: what is tried at the
+         * @description Check the databases for a stream that you are about to create. Nothing remains: what the check tries at the
          *     destination is rolled back, and holds locks until then.
          */
         post: operations["preflights_run"];
@@ -580,7 +582,8 @@ export interface paths {
         put?: never;
         /**
          * Create Stream
-         * @description Create a stream. Refused with each failed check when the databases are not ready; nothing is left behind.
+         * @description Create a stream. If the databases are not ready, the request is refused with each failed check, and nothing is
+         *     left behind.
          *
          *     The operation finishes when the initial copy is done.
          */
@@ -604,7 +607,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Stream
-         * @description Stop the stream and drop what it has made in both databases. The destination's tables and rows stay.
+         * @description Stop the stream and drop what it created in both databases. The destination's tables and rows stay.
          */
         delete: operations["streams_delete"];
         options?: never;
@@ -613,7 +616,7 @@ export interface paths {
          * Update Stream
          * @description Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
          *
-         *     New rules are checked as at the creation, and refused with each failed check.
+         *     New rules are checked like those of a new stream, and refused with each failed check.
          */
         patch: operations["streams_update"];
         trace?: never;
@@ -629,8 +632,8 @@ export interface paths {
         put?: never;
         /**
          * Add Destination
-         * @description Give a stream one more destination. It is copied and caught up while the others go on. Refused with each failed
-         *     check when the database is not ready.
+         * @description Add a destination to a stream. It is copied and catches up while the others continue. If the database is not
+         *     ready, the request is refused with each failed check.
          *
          *     The operation finishes when the new destination has caught up.
          */
@@ -729,7 +732,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Stream
-         * @description Drain what the queue holds and stop. The source keeps WAL from here on until the stream starts again.
+         * @description Drain the queue and stop. From then on, the source keeps its WAL until the stream starts again.
          */
         post: operations["streams_stop"];
         delete?: never;
@@ -790,15 +793,15 @@ export interface paths {
         post?: never;
         /**
          * Drop Destination
-         * @description Drop one destination of several: its backlog is discarded for good, and so is the stream's progress there. The
-         *     tables and rows that are there stay, and the other destinations go on.
+         * @description Drop one of several destinations. Its backlog and the stream's progress there are discarded for good; its tables
+         *     and rows stay, and the other destinations continue.
          */
         delete: operations["destinations_drop"];
         options?: never;
         head?: never;
         /**
          * Update Destination
-         * @description Set what differs from the stream's parameters at one destination. The entity tag is the stream's.
+         * @description Override the stream's parameters at one destination. The entity tag is the stream's.
          */
         patch: operations["destinations_update"];
         trace?: never;
@@ -831,7 +834,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Destination
-         * @description Pause one destination of several. Its backlog grows on the engine's disk until it starts again.
+         * @description Pause one of several destinations. Its backlog grows on the engine's disk until it starts again.
          */
         post: operations["destinations_stop"];
         delete?: never;
@@ -851,7 +854,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Destination
-         * @description Clear the error of one destination of several and try again at once.
+         * @description Clear the error of one of several destinations and retry immediately.
          */
         post: operations["destinations_retry"];
         delete?: never;
@@ -869,7 +872,8 @@ export interface paths {
         };
         /**
          * List Errors
-         * @description Transactions parked in the destination's error queue in the order of their parking, read through the engine.
+         * @description Transactions in the destination's error queue, in the order in which they were parked, read through the
+         *     engine.
          */
         get: operations["stream_errors_list"];
         put?: never;
@@ -889,8 +893,8 @@ export interface paths {
         };
         /**
          * Get Error
-         * @description The changes of a parked transaction, row by row, beside the destination's present rows. Shows rows of the tables:
-         *     viewers may not see them, and the audit log records each look.
+         * @description The changes of a parked transaction, row by row, beside the destination's current rows. Because this shows rows
+         *     of the tables, viewers cannot read it, and the audit log records each access.
          */
         get: operations["stream_errors_get"];
         put?: never;
@@ -918,8 +922,8 @@ export interface paths {
         /**
          * Execute Errors
          * @description Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
-         *     behind it, and holds back no others. Where that takes longer than a few seconds it goes on after the answer, and the
-         *     list of the queue tells how far it is.
+         *     behind it, and does not hold back others. If this takes longer than a few seconds, it continues after the answer,
+         *     and the list of the queue shows its progress.
          */
         post: operations["stream_errors_execute_all"];
         delete?: never;
@@ -939,8 +943,8 @@ export interface paths {
         put?: never;
         /**
          * Execute Error
-         * @description Apply a parked transaction again, with its dependants in order. Where that takes longer than a few seconds it
-         *     goes on after the answer, and the list of the queue tells how far it is.
+         * @description Apply a parked transaction again, followed by its dependants in order. If this takes longer than a few seconds,
+         *     it continues after the answer, and the list of the queue shows its progress.
          */
         post: operations["stream_errors_execute"];
         delete?: never;
@@ -960,9 +964,9 @@ export interface paths {
         put?: never;
         /**
          * Copy Table
-         * @description Delete a table's rows at the destination and copy the source's again; changes go on from the copy's position. The
-         *     stream, or the one destination of several, waits meanwhile. Transactions of the error queue that changed nothing but
-         *     copied tables are discarded; the audit log tells how many. Refused while the error queue is executed.
+         * @description Delete a table's rows at the destination and copy the source's again; changes continue from the copy's position.
+         *     The stream, or this one of several destinations, waits in the meantime. Transactions in the error queue that changed
+         *     only copied tables are discarded; the audit log records how many. Refused while the error queue is executed.
          */
         post: operations["stream_tables_copy"];
         delete?: never;
@@ -982,7 +986,7 @@ export interface paths {
         put?: never;
         /**
          * Accept Table
-         * @description Take a table's changed partitions as they are: the destination's rows have been mended, or are right.
+         * @description Accept a table's changed partitions as they are: the destination's rows have been repaired, or are correct.
          */
         post: operations["stream_tables_accept"];
         delete?: never;
@@ -1002,7 +1006,7 @@ export interface paths {
         put?: never;
         /**
          * Follow Table
-         * @description Follow a table's rename at the source: in the stream's rules, and with the destinations' tables.
+         * @description Follow a table's rename at the source, in the stream's rules and in the destinations' tables.
          */
         post: operations["stream_tables_follow"];
         delete?: never;
@@ -1022,7 +1026,7 @@ export interface paths {
         put?: never;
         /**
          * Remove Table
-         * @description Take a table that was dropped at the source out of the stream. The destinations' tables stay.
+         * @description Remove from the stream a table that was dropped at the source. The destinations' tables stay.
          */
         post: operations["stream_tables_remove"];
         delete?: never;
@@ -1147,7 +1151,7 @@ export interface paths {
         put?: never;
         /**
          * Create Marker
-         * @description Have the source commit a marker as soon as it can. It is behind everything that has committed there before.
+         * @description Have the source commit a marker as soon as possible. It follows everything that committed there before.
          */
         post: operations["stream_markers_create"];
         delete?: never;
@@ -1165,7 +1169,7 @@ export interface paths {
         };
         /**
          * Get Marker
-         * @description One tracked marker: ask again until its state is ARRIVED.
+         * @description One tracked marker. Poll it until its state is ARRIVED.
          */
         get: operations["stream_markers_get"];
         put?: never;
@@ -1185,7 +1189,7 @@ export interface paths {
         };
         /**
          * List Operations
-         * @description Long work, newest first.
+         * @description Operations, newest first.
          */
         get: operations["operations_list"];
         put?: never;
@@ -1265,9 +1269,11 @@ export interface paths {
         post?: never;
         /**
          * Drop Slot
-         * @description Drop an orphan: a slot that looks like a stream's and belongs to none. Refused while somebody reads from it.
+         * @description Drop an orphan: a slot with the name of a stream's slot that belongs to no stream. Refused while a client reads
+         *     from it.
          *
-         *     Another Thalweg that captures from the same server makes slots of the same form: its streams are not known here.
+         *     Another Thalweg installation that captures from the same server creates slots of the same form, and its streams are
+         *     not known here.
          */
         delete: operations["slots_drop"];
         options?: never;
@@ -1284,8 +1290,8 @@ export interface paths {
         };
         /**
          * Get Analysis
-         * @description Analyse the last seconds, or what was recorded between two times. Nothing is written down. Without `facts` no
-         *     database is read, and what only they know is not named: which trigger, which table, which session.
+         * @description Analyse the last seconds, or what was recorded between two times. Nothing is stored. Without `facts` no database
+         *     is read, and the analysis cannot name what only they know: triggers, tables, sessions.
          *
          *     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
          */
@@ -1331,7 +1337,7 @@ export interface paths {
         };
         /**
          * Get Run
-         * @description A run whole: the six tables, findings, facts.
+         * @description A complete run: the six tables, findings, facts.
          */
         get: operations["advisor_runs_get"];
         put?: never;
@@ -1342,7 +1348,7 @@ export interface paths {
         head?: never;
         /**
          * Update Run
-         * @description Name it, annotate it, or keep it from the retention.
+         * @description Name it, annotate it, or exempt it from the retention.
          */
         patch: operations["advisor_runs_update"];
         trace?: never;
@@ -1539,7 +1545,7 @@ export interface paths {
         put?: never;
         /**
          * Create Schedule
-         * @description Take a run every so often. The first one is taken at once.
+         * @description Take a run at regular intervals, the first one immediately.
          */
         post: operations["advisor_schedules_create"];
         delete?: never;
@@ -1561,7 +1567,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Schedule
-         * @description Its runs stay.
+         * @description Delete a schedule. Its runs stay.
          */
         delete: operations["advisor_schedules_delete"];
         options?: never;
@@ -1579,7 +1585,7 @@ export interface paths {
         };
         /**
          * Get Policy
-         * @description Thresholds of the bottleneck, and how long runs are kept.
+         * @description The thresholds of bottlenecks, and how long runs are kept.
          */
         get: operations["advisor_policy_get"];
         put?: never;
@@ -1606,9 +1612,9 @@ export interface paths {
         put?: never;
         /**
          * Apply Cure
-         * @description Apply a finding's cure: a change of parameters, or an index. Snapshots before and after say whether it helped.
+         * @description Apply a finding's cure: a change of parameters, or an index. Snapshots before and after show whether it helped.
          *
-         *     With `by_hand` nothing is changed: what a person has done is judged, against the run with the finding.
+         *     With `by_hand` nothing is changed: what a person has done is judged against the run with the finding.
          */
         post: operations["advisor_cures_apply"];
         delete?: never;
@@ -1645,7 +1651,7 @@ export interface paths {
         put?: never;
         /**
          * Undo Cure
-         * @description Take a cure back: the parameters become what they were.
+         * @description Undo a cure: the parameters return to what they were.
          */
         post: operations["advisor_cures_undo"];
         delete?: never;
@@ -1703,7 +1709,7 @@ export interface paths {
         };
         /**
          * List Rules
-         * @description All rules: what each means, its defaults, what is set, and what holds.
+         * @description All rules, with their meaning, defaults, settings and effective values.
          */
         get: operations["alert_rules_list"];
         put?: never;
@@ -1724,7 +1730,8 @@ export interface paths {
         get?: never;
         /**
          * Update Rule
-         * @description Set a rule everywhere. The settings replace the ones before as a whole: an empty object brings the defaults.
+         * @description Set a rule for all streams. The settings replace the previous ones as a whole; an empty object restores the
+         *     defaults.
          */
         put: operations["alert_rules_update"];
         post?: never;
@@ -1750,7 +1757,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Stream Rule
-         * @description The stream has what is set everywhere again.
+         * @description Delete a stream's own settings of a rule: those for all streams apply again.
          */
         delete: operations["alert_rules_delete_stream"];
         options?: never;
@@ -1767,13 +1774,13 @@ export interface paths {
         };
         /**
          * List Silences
-         * @description Silences that hold now.
+         * @description Silences in effect now.
          */
         get: operations["alert_silences_list"];
         put?: never;
         /**
          * Create Silence
-         * @description Keep notices back for a while, by rule and stream.
+         * @description Suppress notices for a while, by rule and stream.
          */
         post: operations["alert_silences_create"];
         delete?: never;
@@ -1794,7 +1801,7 @@ export interface paths {
         post?: never;
         /**
          * End Silence
-         * @description End a silence now. What still fires under it is told of.
+         * @description End a silence now. Alerts that still fire are then notified.
          */
         delete: operations["alert_silences_delete"];
         options?: never;
@@ -1859,7 +1866,7 @@ export interface paths {
         put?: never;
         /**
          * Test Channel
-         * @description Send a test now. Answers 200 also when it fails: `error` has the reason and the cure.
+         * @description Send a test now. A failure is also answered with 200; `error` has the reason and the cure.
          */
         post: operations["alert_channels_test"];
         delete?: never;
@@ -1899,7 +1906,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Delivery
-         * @description Try a notice again now.
+         * @description Resend a notice now.
          */
         post: operations["alert_deliveries_retry"];
         delete?: never;
@@ -1936,7 +1943,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge
-         * @description Say that somebody takes care of it. It stays in the list until it is over.
+         * @description Say that somebody is working on it. It stays in the list until it is resolved.
          */
         post: operations["alerts_acknowledge"];
         delete?: never;
@@ -1956,7 +1963,7 @@ export interface paths {
         put?: never;
         /**
          * Unacknowledge
-         * @description Take the acknowledgement back.
+         * @description Withdraw the acknowledgement.
          */
         post: operations["alerts_unacknowledge"];
         delete?: never;
@@ -1974,9 +1981,11 @@ export interface paths {
         };
         /**
          * Subscribe
-         * @description Subscribe to what happens. Reconnecting with Last-Event-ID brings the events in between.
+         * @description Subscribe to events. Reconnecting with Last-Event-ID delivers the events in between, or `reset` if they are too
+         *     many. One user may have 40 of these connections.
          *
-         *     It ends within seconds of the logout, or of the token's revocation: then reconnecting is answered with 401.
+         *     The connection ends within seconds of the logout, or of the token's revocation; reconnecting is then answered with
+         *     401.
          */
         get: operations["events_subscribe"];
         put?: never;
@@ -2016,7 +2025,7 @@ export interface paths {
         };
         /**
          * Get Lab
-         * @description The lab's possible actions on the demo, and its present ones. Without a demo, `available` is false.
+         * @description The actions that the lab offers on the demo, and those in effect. Without a demo, `available` is false.
          */
         get: operations["lab_get"];
         put?: never;
@@ -2037,7 +2046,7 @@ export interface paths {
         get?: never;
         /**
          * Change Load
-         * @description Let the demo's load make so many transactions a second, for ten minutes at most. It follows within 5 s.
+         * @description Set the demo's load, in transactions per second, for ten minutes at most. It takes effect within 5 s.
          */
         put: operations["lab_load_change"];
         post?: never;
@@ -2058,8 +2067,9 @@ export interface paths {
         put?: never;
         /**
          * Start Cause
-         * @description Make the demo's stream slow. Another cause that is on ends. After ten minutes, the missing index after three, it
-         *     is taken back, once what is being applied lets that be. One that is on begins anew, with the delay that is said.
+         * @description Slow the demo's stream down. Any other cause that is on ends. The cause is undone after ten minutes (the missing
+         *     index after three), as soon as the changes being applied permit it. A cause that is on begins again, with the given
+         *     delay.
          */
         post: operations["lab_causes_start"];
         delete?: never;
@@ -2079,7 +2089,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Cause
-         * @description Take it back. One that is not on stays so.
+         * @description End a cause. This has no effect if it is off.
          */
         post: operations["lab_causes_stop"];
         delete?: never;
@@ -2099,7 +2109,7 @@ export interface paths {
         put?: never;
         /**
          * Reset
-         * @description Back to normal: end every cause, and let the load be the usual one.
+         * @description Restore the normal state: end every cause, and reset the load.
          */
         post: operations["lab_reset"];
         delete?: never;
@@ -2137,7 +2147,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description 503 when the store cannot be reached; `degraded` when only live pictures are missing.
+         * @description 503 if the store cannot be reached; `degraded` if live data is missing, or nothing is observed.
          */
         get: operations["health_ready"];
         put?: never;
@@ -2386,11 +2396,11 @@ export interface components {
             fired_at: string | null;
             /** Resolved At */
             resolved_at: string | null;
-            /** @description cleared: the condition was over. not_applicable: its subject is gone or stopped, or the rule off. */
+            /** @description cleared: the condition no longer held. not_applicable: its subject is gone or stopped, or the rule is off. */
             resolution: components["schemas"]["AlertResolution"] | null;
             /**
              * Silenced
-             * @description A silence keeps its notices back now.
+             * @description A silence suppresses its notices now.
              */
             silenced: boolean;
             /** Acknowledged At */
@@ -2431,7 +2441,7 @@ export interface components {
             send_resolved: boolean;
             /**
              * Settings
-             * @description Empty for viewers where it is a webhook's address.
+             * @description Empty for viewers if it is a webhook's address.
              */
             settings: {
                 [key: string]: unknown;
@@ -2454,7 +2464,7 @@ export interface components {
         };
         /**
          * AlertChannelUpdate
-         * @description The kind stays. `settings` are given as a whole.
+         * @description The kind cannot change. `settings` replace the previous ones as a whole.
          */
         AlertChannelUpdate: {
             /** Name */
@@ -2470,13 +2480,13 @@ export interface components {
             } | null;
             /**
              * Secret
-             * @description Left as it is when missing; empty: none.
+             * @description Unchanged if omitted; empty: none. Required again if the host, port, user or trusted certificates change, or if TLS becomes weaker.
              */
             secret?: string | null;
         };
         /**
          * AlertCounts
-         * @description For the bell in the header. `unacknowledged` are those of the firing that nobody has taken on or silenced.
+         * @description For the bell in the header. `unacknowledged`: firing alerts that nobody has acknowledged or silenced.
          */
         AlertCounts: {
             /** Firing */
@@ -2518,7 +2528,7 @@ export interface components {
             finished_at: string | null;
             /** Took Ms */
             took_ms: number | null;
-            /** @description Of the last try, with its cure. */
+            /** @description The error of the last attempt, with its cure. */
             error: components["schemas"]["DeliveryError"] | null;
         };
         /**
@@ -2564,7 +2574,7 @@ export interface components {
             subject: components["schemas"]["SubjectType"];
             /**
              * Per Stream
-             * @description It may be set for single streams.
+             * @description It can be set for single streams.
              */
             per_stream: boolean;
             /** Thresholds */
@@ -2599,7 +2609,7 @@ export interface components {
             severity: components["schemas"]["AlertSeverity"];
             /**
              * Hold Seconds
-             * @description The condition must hold for so long before the alert fires.
+             * @description How long the condition must hold before the alert fires.
              */
             hold_seconds: number;
             /** Thresholds */
@@ -2643,14 +2653,14 @@ export interface components {
         };
         /**
          * AlertSilenceCreate
-         * @description Keeps notices back. Alerts go on being shown; one that still fires at the end is told of then.
+         * @description Suppresses notices. Alerts continue to be shown; those that still fire at its end are notified then.
          */
         AlertSilenceCreate: {
             /** @description Null: every rule. */
             rule?: components["schemas"]["RuleId"] | null;
             /**
              * Stream Id
-             * @description Null: every stream, and what is of no stream.
+             * @description Null: every stream, and alerts that concern no stream.
              */
             stream_id?: string | null;
             /**
@@ -2767,7 +2777,7 @@ export interface components {
             destination_id: string | null;
             /**
              * By Hand
-             * @description A person has carried it out, and takes it back if need be.
+             * @description A person carried it out, and undoes it if necessary.
              */
             by_hand: boolean;
             /**
@@ -2779,7 +2789,7 @@ export interface components {
             undo_sql: string | null;
             /**
              * Operation Id
-             * @description The last long work for it. Null: there is none.
+             * @description The last operation for it. Null: there is none.
              */
             operation_id: string | null;
             state: components["schemas"]["CureState"];
@@ -2852,45 +2862,37 @@ export interface components {
         };
         /**
          * Backlog
-         * @description WAL that the source has written and a destination has not applied, even while nothing runs. Of several
-         *     destinations, the stream shows the largest amount.
+         * @description Changes that wait for a destination on the capturing engine's disk: once those that it has not taken fill half of
+         *     the queue, they go there.
          */
         Backlog: {
+            /** @description FULL: the limit is reached, and the destination holds the source back. */
+            state: components["schemas"]["BacklogState"];
             /**
              * Bytes
-             * @description WAL between the source's end and what is applied; at several destinations, at the last of them.
+             * @description On disk, compressed.
              */
-            bytes: number | null;
+            bytes: number;
             /**
-             * Seconds
-             * @description Time to work the backlog off at the present rate.
+             * Lcrs
+             * @description On disk.
              */
-            seconds: number | null;
+            lcrs: number;
+            /**
+             * Frames
+             * @description LCRs and marks of transactions, in memory and on disk.
+             */
+            frames: number;
             /**
              * Age Seconds
-             * @description How long ago the source wrote the oldest of it. Null: before anybody looked.
+             * @description How long the oldest of them have been on disk. 0: none is.
              */
-            age_seconds: number | null;
+            age_seconds: number;
             /**
-             * Growth Bytes Per Second
-             * @description Over the last minute; negative while it shrinks. Null: not observed long enough.
+             * Limit Bytes
+             * @description The parameter queue_spill_limit_mb.
              */
-            growth_bytes_per_second: number | null;
-            /**
-             * Seconds To Full
-             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, or no growth.
-             */
-            seconds_to_full: number | null;
-            /**
-             * Applied
-             * @description Everything that committed before it is applied.
-             */
-            applied: string | null;
-            /**
-             * Source Read At
-             * @description When the source itself last said where its WAL ends. Null: it never has.
-             */
-            source_read_at: string | null;
+            limit_bytes: number;
         };
         /**
          * BacklogState
@@ -2909,7 +2911,7 @@ export interface components {
             pid: number;
             /**
              * User
-             * @description Null, as what follows, where the stream's user may not see it.
+             * @description Null, like the fields that follow, if the stream's user may not see it.
              */
             user: string | null;
             /** Application Name */
@@ -2950,7 +2952,7 @@ export interface components {
             database_id: string | null;
             /** Title */
             title: string;
-            /** @description consent: nothing is made before somebody has accepted what it says. */
+            /** @description consent: nothing is created until somebody accepts what it says. */
             status: components["schemas"]["CheckStatus"];
             /** Detail */
             detail: string;
@@ -2963,7 +2965,7 @@ export interface components {
             cure: string | null;
             /**
              * Sql
-             * @description The cure as SQL, ready to run by a user who may.
+             * @description The cure as SQL, ready to run by a user with the necessary rights.
              */
             sql: string | null;
             /**
@@ -2973,7 +2975,7 @@ export interface components {
             consent: string | null;
             /**
              * Accepted
-             * @description The request's `accept` has this consent.
+             * @description The request's `accept` contains this consent.
              * @default false
              */
             accepted: boolean;
@@ -3197,7 +3199,7 @@ export interface components {
             sql: string | null;
             /**
              * Servers
-             * @description With `read_from` standby: which server answers as what. The other fields are of the standby.
+             * @description With `read_from` standby: the role of each server. The other fields describe the standby.
              */
             servers: components["schemas"]["SeenServer"][];
         };
@@ -3257,7 +3259,7 @@ export interface components {
             finding_id: string;
             /**
              * Cure Index
-             * @description Which of the finding's cures.
+             * @description Index of the cure in the finding's `cures`.
              * @default 0
              */
             cure_index: number;
@@ -3354,7 +3356,7 @@ export interface components {
         DatabaseCreate: {
             /**
              * Uri
-             * @description postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.
+             * @description postgresql://user:password@host:5432/database?sslmode=require, split into its fields.
              */
             uri?: string | null;
             /**
@@ -3365,7 +3367,7 @@ export interface components {
             service: string;
             /**
              * Host
-             * @description A host name or an address; of several servers with commas between the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name goes before `port`.
+             * @description A host name or an address. Of several, separated by commas, the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name takes precedence over `port`.
              * @default
              */
             host: string;
@@ -3393,19 +3395,19 @@ export interface components {
             sslmode: components["schemas"]["SslMode"];
             /**
              * Sslrootcert
-             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again.
+             * @description Certificates (PEM contents) that the server's certificate must derive from. Stored encrypted, never shown again.
              * @default
              */
             sslrootcert: string;
             /**
              * Sslcert
-             * @description The certificate (PEM contents) that this user shows the server.
+             * @description The certificate (PEM contents) that this user presents to the server.
              * @default
              */
             sslcert: string;
             /**
              * Sslkey
-             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again.
+             * @description The certificate's key (PEM contents, without a passphrase). Stored encrypted, never shown again.
              * @default
              */
             sslkey: string;
@@ -3423,7 +3425,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database.
+             * @description `standby`: `host` names the servers of one cluster, PostgreSQL 16 or later. Streams decode and copy at the standby, and make their few writes at the primary. Cannot change while streams capture from the database.
              * @default primary
              */
             read_from: components["schemas"]["ReadFrom"];
@@ -3446,7 +3448,7 @@ export interface components {
         DatabaseTestRequest: {
             /**
              * Uri
-             * @description postgresql://user:password@host:5432/database?sslmode=require, taken apart into fields.
+             * @description postgresql://user:password@host:5432/database?sslmode=require, split into its fields.
              */
             uri?: string | null;
             /**
@@ -3457,7 +3459,7 @@ export interface components {
             service: string;
             /**
              * Host
-             * @description A host name or an address; of several servers with commas between the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name goes before `port`.
+             * @description A host name or an address. Of several, separated by commas, the first that answers is used: `db1,db2:5433,[::1]`. A port beside a name takes precedence over `port`.
              * @default
              */
             host: string;
@@ -3485,19 +3487,19 @@ export interface components {
             sslmode: components["schemas"]["SslMode"];
             /**
              * Sslrootcert
-             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again.
+             * @description Certificates (PEM contents) that the server's certificate must derive from. Stored encrypted, never shown again.
              * @default
              */
             sslrootcert: string;
             /**
              * Sslcert
-             * @description The certificate (PEM contents) that this user shows the server.
+             * @description The certificate (PEM contents) that this user presents to the server.
              * @default
              */
             sslcert: string;
             /**
              * Sslkey
-             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again.
+             * @description The certificate's key (PEM contents, without a passphrase). Stored encrypted, never shown again.
              * @default
              */
             sslkey: string;
@@ -3515,13 +3517,13 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database.
+             * @description `standby`: `host` names the servers of one cluster, PostgreSQL 16 or later. Streams decode and copy at the standby, and make their few writes at the primary. Cannot change while streams capture from the database.
              * @default primary
              */
             read_from: components["schemas"]["ReadFrom"];
             /**
              * Database Id
-             * @description Take what is stored with this database where `password`, or a certificate or key, is empty. The password only where it would be sent to the same place, with no less TLS.
+             * @description Use what is stored with this database where `password`, a certificate or a key is empty. The stored password is used only if it would be sent to the same place, with at least the same TLS.
              */
             database_id?: string | null;
         };
@@ -3539,23 +3541,23 @@ export interface components {
             user?: string | null;
             /**
              * Password
-             * @description Left as it is when missing. It must come again with another host, port, dbname, user, or with less TLS: it would be sent there.
+             * @description Unchanged if omitted. Required again if the host, port, dbname or user changes, or if TLS becomes weaker, because it would be sent there.
              */
             password?: string | null;
             sslmode?: components["schemas"]["SslMode"] | null;
             /**
              * Sslrootcert
-             * @description Certificates (PEM contents) that the server's must come from. Kept encrypted, never shown again. Empty: none.
+             * @description Certificates (PEM contents) that the server's certificate must derive from. Stored encrypted, never shown again. Empty: none.
              */
             sslrootcert?: string | null;
             /**
              * Sslcert
-             * @description The certificate (PEM contents) that this user shows the server. Empty: none.
+             * @description The certificate (PEM contents) that this user presents to the server. Empty: none.
              */
             sslcert?: string | null;
             /**
              * Sslkey
-             * @description Its key (PEM contents, without a passphrase). Kept encrypted, never shown again. Empty: none.
+             * @description The certificate's key (PEM contents, without a passphrase). Stored encrypted, never shown again. Empty: none.
              */
             sslkey?: string | null;
             /**
@@ -3567,7 +3569,7 @@ export interface components {
             options?: {
                 [key: string]: string;
             } | null;
-            /** @description `standby`: `host` names the servers of one cluster, from PostgreSQL 16 on. Streams decode and copy at the standby, and write what little they write at the primary. Cannot change while streams capture from the database. */
+            /** @description `standby`: `host` names the servers of one cluster, PostgreSQL 16 or later. Streams decode and copy at the standby, and make their few writes at the primary. Cannot change while streams capture from the database. */
             read_from?: components["schemas"]["ReadFrom"] | null;
         };
         /** DeliveryError */
@@ -3592,7 +3594,7 @@ export interface components {
         Demand: "nobody" | "admins" | "everybody";
         /**
          * DesiredStatus
-         * @description The status that users want; every desired document tells the engine.
+         * @description The status that users want for a stream or a destination. Every desired document sends it to the engine.
          * @enum {string}
          */
         DesiredStatus: "ENABLED" | "DISABLED" | "DROPPED";
@@ -3602,12 +3604,12 @@ export interface components {
             database_id: string;
             /**
              * Engine Id
-             * @description The engine that applies, best beside the destination. The capture engine when left out.
+             * @description The engine that applies, ideally near the destination. If omitted: the capturing engine.
              */
             engine_id?: string | null;
             /**
              * Parameters
-             * @description Those that differ from the stream's. Its alone are the queue's size, the output plugin and heartbeats.
+             * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
                 [key: string]: boolean | number | string;
@@ -3624,12 +3626,12 @@ export interface components {
             database_id: string;
             /**
              * Engine Id
-             * @description The engine that applies, best beside the destination. The capture engine when left out.
+             * @description The engine that applies, ideally near the destination. If omitted: the capturing engine.
              */
             engine_id?: string | null;
             /**
              * Parameters
-             * @description Those that differ from the stream's. Its alone are the queue's size, the output plugin and heartbeats.
+             * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
                 [key: string]: boolean | number | string;
@@ -3642,10 +3644,8 @@ export interface components {
         DestinationSample: {
             /** Destination Id */
             destination_id: string;
-            /** Status */
-            status: string;
-            /** Phase */
-            phase: string;
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
             /** Lcrs Per Second */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -3653,20 +3653,28 @@ export interface components {
             /** Bytes Per Second */
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
+            lag: components["schemas"]["Lag"];
             /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
-            spilled: components["schemas"]["SpilledBacklog"] | null;
-            /** Error Queue Transactions */
-            error_queue_transactions: number;
+            backlog: components["schemas"]["Backlog"] | null;
+            /**
+             * Error Queue Transactions
+             * @description Null: unknown, as where nothing applies now.
+             */
+            error_queue_transactions: number | null;
             /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
              */
             parks_since: string | null;
+            /**
+             * Stalled Since
+             * @description Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not at all.
+             */
+            stalled_since: string | null;
         };
         /**
          * DestinationSummary
-         * @description One of a stream's destinations: each has a life of its own.
+         * @description One of a stream's destinations, each with a state of its own.
          */
         DestinationSummary: {
             /**
@@ -3690,9 +3698,9 @@ export interface components {
             /** Transactions Per Second */
             transactions_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
+            lag: components["schemas"]["Lag"];
             /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
-            spilled: components["schemas"]["SpilledBacklog"] | null;
+            backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
             /**
@@ -3701,15 +3709,20 @@ export interface components {
              */
             parks_since: string | null;
             /**
+             * Stalled Since
+             * @description Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not at all.
+             */
+            stalled_since: string | null;
+            /**
              * Rows Copied
-             * @description Of the initial copy. Null when there was none.
+             * @description Rows of the initial copy. Null when there was none.
              */
             rows_copied: number | null;
             /** Rows To Copy */
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays.
+             * @description Actions possible now on this destination alone: start, stop, retry, drop. A stream's last destination cannot be dropped.
              */
             actions: string[];
         };
@@ -3717,7 +3730,7 @@ export interface components {
         DestinationUpdate: {
             /**
              * Parameters
-             * @description All that shall differ from the stream's: what is left out is the stream's again.
+             * @description All overrides. Omitted parameters revert to the stream's values.
              */
             parameters: {
                 [key: string]: boolean | number | string;
@@ -3744,7 +3757,7 @@ export interface components {
             min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
-             * @description Also tell when an alert is over.
+             * @description Also send a notice when an alert is resolved.
              * @default true
              */
             send_resolved: boolean;
@@ -3803,7 +3816,6 @@ export interface components {
             name: string;
             /** Url */
             url: string;
-            /** @description REFUSED: it answers, but not to our token or our API version. */
             state: components["schemas"]["EngineState"];
             /**
              * Message
@@ -3838,19 +3850,19 @@ export interface components {
             identity: components["schemas"]["Identity"] | null;
             /**
              * Propagation Address
-             * @description host:port where other engines reach it. Null: nobody does, so that no stream can apply here what another engine captures.
+             * @description host:port where other engines reach it. Null: no engine can, so no stream can apply here what another engine captures.
              */
             propagation_address: string | null;
             /**
              * Propagation Address Set
-             * @description False: it is where the engine listens.
+             * @description False: it is the address where the engine listens.
              */
             propagation_address_set: boolean;
             /** Streams */
             streams: string[];
             /**
              * Unknown Streams
-             * @description They go on as they are until they are dropped with :drop-stream.
+             * @description They keep running until they are dropped with :drop-stream.
              */
             unknown_streams: components["schemas"]["UnknownStream"][];
             /**
@@ -3885,8 +3897,7 @@ export interface components {
         EngineEvent: {
             /** Engine Id */
             engine_id: string;
-            /** State */
-            state: string;
+            state: components["schemas"]["EngineState"];
             /**
              * At
              * Format: date-time
@@ -3899,11 +3910,11 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            /** State */
-            state: string;
+            state: components["schemas"]["EngineState"];
         };
         /**
          * EngineState
+         * @description REFUSED: it answers, but rejects our token or our API version.
          * @enum {string}
          */
         EngineState: "UNKNOWN" | "ONLINE" | "UNREACHABLE" | "REFUSED";
@@ -3911,7 +3922,7 @@ export interface components {
         EngineUpdate: {
             /**
              * Propagation Address
-             * @description host:port where other engines reach it; null: where it listens.
+             * @description host:port where other engines reach it; null: the address where it listens.
              */
             propagation_address: string | null;
         };
@@ -3921,7 +3932,7 @@ export interface components {
             id: string;
             /**
              * Token
-             * @description For one enrolment. Shown this once: only its hash is stored.
+             * @description Valid for one enrolment. Shown only once: only its hash is stored.
              */
             token: string;
             /**
@@ -3942,18 +3953,18 @@ export interface components {
         ErrorExecution: {
             /**
              * Error Id
-             * @description The transaction that was to be executed, with those behind it. Null: all of the queue.
+             * @description The transaction to execute, with those behind it. Null: the whole queue.
              */
             error_id: number | null;
             state: components["schemas"]["ExecutionState"];
             /**
              * Executed
-             * @description Transactions that have been applied and are out of the queue.
+             * @description Transactions that were applied and have left the queue.
              */
             executed: number;
             /**
              * Total
-             * @description Transactions that were to be executed when it began.
+             * @description Transactions to execute when it began.
              */
             total: number;
             /**
@@ -4017,11 +4028,12 @@ export interface components {
              * @default true
              */
             accepted: boolean;
-            /** @description RUNNING: it goes on; the queue's `execution` tells how far it is. */
+            /** @description RUNNING: it continues; the queue's `execution` shows its progress. */
             state: components["schemas"]["ExecutionState"];
         };
         /**
          * ExecutionState
+         * @description The state of an execution of parked transactions.
          * @enum {string}
          */
         ExecutionState: "RUNNING" | "DONE" | "FAILED";
@@ -4112,7 +4124,7 @@ export interface components {
             severity: components["schemas"]["FindingSeverity"];
             /**
              * Is Cause
-             * @description It is why the named bottleneck is one.
+             * @description It causes the named bottleneck.
              */
             is_cause: boolean;
             /** Title */
@@ -4153,7 +4165,7 @@ export interface components {
         };
         /**
          * HealthLevel
-         * @description Only OK is well. STOPPED is on purpose, but changes do not arrive.
+         * @description Only OK is healthy. STOPPED is intentional, but changes do not arrive.
          * @enum {string}
          */
         HealthLevel: "ok" | "stopped" | "warning" | "error" | "unknown";
@@ -4179,7 +4191,7 @@ export interface components {
             resolution: components["schemas"]["Resolution"];
             /**
              * Samples
-             * @description As they were live, oldest first; those of a minute or an hour hold its mean.
+             * @description As they were recorded, oldest first; those of a minute or an hour contain its mean.
              */
             samples: components["schemas"]["Sample"][];
         };
@@ -4230,7 +4242,7 @@ export interface components {
             partition_seconds: number;
             /**
              * Oldest
-             * @description The begin of the oldest partition.
+             * @description The start of the oldest partition.
              */
             oldest: string | null;
             /**
@@ -4241,12 +4253,12 @@ export interface components {
         };
         /**
          * Identity
-         * @description The engine's identity towards other engines, by a certificate of the control plane's own authority.
+         * @description The engine's identity towards other engines, certified by the control plane's own authority.
          */
         Identity: {
             /**
              * Name
-             * @description In the certificate: other engines expect it.
+             * @description The name in the certificate, which other engines expect.
              */
             name: string;
             /**
@@ -4262,7 +4274,7 @@ export interface components {
             not_after: string;
             /**
              * Listen
-             * @description host:port where it takes propagations. Null: it was started without.
+             * @description host:port where it accepts propagations. Null: it was started without one.
              */
             listen: string | null;
         };
@@ -4296,7 +4308,7 @@ export interface components {
             bytes_per_second: number | null;
             /**
              * Rows Seconds Left
-             * @description Until all rows are there; null while it cannot be told. What follows, indexes and foreign keys, has no forecast.
+             * @description Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which follow, have no estimate.
              */
             rows_seconds_left: number | null;
             /** Tables */
@@ -4304,14 +4316,14 @@ export interface components {
         };
         /**
          * Lab
-         * @description The demo's load, and what may make its stream slow.
+         * @description The demo's load, and the causes that can slow its stream down.
          */
         Lab: {
             /** Available */
             available: boolean;
             /**
              * Why
-             * @description Why it is not available. Null where it is.
+             * @description Why it is not available. Null if it is.
              */
             why: string | null;
             /** Cure */
@@ -4320,7 +4332,7 @@ export interface components {
             load: components["schemas"]["LabLoad"] | null;
             /**
              * Causes
-             * @description Empty where it is not available. No more than one is on.
+             * @description Empty if the lab is not available. At most one is on.
              */
             causes: components["schemas"]["LabCause"][];
         };
@@ -4341,17 +4353,17 @@ export interface components {
             until: string | null;
             /**
              * Failure
-             * @description Why the last try to begin or to end it failed; it is tried again.
+             * @description Why the last attempt to begin or to end it failed; it is retried.
              */
             failure: string | null;
             name: components["schemas"]["CauseName"];
             /** Title */
             title: string;
             /**
-             * Told
+             * Effect
              * @description Its effect, in a sentence.
              */
-            told: string;
+            effect: string;
             /**
              * Sql
              * @description The SQL that begins it at the destination.
@@ -4364,10 +4376,10 @@ export interface components {
             end_sql: string;
             /**
              * Refused
-             * @description Why it cannot be begun now. Null where it can.
+             * @description Why it cannot begin now. Null if it can.
              */
             refused: string | null;
-            /** @description How late the slow network is. Null for the other causes. */
+            /** @description The delay of the slow network. Null for the other causes. */
             delay: components["schemas"]["LabDelay"] | null;
         };
         /** LabCauseStart */
@@ -4385,7 +4397,7 @@ export interface components {
         LabDelay: {
             /**
              * Ms
-             * @description The wanted delay, or the last one; else the usual one.
+             * @description The requested delay, or the last one; otherwise the usual one.
              */
             ms: number;
             /** Usual Ms */
@@ -4410,12 +4422,12 @@ export interface components {
             until: string | null;
             /**
              * Failure
-             * @description Why the last try to begin or to end it failed; it is tried again.
+             * @description Why the last attempt to begin or to end it failed; it is retried.
              */
             failure: string | null;
             /**
              * Rate
-             * @description The wanted rate, in transactions a second. The machine may manage fewer.
+             * @description The requested rate, in transactions per second. The machine may manage fewer.
              */
             rate: number;
             /**
@@ -4436,7 +4448,8 @@ export interface components {
         };
         /**
          * LabState
-         * @description STARTING and ENDING: the collector is at it. GONE: it was cured at the database, and is not ended yet.
+         * @description STARTING and ENDING: the collector is working on it. GONE: it was cured at the database, but has not ended
+         *     yet.
          * @enum {string}
          */
         LabState: "off" | "starting" | "on" | "gone" | "ending";
@@ -4453,6 +4466,48 @@ export interface components {
             source: string;
             /** Destination */
             destination: string;
+        };
+        /**
+         * Lag
+         * @description The replication lag: WAL that the source has written and a destination has not applied, even while nothing runs.
+         *     Of several destinations, the stream shows the largest amount.
+         */
+        Lag: {
+            /**
+             * Bytes
+             * @description WAL between the source's end and what is applied; at several destinations, at the last of them.
+             */
+            bytes: number | null;
+            /**
+             * Seconds
+             * @description Time to catch up at the present rate.
+             */
+            seconds: number | null;
+            /**
+             * Age Seconds
+             * @description How long ago the source wrote the oldest of it. Null: before anybody looked.
+             */
+            age_seconds: number | null;
+            /**
+             * Growth Bytes Per Second
+             * @description Over the last minute; negative while it shrinks. Null: not observed long enough.
+             */
+            growth_bytes_per_second: number | null;
+            /**
+             * Seconds To Full
+             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth, less than 1 MiB waits, more than 30 days are left, or it is full.
+             */
+            seconds_to_full: number | null;
+            /**
+             * Applied
+             * @description Everything that committed before it is applied.
+             */
+            applied: string | null;
+            /**
+             * Source Read At
+             * @description When the source itself last said where its WAL ends. Null: it never has.
+             */
+            source_read_at: string | null;
         };
         /** LastChange */
         LastChange: {
@@ -4484,7 +4539,7 @@ export interface components {
         /**
          * LatencySample
          * @description Latency from the commit at the source to the commit at the destination, of the interval's transactions and
-         *     heartbeats.
+         *     heartbeats. A stream with several destinations shows that of the slowest, the one with the highest p99.
          */
         LatencySample: {
             /** P50 Ms */
@@ -4493,8 +4548,14 @@ export interface components {
             p99_ms: number | null;
             /** Transactions */
             transactions: number | null;
-            /** @description Of the newest interval in which any came: an idle stream has its heartbeats. */
+            /** @description Of the newest interval in which any came: an idle stream has its heartbeats. Null with `at_least`. */
             last: components["schemas"]["LastLatency"] | null;
+            /**
+             * At Least
+             * @description None came in the interval though changes wait, and p99_ms is the age of the oldest of them: the latency is at least so long. p50_ms is null.
+             * @default false
+             */
+            at_least: boolean;
         };
         /**
          * LiveAnalysis
@@ -4533,7 +4594,7 @@ export interface components {
             min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
-             * @description Also tell when an alert is over.
+             * @description Also send a notice when an alert is resolved.
              * @default true
              */
             send_resolved: boolean;
@@ -4562,7 +4623,7 @@ export interface components {
         MailSecurity: "starttls" | "tls" | "plain";
         /**
          * Marker
-         * @description A transaction without changes that goes the way of every commit, and is seen at every place of it.
+         * @description A transaction without changes that takes the path of every commit and is recorded at every stage.
          */
         Marker: {
             /**
@@ -4573,11 +4634,7 @@ export interface components {
             kind: components["schemas"]["MarkerKind"];
             /** Label */
             label: string;
-            /**
-             * State
-             * @description WAITING for the source; PLACED: committed there; CAPTURED; ARRIVED at every destination; FAILED.
-             */
-            state: string;
+            state: components["schemas"]["MarkerState"];
             /**
              * Placed At
              * Format: date-time
@@ -4592,11 +4649,14 @@ export interface components {
              * @description At the source, by its clock.
              */
             committed_at: string | null;
-            /** Failure */
+            /**
+             * Failure
+             * @description The source's message; viewers see only that there is one.
+             */
             failure: string | null;
             /**
              * Latency Ms
-             * @description To the last commit at a destination; null until it has arrived.
+             * @description Until the last commit at a destination; null until it has arrived.
              */
             latency_ms: number | null;
             /**
@@ -4616,7 +4676,8 @@ export interface components {
         };
         /**
          * MarkerHop
-         * @description One place of the path. Times are of the engine that noted them: over several hosts their clocks count.
+         * @description One stage of the path. Times come from the engine that recorded them: on several hosts, differences between their
+         *     clocks show.
          */
         MarkerHop: {
             /**
@@ -4633,7 +4694,7 @@ export interface components {
             engine_id: string;
             /**
              * Destination Id
-             * @description Of several destinations, its.
+             * @description Its destination, if there are several.
              */
             destination_id: string | null;
             /**
@@ -4659,6 +4720,13 @@ export interface components {
          */
         MarkerKind: "HEARTBEAT" | "TRACKED";
         /**
+         * MarkerState
+         * @description WAITING for the source. PLACED: committed there. ARRIVED: at every destination. UNKNOWN: only a newer engine
+         *     knows it.
+         * @enum {string}
+         */
+        MarkerState: "WAITING" | "PLACED" | "CAPTURED" | "ARRIVED" | "FAILED" | "UNKNOWN";
+        /**
          * NewIndex
          * @description The index that an SQL cure creates, and that its undo drops.
          */
@@ -4682,7 +4750,7 @@ export interface components {
         NoticeEvent: "firing" | "resolved" | "test";
         /**
          * ObservedStatus
-         * @description UNKNOWN also while the engine does not answer: then nobody knows, whatever it said last.
+         * @description UNKNOWN also while the engine does not answer, whatever it reported last.
          * @enum {string}
          */
         ObservedStatus: "ENABLED" | "DISABLED" | "ABORTED" | "DROPPED" | "UNKNOWN";
@@ -4697,7 +4765,7 @@ export interface components {
             error: components["schemas"]["OperationError"] | null;
             /**
              * Waiting For
-             * @description The thing that it waits for, in words. Null: nothing, or it has finished.
+             * @description The cause of its waiting, in words. Null: it does not wait, or has finished.
              */
             waiting_for: string | null;
             /** Requested By */
@@ -4709,18 +4777,18 @@ export interface components {
             created_at: string;
             /**
              * Started At
-             * @description When the engine was told.
+             * @description When the engine received the request.
              */
             started_at: string | null;
             /**
              * Finished At
-             * @description When the engine was first seen to have done it: it is asked once a second.
+             * @description When the engine was first seen to have finished it; it is polled once a second.
              */
             finished_at: string | null;
         };
         /**
          * OperationAccepted
-         * @description The answer to a request for long work: read the operation until it has succeeded or failed.
+         * @description The answer to a request that starts an operation: poll the operation until it has succeeded or failed.
          */
         OperationAccepted: {
             /** Operation Id */
@@ -4739,6 +4807,11 @@ export interface components {
             message: string;
             /** Cure */
             cure: string | null;
+            /**
+             * Detail
+             * @description The server's own message, if it may quote rows. Null for viewers, and if it cannot.
+             */
+            detail: string | null;
         };
         /**
          * OperationEvent
@@ -4751,8 +4824,7 @@ export interface components {
             kind: string;
             /** Target Id */
             target_id: string;
-            /** State */
-            state: string;
+            state: components["schemas"]["OperationState"];
             /** Done */
             done: number;
             /** Total */
@@ -4787,8 +4859,13 @@ export interface components {
              */
             destination_id: string | null;
             /**
+             * Destination
+             * @description Its database's name at the time of the request. Null: the whole stream.
+             */
+            destination: string | null;
+            /**
              * Table
-             * @description The one table that it is about, such as public.orders.
+             * @description The table that it concerns, such as public.orders.
              */
             table: string | null;
         };
@@ -4809,11 +4886,7 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-            /**
-             * State
-             * @description RETRYING: it tried again by itself. ABORTED: stopped by an error. UNREACHABLE, REFUSED: an engine that gave the control plane no answer; what it runs may have gone on.
-             */
-            state: string;
+            state: components["schemas"]["OutageState"];
             /**
              * Reason
              * @description In words.
@@ -4830,12 +4903,22 @@ export interface components {
              */
             until: string | null;
         };
+        /**
+         * OutageState
+         * @description RETRYING: it tried again by itself. ABORTED: stopped by an error. UNREACHABLE, REFUSED: an engine that gave the
+         *     control plane no answer; what it runs may have gone on.
+         * @enum {string}
+         */
+        OutageState: "RETRYING" | "ABORTED" | "UNREACHABLE" | "REFUSED";
         /** Overview */
         Overview: {
             /** Streams */
             streams: components["schemas"]["StreamSummary"][];
-            /** Engines Online */
-            engines_online: number;
+            /**
+             * Engines Online
+             * @description Null: unknown, since the control plane has not asked the engines for 15 s.
+             */
+            engines_online: number | null;
             /** Engines Total */
             engines_total: number;
             /**
@@ -4982,17 +5065,17 @@ export interface components {
             table: string;
             /**
              * Columns
-             * @description Of a TRUNCATE none.
+             * @description Empty for a TRUNCATE.
              */
             columns: components["schemas"]["ParkedColumn"][];
             /**
              * Found By
-             * @description The columns by which the destination's row was found: of the key; of an INSERT also of another unique key that a row is in the way of; all of them where the table has no key.
+             * @description The columns by which the destination's row was found: those of the key; for an INSERT also those of another unique key that an existing row already uses; all columns if the table has no key.
              */
             found_by: string[];
             /**
              * Rows Found
-             * @description Rows at the destination that fit; null: not looked for, or `problem`.
+             * @description Matching rows at the destination; null: not searched for, or see `problem`.
              */
             rows_found: number | null;
             /**
@@ -5007,7 +5090,7 @@ export interface components {
             name: string;
             /**
              * Identity
-             * @description The row is found at the destination by it.
+             * @description The destination's row is found by this column.
              */
             identity: boolean;
             /** @description The value after the change. */
@@ -5018,12 +5101,12 @@ export interface components {
             now: components["schemas"]["ParkedValue"];
             /**
              * Wanted Differs
-             * @description From `now`; null where one of them is not known.
+             * @description Whether `wanted` differs from `now`; null if one of them is unknown.
              */
             wanted_differs: boolean | null;
             /**
              * Before Differs
-             * @description From `now`; null where one of them is not known.
+             * @description Whether `wanted` differs from `now`; null if one of them is unknown.
              */
             before_differs: boolean | null;
         };
@@ -5059,7 +5142,7 @@ export interface components {
             code: string;
             /**
              * Message
-             * @description Why it waits. It quotes values of rows: null for viewers.
+             * @description Why it waits. Null for viewers, because it quotes values of rows.
              */
             message: string | null;
             /** Sqlstate */
@@ -5086,12 +5169,12 @@ export interface components {
             roots: number;
             /** Next Cursor */
             next_cursor: string | null;
-            /** @description The last one that was asked for since the engine started. */
+            /** @description The last execution requested since the engine started. */
             execution: components["schemas"]["ErrorExecution"] | null;
         };
         /** ParkedValue */
         ParkedValue: {
-            /** @description `absent`: the change does not tell the value, or there is no row. `null`: NULL. `unchanged`: stored outside the row and not sent, because it stayed as it was. `text`: as the destination's server writes it. `raw`: the destination could not read it as the column's type; the bytes as they came, in hex unless they are text. */
+            /** @description `absent`: the change does not contain the value, or there is no row. `null`: NULL. `unchanged`: stored outside the row and not sent, because it stayed as it was. `text`: as the destination's server writes it. `raw`: the destination could not read it as the column's type; the bytes as they came, in hex unless they are text. */
             state: components["schemas"]["ParkedValueState"];
             /** Text */
             text: string | null;
@@ -5117,6 +5200,12 @@ export interface components {
             current_password?: string | null;
             /** New Password */
             new_password: string;
+            /**
+             * Revoke Tokens
+             * @description Also revoke the user's API tokens, because anyone who knew the old password may have created some. The token of the request itself, and those that it was created with, stay valid.
+             * @default false
+             */
+            revoke_tokens: boolean;
         };
         /**
          * PathBottleneck
@@ -5182,8 +5271,8 @@ export interface components {
             messages_per_second: (number | null)[];
             /** Latency P99 Ms */
             latency_p99_ms: (number | null)[];
-            /** Backlog Bytes */
-            backlog_bytes: (number | null)[];
+            /** Lag Bytes */
+            lag_bytes: (number | null)[];
         };
         /**
          * PathStatistic
@@ -5264,7 +5353,7 @@ export interface components {
             source_id: string;
             /**
              * Capture Engine Id
-             * @description As for the stream that shall be made.
+             * @description As for the stream to be created.
              */
             capture_engine_id?: string | null;
             /** Destinations */
@@ -5317,7 +5406,7 @@ export interface components {
             errors: components["schemas"]["FieldProblem"][];
             /**
              * Checks
-             * @description Of preflight_failed: the checks in the way, as a preflight answers them, with their consents.
+             * @description For preflight_failed: the checks that stand in the way, as a preflight returns them, with their consents.
              */
             checks: components["schemas"]["Check"][];
         };
@@ -5361,19 +5450,30 @@ export interface components {
             redis: "ok" | "unreachable";
             /**
              * Collector
+             * @description late: it runs, but has recorded nothing of an engine for 15 s or longer.
              * @enum {string}
              */
-            collector: "ok" | "absent" | "unknown";
+            collector: "ok" | "late" | "absent" | "unknown";
+            /**
+             * Collector Round Age Seconds
+             * @description How long ago the collector last recorded what it gathers, at the engine that waits longest. Null: unknown, as without Redis.
+             */
+            collector_round_age_seconds: number | null;
             /**
              * History
-             * @description Whether the store takes samples; failing where its disk is full, for example.
+             * @description Whether the store accepts samples; failing if its disk is full, for example.
              * @enum {string}
              */
             history: "ok" | "failing" | "unknown";
+            /**
+             * Reasons
+             * @description Everything that is wrong, in words. Empty: nothing is.
+             */
+            reasons: string[];
         };
         /**
          * RecoveryCodes
-         * @description Each lets in once, in place of a code. Shown this once: only hashes are stored.
+         * @description Each can be used once, instead of a code. Shown only once: only hashes are stored.
          */
         RecoveryCodes: {
             /** Codes */
@@ -5404,7 +5504,7 @@ export interface components {
         Resolution: "second" | "minute" | "hour";
         /**
          * Role
-         * @description Each role may do what the ones before it may. METRICS is for tokens: it reads /metrics and nothing else.
+         * @description Each role has the rights of those before it. METRICS is for tokens: it can only read /metrics.
          * @enum {string}
          */
         Role: "metrics" | "viewer" | "operator" | "admin";
@@ -5492,13 +5592,13 @@ export interface components {
             component_id?: string | null;
             /**
              * Window Seconds
-             * @description The last so many seconds of live samples are analysed: it answers at once.
+             * @description Analyse this many seconds of live samples, up to now; the answer is immediate.
              * @default 30
              */
             window_seconds: number;
             /**
              * Begin At
-             * @description Instead of window_seconds, with end_at: analyses what was recorded then.
+             * @description Instead of window_seconds, together with end_at: analyse what was recorded then.
              */
             begin_at?: string | null;
             /** End At */
@@ -5549,8 +5649,8 @@ export interface components {
             latency_p50_seconds: number | null;
             /** Latency P99 Seconds */
             latency_p99_seconds: number | null;
-            /** Backlog Bytes */
-            backlog_bytes: number | null;
+            /** Lag Bytes */
+            lag_bytes: number | null;
             /**
              * Top Finding
              * @description Title of the highest ranked finding that is a cause; null: none is.
@@ -5627,7 +5727,7 @@ export interface components {
         RunUpdate: {
             /**
              * Name
-             * @description Left out: it stays.
+             * @description Omitted: it is unchanged.
              */
             name?: string | null;
             /** Note */
@@ -5652,13 +5752,11 @@ export interface components {
              * @description Null in the first sample: there is no rate yet.
              */
             interval_seconds: number | null;
-            /** Status */
-            status: string;
-            /** Phase */
-            phase: string;
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
             /**
              * Lcrs Per Second
-             * @description LCRs applied; of several destinations those captured, once: each destination has its own rate.
+             * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -5666,9 +5764,12 @@ export interface components {
             /** Bytes Per Second */
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
-            /** Error Queue Transactions */
-            error_queue_transactions: number;
+            lag: components["schemas"]["Lag"];
+            /**
+             * Error Queue Transactions
+             * @description The total of the destinations for which it is known: a lower bound while one is unknown. Null: none is known.
+             */
+            error_queue_transactions: number | null;
             /** Components */
             components: components["schemas"]["ComponentSample"][];
             /** Destinations */
@@ -5760,7 +5861,7 @@ export interface components {
             recovery_codes_left: number;
             /**
              * Demanded
-             * @description Whether an admin demands one of this user: then it cannot be removed.
+             * @description Whether an admin requires one of this user. If so, it cannot be removed.
              */
             demanded: boolean;
         };
@@ -5774,7 +5875,7 @@ export interface components {
         };
         /**
          * SecondFactorDraft
-         * @description Shown this once. It counts when a code confirms it.
+         * @description Shown only once. It takes effect when a code confirms it.
          */
         SecondFactorDraft: {
             /**
@@ -5799,7 +5900,7 @@ export interface components {
             current_password: string;
             /**
              * Code
-             * @description Of the second factor that is there, or a recovery code. Null: there is none yet.
+             * @description A code of the present second factor, or a recovery code. Null: there is none yet.
              */
             code?: string | null;
         };
@@ -5837,14 +5938,14 @@ export interface components {
             plugin: string | null;
             /**
              * Database
-             * @description The one that it decodes, by its name at the server.
+             * @description The database that it decodes, by its name on the server.
              */
             database: string | null;
             /** Temporary */
             temporary: boolean;
             /**
              * Active
-             * @description Somebody reads from it now.
+             * @description A client is reading from it now.
              */
             active: boolean;
             /** Active Pid */
@@ -5881,17 +5982,17 @@ export interface components {
             safe_bytes: number | null;
             /**
              * Seconds To Full
-             * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
+             * @description Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days.
              */
             seconds_to_full: number | null;
             /**
              * Idle Seconds
-             * @description How long nobody has read from it. Null: somebody does, or the server is older than 17.
+             * @description How long no client has read from it. Null: one does, or the server is older than 17.
              */
             idle_seconds: number | null;
             /**
              * Seconds To Idle Timeout
-             * @description Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of that kind threatens it.
+             * @description Until idle_replication_slot_timeout invalidates it, unless a client reads from it. Null: no such timeout applies.
              */
             seconds_to_idle_timeout: number | null;
             /** Restart Lsn */
@@ -5905,7 +6006,7 @@ export interface components {
             xmin_age: number | null;
             /**
              * Catalog Xmin Age
-             * @description The same of system catalogues.
+             * @description The same for system catalogues.
              */
             catalog_xmin_age: number | null;
             /**
@@ -5914,7 +6015,7 @@ export interface components {
              */
             read_at: string;
             owner: components["schemas"]["SlotOwner"];
-            /** @description Null where no stream here owns it. */
+            /** @description Null if no stream here owns it. */
             stream: components["schemas"]["SlotStream"] | null;
             /** @description Of an unknown stream: the engine that has it. */
             engine: components["schemas"]["SlotEngine"] | null;
@@ -5925,7 +6026,7 @@ export interface components {
             why_no_forecast: string | null;
             /**
              * Drop Sql
-             * @description Of an orphan: what `slots_drop` runs at the server.
+             * @description For an orphan: the statement that `slots_drop` runs on the server.
              */
             drop_sql: string | null;
         };
@@ -5944,7 +6045,7 @@ export interface components {
             expires_at: string | null;
             /**
              * Second Factor Missing
-             * @description True: an admin demands a second factor. Until one is set up, everything else is refused.
+             * @description True: an admin requires a second factor. Until one is set up, everything else is refused.
              */
             second_factor_missing: boolean;
         };
@@ -5976,14 +6077,14 @@ export interface components {
             plugin: string | null;
             /**
              * Database
-             * @description The one that it decodes, by its name at the server.
+             * @description The database that it decodes, by its name on the server.
              */
             database: string | null;
             /** Temporary */
             temporary: boolean;
             /**
              * Active
-             * @description Somebody reads from it now.
+             * @description A client is reading from it now.
              */
             active: boolean;
             /** Active Pid */
@@ -6020,17 +6121,17 @@ export interface components {
             safe_bytes: number | null;
             /**
              * Seconds To Full
-             * @description Until the slot is lost, at the present growth. Null: no limit, or no growth.
+             * @description Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days.
              */
             seconds_to_full: number | null;
             /**
              * Idle Seconds
-             * @description How long nobody has read from it. Null: somebody does, or the server is older than 17.
+             * @description How long no client has read from it. Null: one does, or the server is older than 17.
              */
             idle_seconds: number | null;
             /**
              * Seconds To Idle Timeout
-             * @description Until idle_replication_slot_timeout takes it, unless somebody reads from it. Null: nothing of that kind threatens it.
+             * @description Until idle_replication_slot_timeout invalidates it, unless a client reads from it. Null: no such timeout applies.
              */
             seconds_to_idle_timeout: number | null;
             /** Restart Lsn */
@@ -6044,7 +6145,7 @@ export interface components {
             xmin_age: number | null;
             /**
              * Catalog Xmin Age
-             * @description The same of system catalogues.
+             * @description The same for system catalogues.
              */
             catalog_xmin_age: number | null;
             /**
@@ -6078,7 +6179,7 @@ export interface components {
         SlotOwner: "stream" | "unknown_stream" | "orphan" | "other";
         /**
          * SlotServer
-         * @description One address. What it says comes through the connection of one of its registered databases.
+         * @description One server, by its address, read through the connection of one of its registered databases.
          */
         SlotServer: {
             /**
@@ -6100,7 +6201,7 @@ export interface components {
             asked_at: string | null;
             /**
              * Read At
-             * @description When it last answered; what is shown is of then.
+             * @description When it last answered; what is shown dates from then.
              */
             read_at: string | null;
             /**
@@ -6163,12 +6264,12 @@ export interface components {
             replica_identity: components["schemas"]["ReplicaIdentity"];
             /**
              * Identified
-             * @description Something tells its rows apart. False: it can be replicated with inserts and truncates only.
+             * @description Its rows can be identified. False: only its inserts and truncates can be replicated.
              */
             identified: boolean;
             /**
              * Inserts Only
-             * @description The rules give up its updates and deletes.
+             * @description The rules replicate only its inserts and truncates.
              */
             inserts_only: boolean;
             /** Replicable */
@@ -6183,40 +6284,6 @@ export interface components {
              * @description Warnings to read before replicating it.
              */
             warnings: string[];
-        };
-        /**
-         * SpilledBacklog
-         * @description Changes that a destination has not taken from the queue; beyond half of it, they are on the capturing engine's
-         *     disk.
-         */
-        SpilledBacklog: {
-            /** @description FULL: the limit is reached, and the destination holds the source back. */
-            state: components["schemas"]["BacklogState"];
-            /**
-             * Bytes
-             * @description On disk, compressed.
-             */
-            bytes: number;
-            /**
-             * Lcrs
-             * @description On disk.
-             */
-            lcrs: number;
-            /**
-             * Frames
-             * @description LCRs and marks of transactions, in memory and on disk.
-             */
-            frames: number;
-            /**
-             * Age Seconds
-             * @description Of the oldest.
-             */
-            age_seconds: number;
-            /**
-             * Limit Bytes
-             * @description The parameter queue_spill_limit_mb.
-             */
-            limit_bytes: number;
         };
         /**
          * SslMode
@@ -6240,7 +6307,7 @@ export interface components {
         };
         /**
          * StoredPem
-         * @description It is there; its contents are not shown.
+         * @description A stored file, whose contents are not shown.
          */
         StoredPem: {
             /**
@@ -6276,12 +6343,12 @@ export interface components {
             retry_at: string | null;
             /**
              * Waits
-             * @description While it starts, or is deleted: behind whom it waits at a server.
+             * @description The sessions that it waits for at a server while it starts or is deleted.
              */
             waits: components["schemas"]["StreamWait"][];
             /**
              * Lcrs Per Second
-             * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
+             * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -6289,8 +6356,8 @@ export interface components {
             /** Bytes Per Second */
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
-            /** @description The stream's slot, by its source's own word. Null: not there, or not read. */
+            lag: components["schemas"]["Lag"];
+            /** @description The stream's slot, as its source reports it. Null: it does not exist, or has not been read. */
             slot: components["schemas"]["Slot"] | null;
             /** Sampled At */
             sampled_at: string | null;
@@ -6300,7 +6367,7 @@ export interface components {
             table_count: number;
             /**
              * Rows Copied
-             * @description Of the initial copy. Null when there was none.
+             * @description Rows of the initial copy. Null when there was none.
              */
             rows_copied: number | null;
             /** Rows To Copy */
@@ -6322,20 +6389,20 @@ export interface components {
             etag: string;
             /**
              * Reports
-             * @description Of each engine, the one that captures first. Empty where one does it all.
+             * @description One report for each engine, the capturing one first. Empty if one engine does everything.
              */
             reports: components["schemas"]["StreamReport"][];
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description Those that were set.
+             * @description The parameters that were set.
              */
             parameters: {
                 [key: string]: boolean | number | string;
             };
             /**
              * Effective Parameters
-             * @description All, with defaults.
+             * @description All parameters, including the defaults.
              */
             effective_parameters: {
                 [key: string]: boolean | number | string;
@@ -6365,7 +6432,7 @@ export interface components {
             source_id: string;
             /**
              * Capture Engine Id
-             * @description The engine that captures, best beside the source. May be left out when there is just one engine, or when the only destination names the one that does both.
+             * @description The engine that captures, ideally near the source. May be omitted if there is only one engine, or if the only destination names the one that does both.
              */
             capture_engine_id?: string | null;
             /**
@@ -6426,9 +6493,9 @@ export interface components {
             /** Transactions Per Second */
             transactions_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
+            lag: components["schemas"]["Lag"];
             /** @description Null: it has no backlog, as a stream's only destination. The source keeps WAL for it. */
-            spilled: components["schemas"]["SpilledBacklog"] | null;
+            backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
             /**
@@ -6437,34 +6504,39 @@ export interface components {
              */
             parks_since: string | null;
             /**
+             * Stalled Since
+             * @description Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not at all.
+             */
+            stalled_since: string | null;
+            /**
              * Rows Copied
-             * @description Of the initial copy. Null when there was none.
+             * @description Rows of the initial copy. Null when there was none.
              */
             rows_copied: number | null;
             /** Rows To Copy */
             rows_to_copy: number | null;
             /**
              * Actions
-             * @description Actions possible now on it alone: start, stop, retry, drop. A stream's last one stays.
+             * @description Actions possible now on this destination alone: start, stop, retry, drop. A stream's last destination cannot be dropped.
              */
             actions: string[];
             /**
              * Parameters
-             * @description Those that differ from the stream's.
+             * @description Overrides of the stream's parameters.
              */
             parameters: {
                 [key: string]: boolean | number | string;
             };
             /**
              * Effective Parameters
-             * @description All, with the stream's and defaults.
+             * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
                 [key: string]: boolean | number | string;
             };
             /**
              * Applied
-             * @description Everything that committed before it at the source is here.
+             * @description Everything that committed before this position at the source has been applied here.
              */
             applied: string | null;
             /**
@@ -6475,7 +6547,7 @@ export interface components {
             instantiation: components["schemas"]["Instantiation"] | null;
             /**
              * Counted Since
-             * @description When its tables' inserts to truncates began at 0: with every start of apply. Null: nothing is applied now, or the engine's version does not tell.
+             * @description When the counts of its tables' changes last began at 0, as they do whenever apply starts. Null: nothing is applied now, or the engine's version does not report it.
              */
             counted_since: string | null;
             /** Tables */
@@ -6509,7 +6581,7 @@ export interface components {
             message: string;
             /**
              * Detail
-             * @description The engine's words about the row: its key, values that do not fit. Only for operators, and for a stream requested by its id; null otherwise, and if `message` says it all.
+             * @description What the engine says about the row: its key, values that do not fit. Only for operators, and for a stream requested by its id; null otherwise, and if `message` says everything.
              */
             detail: string | null;
             /** Cure */
@@ -6532,7 +6604,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
-             * @description The begin of the first step.
+             * @description The start of the first step.
              */
             since: string;
             /**
@@ -6547,14 +6619,14 @@ export interface components {
             step_seconds: number;
             /**
              * Times
-             * @description The begin of each step, in seconds since 1970 UTC: one for each point.
+             * @description The start of each step, in seconds since 1970 UTC: one for each point.
              */
             times: number[];
             /** Series */
             series: components["schemas"]["HistorySeries"][];
             /**
              * Outages
-             * @description Those that reach into the range, oldest first; at most 200.
+             * @description Outages that overlap the range, oldest first; at most 200.
              */
             outages: components["schemas"]["Outage"][];
         };
@@ -6636,12 +6708,12 @@ export interface components {
         };
         /**
          * StreamReport
-         * @description The report of one of a stream's engines on its share.
+         * @description One engine's report on its part of the stream.
          */
         StreamReport: {
             /**
              * Destination Id
-             * @description The one that it receives for. Null: it captures.
+             * @description The destination that it receives for. Null: it captures.
              */
             destination_id: string | null;
             engine: components["schemas"]["EngineRef"];
@@ -6660,10 +6732,8 @@ export interface components {
         StreamStatusEvent: {
             /** Stream Id */
             stream_id: string;
-            /** Status */
-            status: string;
-            /** Phase */
-            phase: string;
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
             health: components["schemas"]["Health"];
             /**
              * At
@@ -6696,12 +6766,12 @@ export interface components {
             retry_at: string | null;
             /**
              * Waits
-             * @description While it starts, or is deleted: behind whom it waits at a server.
+             * @description The sessions that it waits for at a server while it starts or is deleted.
              */
             waits: components["schemas"]["StreamWait"][];
             /**
              * Lcrs Per Second
-             * @description LCRs applied; of several destinations those that the source gave, once: each destination has its own rate.
+             * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
              */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -6709,8 +6779,8 @@ export interface components {
             /** Bytes Per Second */
             bytes_per_second: number | null;
             latency: components["schemas"]["LatencySample"];
-            backlog: components["schemas"]["Backlog"];
-            /** @description The stream's slot, by its source's own word. Null: not there, or not read. */
+            lag: components["schemas"]["Lag"];
+            /** @description The stream's slot, as its source reports it. Null: it does not exist, or has not been read. */
             slot: components["schemas"]["Slot"] | null;
             /** Sampled At */
             sampled_at: string | null;
@@ -6720,7 +6790,7 @@ export interface components {
             table_count: number;
             /**
              * Rows Copied
-             * @description Of the initial copy. Null when there was none.
+             * @description Rows of the initial copy. Null when there was none.
              */
             rows_copied: number | null;
             /** Rows To Copy */
@@ -6749,15 +6819,12 @@ export interface components {
             table: string;
             /**
              * Inserts Only
-             * @description Its updates and deletes are given up: they stay at the source, and rows differ at the destination.
+             * @description Its updates and deletes are not replicated, so rows differ at the destination.
              */
             inserts_only: boolean;
-            /**
-             * State
-             * @description STOPPED: its changes are left out until it is copied again.
-             */
-            state: string;
-            /** @description Null while it is at the source what it was when it was copied. */
+            /** @description STOPPED: its changes are left out until it is copied again. */
+            state: components["schemas"]["TableState"];
+            /** @description Null as long as the table at the source is still the one that was copied. */
             trouble: components["schemas"]["TableTrouble"] | null;
             /** Inserts */
             inserts: number | null;
@@ -6791,7 +6858,7 @@ export interface components {
             transactions: components["schemas"]["Transaction"][];
             /**
              * Open
-             * @description How many there are, also those that are not listed.
+             * @description The number of open transactions, including those that are not listed.
              */
             open: number;
             /** Waiting */
@@ -6810,12 +6877,12 @@ export interface components {
             name?: string | null;
             /**
              * Parameters
-             * @description Only those to change. Null is not a value: send the default to go back to it.
+             * @description Only the parameters to change. Null is not a value: send the default to restore it.
              */
             parameters?: {
                 [key: string]: boolean | number | string;
             } | null;
-            /** @description Which tables from now on. Tables that come in are copied, tables that go out stay as they are at the destination. The same rules again take in tables that were created since. */
+            /** @description The tables to replicate from now on. Added tables are copied; removed tables stay as they are at the destination. Sending the same rules again adds tables that were created in the meantime. */
             rules?: components["schemas"]["TableRules"] | null;
             /**
              * Accept
@@ -6825,13 +6892,13 @@ export interface components {
         };
         /**
          * StreamWait
-         * @description A wait of a stream's start, or of its removal, at a server for longer than some seconds.
+         * @description A stream's start or removal that has waited at a server for several seconds.
          */
         StreamWait: {
             side: components["schemas"]["WaitSide"];
             /**
              * Destination Id
-             * @description Of several destinations the one that waits.
+             * @description The destination that waits, if there are several.
              */
             destination_id: string | null;
             /**
@@ -6841,7 +6908,7 @@ export interface components {
             database: string;
             /**
              * Statement
-             * @description The beginning of what cannot go on.
+             * @description The beginning of the statement that waits.
              */
             statement: string;
             /**
@@ -6896,8 +6963,7 @@ export interface components {
             schema: string;
             /** Table */
             table: string;
-            /** State */
-            state: string;
+            state: components["schemas"]["TableState"];
             /** Rows Estimated */
             rows_estimated: number | null;
             /** Rows Copied */
@@ -6915,7 +6981,7 @@ export interface components {
             indexes_total: number;
             /**
              * Indexes Built
-             * @description Of those; one that is left out with a warning counts.
+             * @description How many of them are finished; one that is left out with a warning counts.
              */
             indexes_built: number;
             /**
@@ -6932,7 +6998,7 @@ export interface components {
             bytes_per_second: number | null;
             /**
              * Seconds Left
-             * @description Of its rows. Null while it cannot be told.
+             * @description Until its rows are copied. Null while this cannot be estimated.
              */
             seconds_left: number | null;
         };
@@ -6977,10 +7043,16 @@ export interface components {
             exclude?: components["schemas"]["TableRule"][];
             /**
              * Inserts Only
-             * @description Tables, by their own names, whose updates and deletes are given up: they stay at the source, and only inserts and truncates are replicated. So a table that nothing identifies the rows of can be replicated.
+             * @description Tables, by their exact names, of which only inserts and truncates are replicated; their updates and deletes stay at the source. This makes it possible to replicate a table whose rows nothing identifies.
              */
             inserts_only?: components["schemas"]["TableRef"][];
         };
+        /**
+         * TableState
+         * @description In the order of a copy. UNKNOWN: the engine has not reported on the table. STOPPED: its changes are left out.
+         * @enum {string}
+         */
+        TableState: "UNKNOWN" | "WAITING" | "COPYING" | "INDEXING" | "COPIED" | "REPLICATING" | "STOPPED";
         /** TableTrouble */
         TableTrouble: {
             kind: components["schemas"]["TroubleKind"];
@@ -7000,7 +7072,7 @@ export interface components {
         };
         /**
          * Thresholds
-         * @description In percent. A component is a bottleneck only when idle and flow control are not above theirs.
+         * @description In percent. A component is a bottleneck only if idle and flow control do not exceed their thresholds.
          */
         Thresholds: {
             /**
@@ -7084,13 +7156,13 @@ export interface components {
             /** Name */
             name: string;
             /**
-             * @description The token's role, at most your own. metrics: read /metrics.
+             * @description The token's role, which cannot exceed your own. metrics: read /metrics.
              * @default viewer
              */
             role: components["schemas"]["Role"];
             /**
              * Expires In Days
-             * @description Null: it never expires. Left out: 90 days, or as long as the token that makes it lives.
+             * @description Null: it never expires. Omitted: 90 days, or the remaining life of the token that creates it.
              * @default 90
              */
             expires_in_days: number | null;
@@ -7100,7 +7172,7 @@ export interface components {
             token: components["schemas"]["Token"];
             /**
              * Secret
-             * @description The token itself. Shown this once: only its hash is stored.
+             * @description The token itself. Shown only once: only its hash is stored.
              */
             secret: string;
         };
@@ -7122,7 +7194,7 @@ export interface components {
             kind: components["schemas"]["EdgeKind"];
             /**
              * Mode
-             * @description combined; or propagation, when the destination's path has one.
+             * @description combined, or propagation if the destination's path has one.
              */
             mode: string | null;
             /** Stream Id */
@@ -7147,8 +7219,16 @@ export interface components {
             kind: components["schemas"]["NodeKind"];
             /** Label */
             label: string;
-            /** State */
+            /**
+             * State
+             * @description The component's, while it works; else that of its engine, destination or stream, which says why it does not. Of a database: ONLINE, or UNREADABLE. Null: nothing is known.
+             */
             state: string | null;
+            /**
+             * Reason
+             * @description Why the database, or the engine, does not answer. Null elsewhere.
+             */
+            reason: string | null;
             /**
              * Destination Id
              * @description Its destination. Null: shared by all of the stream's destinations.
@@ -7163,6 +7243,11 @@ export interface components {
              * @description Its engine's name.
              */
             engine: string | null;
+            /**
+             * Engine State
+             * @description ONLINE, UNREACHABLE, REFUSED.
+             */
+            engine_state: string | null;
             /** Database Id */
             database_id: string | null;
         };
@@ -7176,14 +7261,10 @@ export interface components {
              * @description At the source.
              */
             xid: number;
-            /**
-             * State
-             * @description OPEN: commit or abort has not come. WAIT DEPENDENCY: another one has to commit first. READY: no applier is free, or its group still grows. EXECUTE TRANSACTION. WAIT COMMIT: its turn has not come.
-             */
-            state: string;
+            state: components["schemas"]["TransactionState"];
             /**
              * First Lsn
-             * @description The position of its first change that came.
+             * @description The position of the first of its changes that arrived.
              */
             first_lsn: string | null;
             /**
@@ -7193,7 +7274,7 @@ export interface components {
             commit_lsn: string | null;
             /**
              * Age Seconds
-             * @description Since its first change came.
+             * @description Since its first change arrived.
              */
             age_seconds: number;
             /** Lcrs */
@@ -7210,7 +7291,7 @@ export interface components {
             spilled_bytes: number;
             /**
              * Streamed
-             * @description It came before its commit.
+             * @description It arrived before its commit.
              */
             streamed: boolean;
             /**
@@ -7227,18 +7308,25 @@ export interface components {
             waits_for_xid: number | null;
             /**
              * Destination Id
-             * @description Of several destinations, its.
+             * @description Its destination, if there are several.
              */
             destination_id: string | null;
             /** Engine Id */
             engine_id: string;
         };
         /**
+         * TransactionState
+         * @description OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. READY: no applier is free,
+         *     or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it.
+         * @enum {string}
+         */
+        TransactionState: "OPEN" | "WAIT DEPENDENCY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
+        /**
          * TroubleKind
          * @description The changes of a captured table at the source.
          * @enum {string}
          */
-        TroubleKind: "DROPPED" | "REPLACED" | "RENAMED" | "UNPUBLISHED" | "PARTITIONS CHANGED";
+        TroubleKind: "DROPPED" | "REPLACED" | "RENAMED" | "UNPUBLISHED" | "PARTITIONS CHANGED" | "UNIDENTIFIED";
         /**
          * TroubleResolution
          * @description `copy`: delete the destination's rows and copy the source's again. `follow`: a rename, in the rules and at the
@@ -7253,15 +7341,14 @@ export interface components {
         Unit: "MESSAGES PER SECOND" | "TRANSACTIONS PER SECOND" | "BYTES PER SECOND" | "PER SECOND" | "SECONDS" | "PERCENT" | "BYTES" | "NUMBER OF MESSAGES" | "NUMBER";
         /**
          * UnknownStream
-         * @description One that the engine runs and the store does not know: the store came back from a backup older than it.
+         * @description A stream that the engine runs and the store does not know: the store was restored from a backup that is older
+         *     than the stream.
          */
         UnknownStream: {
             /** Id */
             id: string;
-            /** Status */
-            status: string;
-            /** Phase */
-            phase: string;
+            status: components["schemas"]["ObservedStatus"];
+            phase: components["schemas"]["StreamPhase"];
             /** Being Dropped */
             being_dropped: boolean;
         };
@@ -7323,7 +7410,7 @@ export interface components {
          * @description The limit of a path. Only BOTTLENECK names a component.
          * @enum {string}
          */
-        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "ENGINE TROUBLE" | "STOPPED" | "ABORTED" | "COPYING" | "UNKNOWN";
+        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "ENGINE TROUBLE" | "STOPPED" | "ABORTED" | "COPYING" | "STARTING" | "WAITING" | "HELD UP" | "UNKNOWN";
         /**
          * WaitSide
          * @enum {string}
@@ -7345,7 +7432,7 @@ export interface components {
             min_severity: components["schemas"]["AlertSeverity"];
             /**
              * Send Resolved
-             * @description Also tell when an alert is over.
+             * @description Also send a notice when an alert is resolved.
              * @default true
              */
             send_resolved: boolean;
@@ -7366,7 +7453,7 @@ export interface components {
         WebhookSettings: {
             /**
              * Url
-             * @description Gets each notice by POST, as JSON. Redirects are not followed.
+             * @description Receives each notice by POST, as JSON. Redirects are not followed.
              */
             url: string;
         };
@@ -7731,9 +7818,9 @@ export interface operations {
     users_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -7802,7 +7889,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -9050,9 +9137,9 @@ export interface operations {
     tokens_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9121,7 +9208,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -9302,9 +9389,9 @@ export interface operations {
     databases_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -9373,7 +9460,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -9932,9 +10019,9 @@ export interface operations {
             query?: {
                 /** @description Part of schema.table. */
                 search?: string | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -10091,9 +10178,9 @@ export interface operations {
     engines_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -10538,7 +10625,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -10915,9 +11002,9 @@ export interface operations {
     streams_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -10986,7 +11073,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -11160,7 +11247,7 @@ export interface operations {
     streams_delete: {
         parameters: {
             query?: {
-                /** @description Give up on what cannot be reached: a database, or an engine that is lost for good. When the engine has not answered for 30 s, the control plane itself removes what the stream has made in both databases. The operation says what is left behind, with the SQL that removes it. */
+                /** @description Give up on what cannot be reached: a database, or an engine that is lost for good. When the engine has not answered for 30 s, the control plane itself removes what the stream created in both databases. The operation says what is left behind, with the SQL that removes it. */
                 force?: boolean;
             };
             header?: never;
@@ -11368,7 +11455,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -12005,7 +12092,7 @@ export interface operations {
     destinations_drop: {
         parameters: {
             query?: {
-                /** @description Give up on a destination, or on an engine that applies there, that cannot be reached. The operation says what is left behind, with the SQL that removes it. */
+                /** @description Give up on a destination, or on the engine that applies there, if it cannot be reached. The operation says what is left behind, with the SQL that removes it. */
                 force?: boolean;
             };
             header?: never;
@@ -12472,9 +12559,9 @@ export interface operations {
     stream_errors_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
                 /** @description Leave out the transactions that wait behind another parked one. */
                 roots_only?: boolean;
@@ -12652,7 +12739,7 @@ export interface operations {
     stream_errors_delete: {
         parameters: {
             query: {
-                /** @description Why the two databases may differ from here on: it stands in the audit log beside what was discarded. */
+                /** @description Why the two databases may differ from now on. The audit log keeps the reason with what was discarded. */
                 reason: string;
             };
             header?: never;
@@ -13399,13 +13486,13 @@ export interface operations {
     stream_history_get: {
         parameters: {
             query?: {
-                /** @description Names of statistics; `components.*.time_percent.busy` stands for one of every component, `destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and backlog when left out. At most 100 series are answered. */
+                /** @description Names of statistics; `components.*.time_percent.busy` stands for one of every component, `destinations.*.latency.p99_ms` for one of every destination. The stream's rates, latency and lag when left out. At most 100 series are answered. */
                 statistic?: string[] | null;
-                /** @description The range's begin; an hour before its end when left out. */
+                /** @description Start of the range. If omitted: an hour before its end. */
                 since?: string | null;
-                /** @description The range's end, excluded; now when left out. */
+                /** @description End of the range, exclusive. If omitted: now. */
                 until?: string | null;
-                /** @description At most so many points. */
+                /** @description The maximum number of points. */
                 points?: number;
             };
             header?: never;
@@ -13560,11 +13647,11 @@ export interface operations {
     stream_history_samples: {
         parameters: {
             query?: {
-                /** @description The range's begin; an hour before its end when left out. */
+                /** @description Start of the range. If omitted: an hour before its end. */
                 since?: string | null;
-                /** @description The range's end, excluded; now when left out. */
+                /** @description End of the range, exclusive. If omitted: now. */
                 until?: string | null;
-                /** @description At most so many, the newest ones of the range. */
+                /** @description The maximum number of samples, the newest of the range. */
                 limit?: number;
             };
             header?: never;
@@ -14007,10 +14094,12 @@ export interface operations {
         parameters: {
             query?: {
                 target_id?: string | null;
+                /** @description Unique within its stream: give target_id as well. */
+                destination_id?: string | null;
                 state?: components["schemas"]["OperationState"] | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -14377,7 +14466,7 @@ export interface operations {
                 begin_at?: string | null;
                 /** @description With time zone. */
                 end_at?: string | null;
-                /** @description Ask the databases, too: takes a second, and the role operator. Not of the past. */
+                /** @description Query the databases as well. This takes a second and requires the role operator. Not available for the past. */
                 facts?: boolean;
             };
             header?: never;
@@ -14452,9 +14541,9 @@ export interface operations {
                 begin_at?: string | null;
                 /** @description With time zone. */
                 end_at?: string | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -14523,7 +14612,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -15592,9 +15681,9 @@ export interface operations {
     advisor_schedules_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -15663,7 +15752,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -16223,9 +16312,9 @@ export interface operations {
             query?: {
                 /** @description Only this stream's paths. */
                 stream_id?: string | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -16294,7 +16383,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -16557,9 +16646,9 @@ export interface operations {
                 rule?: components["schemas"]["RuleId"] | null;
                 stream_id?: string | null;
                 subject_id?: string | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -17125,7 +17214,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -17306,9 +17395,9 @@ export interface operations {
     alert_channels_list: {
         parameters: {
             query?: {
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -17377,7 +17466,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body again give the first answer again, for a day. */
+                /** @description For one day, a request with the same key and body gets the first answer again. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -17840,9 +17929,9 @@ export interface operations {
             query?: {
                 channel_id?: string | null;
                 alert_id?: number | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -18323,9 +18412,9 @@ export interface operations {
         parameters: {
             query?: {
                 target_id?: string | null;
-                /** @description Items in a part. */
+                /** @description Items per page. */
                 limit?: number;
-                /** @description `next_cursor` of the part before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;

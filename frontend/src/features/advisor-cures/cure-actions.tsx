@@ -35,7 +35,7 @@ export function CureActions({ runId, finding, cure, index, applied, mayAct }: Cu
     return <CureOutcome cure={latest} mayAct={mayAct} />;
   }
   return (
-    <Stack gap={6} align="flex-end" style={{ flex: "none" }}>
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: "100%" }}>
       {latest?.state === "failed" && <CureOutcome cure={latest} mayAct={mayAct} />}
       <Button
         disabled={!mayAct}
@@ -171,7 +171,7 @@ function ByHand({ runId, finding, index, latest, mayAct }: ByHandProps) {
     by_hand: true,
   };
   return (
-    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 380 }}>
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: "min(380px, 100%)" }}>
       {latest && <CureOutcome cure={latest} mayAct={mayAct} />}
       {latest?.state !== "measuring" && (
         <Button

@@ -10,11 +10,11 @@ import { AnchorLink } from "@/ui/anchor-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneBadge } from "@/ui/tone";
 
-/** What came of an applied cure, with the way back. */
+/** Outcome of an applied cure, with the way back. */
 export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boolean }) {
   const undo = useUndoCure();
   return (
-    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: 380 }}>
+    <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: "min(380px, 100%)" }}>
       <Group gap={8} justify="flex-end">
         <span role="status" aria-label="Outcome of the cure">
           <ToneBadge state={cureStateInWords(cure.state)} />

@@ -16,7 +16,7 @@ export const EvidenceSpan = createContext<{ from: number; until: number } | null
 
 const AROUND_MS = 120_000;
 
-/** What history has of the evidence around the run: one chart for each unit. */
+/** History of the evidence around the run: one chart for each unit. */
 export function EvidenceChart({ finding, evidence }: { finding: Finding; evidence: FindingEvidence[] }) {
   const span = useContext(EvidenceSpan);
   const names = evidence.map(({ series }) => historyName(series ?? ""));

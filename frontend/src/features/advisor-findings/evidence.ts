@@ -10,7 +10,7 @@ export function valueInWords(value: FindingEvidence["value"], unit: string): str
 }
 
 const OF_THE_STREAM =
-  /^(lcrs_per_second|transactions_per_second|bytes_per_second|error_queue_transactions|latency\.|backlog\.)/;
+  /^(lcrs_per_second|transactions_per_second|bytes_per_second|error_queue_transactions|latency\.|lag\.)/;
 
 /** The name under which history has it: those of threads stand below `components`. */
 export function historyName(series: string): string {

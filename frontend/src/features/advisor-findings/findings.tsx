@@ -13,11 +13,11 @@ import classes from "./findings.module.css";
 
 interface FindingsProps {
   findings: Finding[];
-  /** What may be done about a cure: apply it, undo it. */
+  /** Actions on a cure: apply it, undo it. */
   cureActions?: (finding: Finding, cure: Cure, index: number) => ReactNode;
 }
 
-/** What slows the path, the most important first, each with its evidence and the exact change. */
+/** The advisor's findings, the most important first, each with its evidence and the exact change. */
 export function Findings({ findings, cureActions }: FindingsProps) {
   if (findings.length === 0) {
     return (

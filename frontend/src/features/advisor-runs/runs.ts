@@ -4,13 +4,15 @@ export function runTitle(run: Pick<RunSummary, "id" | "name">): string {
   return run.name ?? `Run ${run.id}`;
 }
 
-const ORDER = [
+const ORDER: RunPath["verdict"][] = [
   "ABORTED",
   "SOURCE DOWN",
   "DESTINATION DOWN",
   "LINK DOWN",
   "ENGINE DOWN",
   "ENGINE TROUBLE",
+  "WAITING",
+  "HELD UP",
   "BOTTLENECK",
   "UNKNOWN",
 ];
@@ -20,7 +22,7 @@ function place(path: RunPath): number {
   return found < 0 ? ORDER.length : found;
 }
 
-/** What a person looks at first: paths that do not work, then those with a bottleneck. */
+/** The paths to look at first: those that do not work, then those with a bottleneck. */
 export function worstPaths(paths: RunPath[], count = paths.length): RunPath[] {
   return [...paths].sort((a, b) => place(a) - place(b)).slice(0, count);
 }

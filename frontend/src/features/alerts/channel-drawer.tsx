@@ -73,7 +73,9 @@ function Fields({ channel, onClose }: ChannelDrawerProps) {
     error: shown[field],
   });
   const secret = {
-    description: channel?.has_secret ? "Leave empty to keep the stored value." : undefined,
+    description: channel?.has_secret
+      ? "Leave empty to keep the stored value. It is needed again with another host, port or user, or less TLS."
+      : undefined,
     autoComplete: "new-password",
     value: form.secret,
     onChange: (event: React.ChangeEvent<HTMLInputElement>) => set("secret", event.currentTarget.value),

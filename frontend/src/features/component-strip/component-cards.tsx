@@ -133,7 +133,7 @@ function Numbers({ component, title }: { component: ComponentSample; title: stri
           <Metric metric="spillBytes" quantity={bytes(gauges.spill_bytes)} />
         )}
         {gauges.spill_age_us !== undefined && gauges.spill_age_us > 0 && (
-          <Metric metric="spillAge" quantity={latency(gauges.spill_age_us)} />
+          <Metric metric="diskAge" quantity={latency(gauges.spill_age_us)} />
         )}
       </Stack>
     </>

@@ -19,11 +19,11 @@ import { type StripMarks, StripMarksContext } from "./strip-marks";
 interface ComponentStripProps {
   sample: Sample;
   stream: Stream;
-  /** What stands above a destination's components. */
+  /** Content above a destination's components. */
   destinationHead?: (destination: StreamDestination) => ReactNode;
-  /** What the analysis says of the cards: of a destination's, or (null) of those that all of them share. */
+  /** The analysis's marks on the cards: on a destination's, or (null) on those that all of them share. */
   marksOf?: (destinationId: string | null) => StripMarks;
-  /** Stands below the cards of a destination, or (null) of those that all of them share. */
+  /** Content below the cards of a destination, or (null) below those that all of them share. */
   below?: (destinationId: string | null) => ReactNode;
 }
 
@@ -94,7 +94,7 @@ function SharedCards({ parts: { capture, queue } }: { parts: StripComponents }) 
   );
 }
 
-/** What decodes at the source: a slot keeps its plugin for life. */
+/** The plugin that decodes at the source: a slot keeps its plugin for life. */
 function OutputPlugin({ capture }: { capture: ComponentSample }) {
   const plugin = outputPlugin(capture);
   return (

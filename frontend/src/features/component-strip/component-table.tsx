@@ -80,9 +80,9 @@ const columns: Column<ComponentSample>[] = [
     cell: (one) => <Quantity quantity={bytes(one.gauges.spill_bytes)} />,
   },
   {
-    key: "spill_age",
-    header: "Spill age",
-    definition: metrics.spillAge.definition,
+    key: "disk_age",
+    header: metrics.diskAge.label,
+    definition: metrics.diskAge.definition,
     align: "right",
     sortBy: (one) => one.gauges.spill_age_us,
     cell: (one) => <Quantity quantity={latency(one.gauges.spill_age_us)} />,

@@ -1,8 +1,8 @@
-// Which components stand where on the strip, and what each one's card shows.
+// The components on the strip, in their places, and the content of each one's card.
 import type { ComponentSample } from "@/api/types";
 import { type KnownSum, knownSum } from "@/lib/sums";
 
-/** What belongs to a destination has its id and a colon first. */
+/** The id of a destination's component begins with the destination's id and a colon. */
 const isApplyQueue = ({ id }: ComponentSample) => id.endsWith(":apply-queue");
 const isBacklog = ({ sub_component }: ComponentSample) => sub_component === "QUEUE SPILL";
 

@@ -3,7 +3,7 @@ import type { StreamReport } from "@/api/types";
 import { formatAgo } from "@/lib/format";
 import { StateBadge } from "@/ui/tone";
 
-/** What each engine of a stream over several says of its share. */
+/** Report of each engine on its share of a stream over several engines. */
 export function EngineReports({ reports }: { reports: StreamReport[] }) {
   return (
     <Group gap={40} align="flex-start" component="section" aria-label="Engines of the stream">

@@ -1,10 +1,10 @@
 import { createContext, useContext } from "react";
 
-/** What an analysis says of one card of the strip, and how the card opens to its threads. */
+/** An analysis's verdict on one card of the strip, and how the card opens to its threads. */
 export interface StripMark {
   bottleneck: boolean;
   heldBackBy: string | null;
-  /** 0..1 of the time in statements that is waiting for somebody else's lock: what a look at the sessions tells. */
+  /** 0..1: share of the time in statements that is spent waiting for another session's lock, as sampled. */
   locked: number;
   opened: boolean;
   onOpen: () => void;

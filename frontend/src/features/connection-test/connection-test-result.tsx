@@ -5,7 +5,7 @@ import { asText, latencyMs } from "@/lib/format";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 
-/** What a connection test found: facts when it worked, the cure when it did not. */
+/** Result of a connection test: facts when it worked, the cure when it did not. */
 export function ConnectionTestResult({ test }: { test: ConnectionTest }) {
   if (test.code !== null || !test.reachable) {
     return (

@@ -20,7 +20,7 @@ export interface DatabaseFormValues extends PemValues {
   read_from: NonNullable<DatabaseCreate["read_from"]>;
 }
 
-/** Which of several servers streams decode and copy. */
+/** Choices of the server, of several, that streams decode and copy. */
 export const readFromChoices: { value: DatabaseFormValues["read_from"]; label: string }[] = [
   { value: "primary", label: "the primary" },
   { value: "standby", label: "a standby" },

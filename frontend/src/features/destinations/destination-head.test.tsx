@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
-import { destination, stream } from "@/test/data";
+import { destination, lag, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { DestinationHead } from "./destination-head";
 
@@ -21,7 +21,7 @@ const away = destination({
     xid: null,
     at: null,
   },
-  spilled: {
+  backlog: {
     state: "ON DISK",
     bytes: 12 * 2 ** 20,
     lcrs: 90_000,
@@ -31,11 +31,11 @@ const away = destination({
   },
   actions: ["stop", "retry", "drop"],
 });
-const show = (mayAct = true) =>
+const show = (mayAct = true, shown = away, of = stream({ mode: "fan-out" })) =>
   renderUi(
     <DestinationHead
-      stream={stream({ mode: "fan-out", destinations: [away] })}
-      destination={away}
+      stream={{ ...of, destinations: [shown] }}
+      destination={shown}
       mayAct={mayAct}
       onErrorQueue={vi.fn()}
       onParameters={vi.fn()}
@@ -49,6 +49,8 @@ describe("DestinationHead", () => {
     const meter = screen.getByRole("meter", { name: "Backlog of warehouse on disk" });
     expect(meter).toHaveAttribute("aria-valuenow", "25");
     expect(meter.getAttribute("aria-valuetext")).toMatch(/12.MiB of 48.MiB/);
+    expect(screen.getByText("On disk for").parentElement).toHaveTextContent(/10.min/);
+    expect(screen.getAllByText("Oldest")).toHaveLength(1);
     await expectNoAxeViolations();
   });
 
@@ -67,6 +69,35 @@ describe("DestinationHead", () => {
     await userEvent.type(within(dialog).getByLabelText("Type warehouse to confirm"), "warehouse");
     await userEvent.click(confirm);
     await waitFor(() => expect(requests.map(({ method }) => method)).toEqual(["POST", "DELETE"]));
+  });
+
+  it("pauses, is paused, and resumes; with its stream it is stopped", () => {
+    const paused = { ...away, status: "DISABLED" as const, phase: "STOPPED" as const, error: null };
+    const { unmount } = show(true, { ...paused, desired_status: "DISABLED", actions: ["start", "drop"] });
+    expect(screen.getByText("Paused")).toBeVisible();
+    expect(screen.getByRole("button", { name: "Resume warehouse" })).toBeEnabled();
+    unmount();
+    show(true, paused, stream({ desired_status: "DISABLED", status: "DISABLED" }));
+    expect(screen.getByText("Stopped")).toBeVisible();
+    expect(screen.getByRole("button", { name: "Pause warehouse" })).toBeDisabled();
+  });
+
+  it("says when its backlog is full only while it fills", () => {
+    const until = lag({ bytes: 12 * 2 ** 20, seconds_to_full: 600 });
+    const { unmount } = show(true, { ...away, lag: until });
+    expect(screen.getByText("Full in")).toBeVisible();
+    unmount();
+    const backlog = away.backlog as NonNullable<typeof away.backlog>;
+    show(true, { ...away, lag: until, backlog: { ...backlog, state: "FULL", bytes: backlog.limit_bytes } });
+    expect(screen.queryByText("Full in")).toBeNull();
+  });
+
+  it("discards no backlog where there is none", async () => {
+    show(true, { ...away, backlog: null });
+    await userEvent.click(screen.getByRole("button", { name: "Drop warehouse" }));
+    const dialog = await screen.findByRole("dialog", { name: "Drop destination" });
+    expect(dialog).toHaveTextContent("Nothing of it is on the engine's disk.");
+    expect(dialog).not.toHaveTextContent(/backlog|discarded/);
   });
 
   it("offers nothing to those who only read", () => {

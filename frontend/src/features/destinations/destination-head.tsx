@@ -11,24 +11,24 @@ import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
 import type { Stream, StreamDestination } from "@/api/types";
-import { isStanding } from "@/lib/backlog";
 import type { RestCallSpec } from "@/lib/curl";
 import { isEngineError } from "@/lib/engine-errors";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
-import { destinationState, stateInWords } from "@/lib/states";
-import { BacklogFigures } from "@/ui/backlog-figures";
+import { isStanding } from "@/lib/lag";
+import { destinationInWords, stateInWords } from "@/lib/states";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
 import { EngineErrorAlert } from "@/ui/engine-error-alert";
+import { LagFigures } from "@/ui/lag-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Meter } from "@/ui/meter";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
 import { RestCallButton } from "@/ui/rest-call";
-import { StateBadge, ToneBadge } from "@/ui/tone";
+import { ToneBadge } from "@/ui/tone";
 
 const buttons = [
-  { action: "start", label: "Start", icon: IconPlayerPlay },
+  { action: "start", label: "Resume", icon: IconPlayerPlay },
   { action: "stop", label: "Pause", icon: IconPlayerPause },
   { action: "retry", label: "Retry", icon: IconRefresh },
 ] as const;
@@ -44,7 +44,7 @@ interface DestinationHeadProps {
 /** One destination: how it is doing, how far behind it is, and what may be done with it alone. */
 export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
-  const { database, engine, error, latency, backlog } = destination;
+  const { database, engine, error, latency, lag } = destination;
   // The table's own trouble, at the head of the page, says the same, with its cures.
   const isTableTrouble =
     isEngineError(error, "table_trouble") && destination.tables.some(({ trouble }) => trouble !== null);
@@ -55,7 +55,7 @@ export function DestinationHead(props: DestinationHeadProps) {
           <Text size="sm" fw={600} component="h3" title={database.address}>
             {database.name}
           </Text>
-          <StateBadge state={destinationState(destination)} compact />
+          <ToneBadge state={destinationInWords(destination, props.stream)} compact />
           <Text size="xs" c="dimmed">
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>
@@ -66,12 +66,12 @@ export function DestinationHead(props: DestinationHeadProps) {
       <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />
-        <BacklogFigures
-          backlog={backlog}
+        <LagFigures
+          lag={fills(destination) ? lag : { ...lag, seconds_to_full: null }}
           parked={destination.error_queue_transactions}
           standing={isStanding(destination)}
         />
-        <Spilled destination={destination} />
+        <Backlog destination={destination} />
         <Group gap={6} align="flex-end">
           <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />
           <Button size="compact-xs" variant="subtle" onClick={onErrorQueue}>
@@ -83,27 +83,30 @@ export function DestinationHead(props: DestinationHeadProps) {
   );
 }
 
-/** What the engine keeps on its disk for this destination, of what it may. */
-function Spilled({ destination: { spilled, database } }: { destination: StreamDestination }) {
-  if (!spilled) return null;
-  const text = `${asText(bytes(spilled.bytes))} of ${asText(bytes(spilled.limit_bytes))}`;
-  const share = spilled.limit_bytes > 0 ? spilled.bytes / spilled.limit_bytes : null;
-  const tone = spilled.state === "FULL" ? "bad" : share !== null && share > 0.8 ? "warning" : "busy";
+/** An empty or a full backlog has no time until it is full. */
+function fills({ backlog }: StreamDestination): boolean {
+  return backlog === null || (backlog.bytes > 0 && backlog.state !== "FULL");
+}
+
+/** Disk space that the engine uses for this destination, of its limit. */
+function Backlog({ destination: { backlog, database } }: { destination: StreamDestination }) {
+  if (!backlog) return null;
+  const text = `${asText(bytes(backlog.bytes))} of ${asText(bytes(backlog.limit_bytes))}`;
+  const share = backlog.limit_bytes > 0 ? backlog.bytes / backlog.limit_bytes : null;
+  const tone = backlog.state === "FULL" ? "bad" : share !== null && share > 0.8 ? "warning" : "busy";
   return (
     <>
       <Box miw={170}>
         <Group gap={6} wrap="nowrap">
-          <MetricLabel metric="spilledBacklog" />
+          <MetricLabel metric="backlogOnDisk" />
           <Text size="xs" className="numeric" style={{ whiteSpace: "nowrap" }}>
             {text}
           </Text>
-          <ToneBadge state={stateInWords(spilled.state)} compact />
+          <ToneBadge state={stateInWords(backlog.state)} compact />
         </Group>
         <Meter label={`Backlog of ${database.name} on disk`} share={share} text={text} tone={tone} />
       </Box>
-      {spilled.frames > 0 && spilled.age_seconds > 0 && (
-        <Metric metric="spilledAge" quantity={duration(spilled.age_seconds)} />
-      )}
+      {backlog.age_seconds > 0 && <Metric metric="diskAge" quantity={duration(backlog.age_seconds)} />}
     </>
   );
 }
@@ -127,8 +130,11 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         notifications.show({ title, message: explanation, color: "red", autoClose: false });
       },
     });
+  const isStopped = stream.desired_status !== "ENABLED";
   const offered = buttons.filter(({ action }) => destination.actions.includes(action));
-  const waiting = destination.spilled ? asText(bytes(destination.spilled.bytes)) : "nothing";
+  const lost = destination.backlog
+    ? `Its backlog (${asText(bytes(destination.backlog.bytes))} on disk) is discarded for good`
+    : "Nothing of it is on the engine's disk. What it has not applied yet does not arrive any more";
   return (
     <Group gap={6}>
       <RestCallButton
@@ -149,7 +155,12 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
           variant="default"
           leftSection={<Icon size={14} aria-hidden />}
           aria-label={`${label} ${name}`}
-          disabled={!mayAct}
+          disabled={!mayAct || (action === "stop" && isStopped)}
+          title={
+            action === "stop" && isStopped
+              ? "The stream is stopped, and its destinations with it."
+              : undefined
+          }
           loading={act.isPending && act.variables === action}
           onClick={() => (action === "stop" ? setPausing(true) : run(action))}
         >
@@ -184,8 +195,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
           run("stop");
         }}
       >
-        Nothing arrives at {name} until it is started again:{" "}
-        {destination.spilled
+        Nothing arrives at {name} until it is resumed:{" "}
+        {destination.backlog
           ? "its backlog grows on the engine's disk."
           : "the source keeps its WAL for the stream, which stops with it."}{" "}
         The other destinations keep going.
@@ -205,9 +216,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
         onConfirm={(force) => drop.mutate(force, { onSuccess: () => setDropping(false) })}
       >
-        Its backlog ({waiting} on disk) is discarded for good, and the stream's progress at {name} is removed.
-        The tables and rows at {name} stay as they are; the other destinations keep going. To replicate there
-        again, all tables must be copied again.
+        {lost}, and the stream's progress at {name} is removed. The tables and rows at {name} stay as they
+        are; the other destinations keep going. To replicate there again, all tables must be copied again.
       </ConfirmByName>
     </Group>
   );

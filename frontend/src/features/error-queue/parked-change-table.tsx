@@ -4,7 +4,7 @@ import type { ParkedChange } from "@/api/types";
 import classes from "./parked-details.module.css";
 import { ParkedValueCell } from "./parked-value";
 
-/** What the destination has in the row's place, in one sentence. */
+/** The destination's row, or rows, in the place of the change's, in one sentence. */
 export function rowInWords(change: ParkedChange): string {
   if (change.problem) return `The destination's row is not known: ${change.problem}.`;
   if (change.operation === "TRUNCATE") return "Deletes all rows of the table.";

@@ -73,7 +73,7 @@ describe("charts of the past", () => {
 });
 
 describe("charts of a fan-out", () => {
-  const perDestination = ["lcrs_per_second", "latency.p99_ms", "backlog.bytes"];
+  const perDestination = ["lcrs_per_second", "latency.p99_ms", "lag.bytes"];
   const ids = ["east", "west"];
   const fanOut = [
     ...["capture", ...ids.flatMap((id) => ["reader", "server-1"].map((own) => `${id}:${own}`))].flatMap(
@@ -99,13 +99,13 @@ describe("charts of a fan-out", () => {
       "destinations.west.latency.p50_ms",
       "destinations.west.latency.p99_ms",
     ]);
-    expect(lines("Backlog of west side")[0]?.statistics).toEqual(["destinations.west.backlog.bytes"]);
+    expect(lines("Replication lag of west side")[0]?.statistics).toEqual(["destinations.west.lag.bytes"]);
     expect(lines("Occupied, by thread").map(({ label }) => label)).toEqual([
       "Capture",
       "Apply reader",
       "Applier 1",
     ]);
-    for (const title of ["Applied", "Latency p99", "Backlog"])
+    for (const title of ["Applied", "Latency p99", "Replication lag"])
       expect(lines(`${title}, by destination`).map(({ label }) => label)).toEqual(["east side", "west side"]);
   });
 

@@ -1,4 +1,4 @@
-// Which statistics the charts of the past are made of, and how an answer becomes lines.
+// The statistics that the charts of the past are made of, and the way from an answer to lines.
 import type { StatisticName, StreamHistory } from "@/api/types";
 import { threadInWords } from "@/lib/advisor";
 import { bytes, compactCount, latencyMs, type Maybe, percent, type Quantity, rate } from "@/lib/format";
@@ -88,7 +88,7 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
       : all;
   const destination = destinations.length > 1 ? destinations.find(({ id }) => id === shown) : undefined;
   // Of several destinations the stream's own figures are none of theirs: its rate is the source's, its latency and
-  // backlog are the worst one's.
+  // lag are the worst one's.
   const own = (statistic: string) => [
     destination ? `destinations.${destination.id}.${statistic}` : statistic,
   ];
@@ -131,10 +131,10 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
       lines: occupied,
     },
     {
-      title: destination ? `Backlog of ${destination.name}` : "Backlog",
+      title: destination ? `Replication lag of ${destination.name}` : "Replication lag",
       binary: true,
       format: bytes,
-      lines: [{ label: "Not yet applied", statistics: own("backlog.bytes"), value: same }],
+      lines: [{ label: "Not yet applied", statistics: own("lag.bytes"), value: same }],
     },
     {
       title: "Queue depth",
@@ -168,7 +168,7 @@ function comparing(names: StatisticName[], destinations: Charted[]): Chart[] {
       format: latencyMs,
       lines: lines("latency.p99_ms"),
     },
-    { title: "Backlog, by destination", binary: true, format: bytes, lines: lines("backlog.bytes") },
+    { title: "Replication lag, by destination", binary: true, format: bytes, lines: lines("lag.bytes") },
   ];
 }
 

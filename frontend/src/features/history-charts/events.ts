@@ -1,4 +1,4 @@
-// What happened to a stream while its charts were drawn: a mark in each of them, and a line in a list.
+// Events of a stream while its charts were drawn: a mark in each of them, and a line in a list.
 import type { Alert, AppliedCure, AuditEntry, Engine, Outage } from "@/api/types";
 import { cureStateInWords } from "@/lib/advisor";
 import { asText, duration, formatTime } from "@/lib/format";
@@ -30,7 +30,7 @@ export function eventsOf(sources: EventSources): HistoryEvent[] {
   return sorted([...restarts(sources), ...changes(sources), ...alertsOf(sources), ...curesOf(sources)]);
 }
 
-/** What happened within a range and what reached into it, the oldest first. */
+/** The events within a range and those that reach into it, the oldest first. */
 export function eventsBetween(events: HistoryEvent[], since: number, until: number): HistoryEvent[] {
   return sorted(events.filter(({ at, until: end }) => at <= until && (end ?? at) >= since));
 }
@@ -39,7 +39,7 @@ function sorted(events: HistoryEvent[]): HistoryEvent[] {
   return events.sort((a, b) => a.at - b.at);
 }
 
-const STATES: Record<string, string> = {
+const STATES: Record<Outage["state"], string> = {
   RETRYING: "did not work",
   ABORTED: "had stopped with an error",
   UNREACHABLE: "was unreachable",
@@ -60,7 +60,7 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
       until: end,
       tone: of === "engine" ? "warning" : "bad",
       what: "Outage",
-      text: `${subject} ${STATES[state] ?? "did not work"} ${lasted}. ${reason}`,
+      text: `${subject} ${STATES[state]} ${lasted}. ${reason}`,
     };
   });
 }

@@ -17,12 +17,12 @@ import { useEvents } from "./use-events";
 interface HistoryChartsProps {
   stream: Stream;
   range: HistoryRange;
-  /** What was dragged over. */
+  /** The range that was selected by dragging. */
   selected: { from: number; until: number } | undefined;
   onSelect: (from: number, until: number) => void;
 }
 
-/** What the stream did over a range of any length: all charts together, one cursor in all of them. */
+/** A stream's history over a range of any length: all charts together, one cursor in all of them. */
 export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
   const destinations: Charted[] = stream.destinations.map(({ id, database }) => ({
     id,

@@ -8,7 +8,7 @@ import type { Stream } from "@/api/types";
 import { covers } from "@/lib/session-role";
 import { eventsOf, type HistoryEvent } from "./events";
 
-/** What happened to the stream, as far as the reader may know; what cannot be read is left out. */
+/** Events of the stream that the reader may see; those that cannot be read are left out. */
 export function useEvents(stream: Pick<Stream, "id" | "capture_engine" | "destinations">): HistoryEvent[] {
   const isAdmin = covers(useQuery(sessionQuery).data?.user.role, "admin");
   const audit = useQuery({ ...changesQuery(stream.id), enabled: isAdmin }).data;

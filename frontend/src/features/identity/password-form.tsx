@@ -1,4 +1,4 @@
-import { Button, Group, PasswordInput, Stack } from "@mantine/core";
+import { Button, Checkbox, Group, PasswordInput, Stack } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { useChangePassword } from "@/api/identity";
@@ -18,6 +18,7 @@ export function PasswordForm({ userId, needsCurrent, onDone }: PasswordFormProps
   const change = useChangePassword();
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
+  const [revokes, setRevokes] = useState(false);
   const tooShort = next !== "" && next.length < PASSWORD_LENGTH_MIN;
   const toggle = { visibilityToggleButtonProps: { "aria-label": "Show password" } };
   return (
@@ -25,7 +26,14 @@ export function PasswordForm({ userId, needsCurrent, onDone }: PasswordFormProps
       onSubmit={(event) => {
         event.preventDefault();
         change.mutate(
-          { id: userId, body: { current_password: needsCurrent ? current : null, new_password: next } },
+          {
+            id: userId,
+            body: {
+              current_password: needsCurrent ? current : null,
+              new_password: next,
+              revoke_tokens: revokes,
+            },
+          },
           {
             onSuccess: () => {
               setCurrent("");
@@ -56,6 +64,12 @@ export function PasswordForm({ userId, needsCurrent, onDone }: PasswordFormProps
           value={next}
           onChange={(event) => setNext(event.currentTarget.value)}
           {...toggle}
+        />
+        <Checkbox
+          label="End the API tokens, too"
+          description="For a password that somebody else may have known: they may have made tokens with it."
+          checked={revokes}
+          onChange={(event) => setRevokes(event.currentTarget.checked)}
         />
         <Group justify="flex-end">
           <Button

@@ -14,11 +14,11 @@ interface ProofFormProps {
   /** Without it there is no way out. */
   onCancel?: () => void;
   color?: string;
-  /** What the button says. */
+  /** Label of the button. */
   children: string;
 }
 
-/** Asks who sits at an open session to show that it is theirs. */
+/** Asks the user of an open session to show that it is theirs. */
 export function ProofForm({ needsCode, onProof, pending, error, onCancel, color, children }: ProofFormProps) {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");

@@ -8,8 +8,8 @@ import { Meter } from "@/ui/meter";
 import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
 
-/** What runs comes first, then what waits, then what is done. */
-const ORDER = ["COPYING", "INDEXING", "WAITING", "COPIED", "REPLICATING"];
+/** Running copies come first, then waiting ones, then finished ones. */
+const ORDER: TableProgress["state"][] = ["COPYING", "INDEXING", "WAITING", "COPIED", "REPLICATING"];
 
 const name = (table: TableProgress) => `${table.schema}.${table.table}`;
 

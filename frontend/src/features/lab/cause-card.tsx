@@ -21,7 +21,7 @@ interface CauseCardProps {
 
 /** One way to make the stream slow: what it does, its SQL, and the way back. */
 export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardProps) {
-  const { title, told, state, until, failure, refused, delay } = cause;
+  const { title, effect, state, until, failure, refused, delay } = cause;
   const [chosenMs, setChosenMs] = useState<number | null>(null);
   const delayMs = chosenMs ?? delay?.ms;
   const id = useId();
@@ -40,7 +40,7 @@ export function CauseCard({ cause, at, disabled, onStart, onStop }: CauseCardPro
         </Title>
         <ToneBadge state={stateOfAction[state]} compact />
       </Group>
-      <Text size="sm">{told}</Text>
+      <Text size="sm">{effect}</Text>
       {delay && delayMs !== undefined && (
         <DelaySlider
           ms={delayMs}

@@ -10,11 +10,11 @@ interface StepSliderProps {
   disabled: boolean;
   mark: (step: number) => string;
   onValue: (value: number) => void;
-  /** What stands above: of the step under the thumb. */
+  /** Content above the slider, for the step under the thumb. */
   children: (shown: number) => ReactNode;
 }
 
-/** A number in steps: what is chosen is told when the thumb is let go. */
+/** A number in steps; onValue is called when the thumb is let go. */
 export function StepSlider({
   label,
   steps: usual,

@@ -1,7 +1,9 @@
 import { Badge, Box, Tooltip } from "@mantine/core";
-import { IconAlertTriangle, IconBroadcast, IconLoader2 } from "@tabler/icons-react";
-import { useLiveState } from "@/api/live";
+import { IconAlertTriangle, IconBroadcast, IconClockPause, IconLoader2 } from "@tabler/icons-react";
+import { lastSampleAt, useLiveState } from "@/api/live";
 import { formatAgo } from "@/lib/format";
+import { STALE_AFTER_MS } from "./stale";
+import { useNow } from "./use-now";
 
 const faces = {
   live: {
@@ -16,13 +18,21 @@ const faces = {
     icon: IconLoader2,
     text: "Opening the stream of live numbers.",
   },
+  silent: {
+    label: "No samples",
+    tone: "quiet",
+    icon: IconClockPause,
+    text: "Connected, but no numbers have come for some time: no stream runs, or the control plane's collector does not.",
+  },
   lost: { label: "Stale", tone: "warning", icon: IconAlertTriangle, text: "" },
 } as const;
 
 /** Says whether what the page shows is live. A screen reader hears of changes. */
 export function LiveMarker() {
   const { state, lostSince } = useLiveState();
-  const face = faces[state];
+  const now = useNow(1000);
+  const isSilent = state === "live" && now - (lastSampleAt() ?? now) > STALE_AFTER_MS;
+  const face = faces[isSilent ? "silent" : state];
   const Icon = face.icon;
   const text =
     state === "lost"

@@ -1,22 +1,13 @@
-import { useEffect, useState } from "react";
 import { useLiveState } from "@/api/live";
 import { formatAgo } from "@/lib/format";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { isStale } from "./stale";
+import { useNow } from "./use-now";
 
 interface StaleBannerProps {
-  streams: { name: string; desired_status: string; sampled_at: string | null }[];
+  streams: (Parameters<typeof isStale>[0] & { name: string })[];
   /** False: the API says that its live bus is down. */
   live: boolean;
-}
-
-function useNow(everyMs: number): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return now;
 }
 
 /** Shown above numbers that are no longer live, with the reason. */
@@ -26,7 +17,7 @@ export function StaleBanner({ streams, live }: StaleBannerProps) {
   const stale = streams.filter((stream) => isStale(stream, now));
   if (live && state !== "lost" && stale.length === 0) return null;
   const newest = stale
-    .map((stream) => stream.sampled_at)
+    .flatMap((stream) => stream.sampled_at ?? stream.observed_at ?? [])
     .sort()
     .at(-1);
   const message = !live

@@ -19,7 +19,7 @@ interface DestinationParametersProps {
   onClose: () => void;
 }
 
-/** What differs from the stream's parameters at one destination of several. */
+/** Parameters in which one of several destinations differs from the stream. */
 export function DestinationParameters(props: DestinationParametersProps) {
   return (
     <Modal

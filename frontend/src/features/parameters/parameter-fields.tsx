@@ -21,11 +21,11 @@ import { byComponent, byNeed, parameterFault, rangeInWords, type Values } from "
 interface ParameterFieldsProps {
   definitions: StreamParameter[];
   values: Values;
-  /** What is in force now; a field that differs is marked. */
+  /** Values in force now; a field that differs is marked. */
   base: Values;
   onChange: (name: string, value: ParameterValue) => void;
   disabled?: boolean;
-  /** What stands beside a parameter's name. */
+  /** Content beside a parameter's name. */
   beside?: (name: string) => ReactNode;
 }
 

@@ -59,7 +59,7 @@ export function byComponent(definitions: StreamParameter[]): [string, StreamPara
   return [...groups];
 }
 
-/** What people ask about; the others are for those who have measured that they need them. */
+/** Parameters that people ask about; the others are for those who have measured that they need them. */
 const BASIC = new Set([
   "parallelism",
   "commit_serialization",

@@ -35,7 +35,7 @@ export interface Stage {
   engine: string | null;
   /** Momentary; null where it belongs to the whole component. */
   state: string | null;
-  /** What passes: LCRs a second, or transactions where it does not see LCRs. */
+  /** Messages that pass: LCRs a second, or transactions where the component does not see LCRs. */
   messageRate: number | null;
   transactionRate: number | null;
   /** From the commit at the source until here, in seconds. */

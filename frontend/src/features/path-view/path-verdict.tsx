@@ -14,7 +14,7 @@ interface VerdictLineProps {
   finding: string | null;
 }
 
-/** What limits the path, in a sentence. */
+/** The limit of the path, in a sentence. */
 export function VerdictLine({ bottleneck, finding }: VerdictLineProps) {
   const headline = finding ?? (bottleneck.bottleneck_identified ? bottleneckInWords(bottleneck) : null);
   return (
@@ -43,8 +43,8 @@ export function PathVerdict({ model, finding }: { model: PathModel; finding: str
     ["transactionRate", "Transactions", rate(of("TRANSACTION RATE"), "txn")],
     ["latencyP50", "Latency p50", duration(of("LATENCY P50"))],
     ["latencyP99", "Latency p99", duration(of("LATENCY P99"))],
-    ["backlogBytes", "Backlog", bytes(of("BACKLOG"))],
-    ["backlogSeconds", "Time to catch up", duration(of("TIME TO CATCH UP"))],
+    ["lagBytes", "Lag", bytes(of("REPLICATION LAG"))],
+    ["lagSeconds", "Time to catch up", duration(of("TIME TO CATCH UP"))],
   ];
   return (
     <Stack gap={10}>

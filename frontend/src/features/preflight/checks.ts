@@ -5,7 +5,7 @@ const rank: Record<Check["status"], number> = { failed: 0, consent: 1, warning: 
 
 export interface SideChecks {
   side: Check["side"];
-  /** Which one of several destinations. */
+  /** The database among several destinations. */
   databaseId: string | null;
   group: Check[];
 }

@@ -1,4 +1,4 @@
-// What a server says of a slot, in words.
+// A server's report on a slot, in words.
 import type { ServerSlot, SlotServer } from "@/api/types";
 import { asText, bytes, duration } from "@/lib/format";
 import type { StateInWords } from "@/lib/states";
@@ -54,13 +54,13 @@ export function forecast({ seconds_to_full, seconds_to_idle_timeout, why_no_fore
   return `Lost in ${asText(duration(seconds_to_idle_timeout))} unless it is read from (idle_replication_slot_timeout). ${full}`.trim();
 }
 
-/** Whatever takes it first; null while nothing is known to. */
+/** Seconds until the slot is lost, by the cause that comes first; null while none is known. */
 export function soonestLoss({ seconds_to_full, seconds_to_idle_timeout }: ServerSlot): number | null {
   const known = [seconds_to_full, seconds_to_idle_timeout].filter((seconds) => seconds !== null);
   return known.length > 0 ? Math.min(...known) : null;
 }
 
-/** What vacuum must leave: the older of the two. */
+/** Age of the older of the slot's two xmins, in transactions: vacuum must keep rows that were deleted since. */
 export function oldestXmin({ xmin_age, catalog_xmin_age }: ServerSlot): number | null {
   const ages = [xmin_age, catalog_xmin_age].filter((age) => age !== null);
   return ages.length > 0 ? Math.max(...ages) : null;

@@ -1,7 +1,7 @@
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import type { ServerSlot } from "@/api/types";
-import { growth } from "@/lib/backlog";
 import { asText, bytes, compactCount, duration } from "@/lib/format";
+import { growth } from "@/lib/lag";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { useNarrow } from "@/ui/narrow";

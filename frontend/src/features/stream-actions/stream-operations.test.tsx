@@ -17,6 +17,7 @@ const refused = (finished: number) =>
       title: "A table was replaced",
       message: "public.t_7",
       cure: "Copy it again.",
+      detail: null,
     },
     finished_at: new Date(finished).toISOString(),
   });

@@ -14,8 +14,8 @@ import classes from "./stream-operations.module.css";
 const FAILED_SHOWN_MS = 120_000;
 
 /**
- * What is being done with the stream now, how far it is, and what it waits for; and how the last that was asked for has
- * failed, for a while. Nothing else: nothing is shown.
+ * Operations on the stream that run now, how far each one is, and what it waits for; and, for a while, the failure of
+ * the last one that was asked for. Renders nothing if there are none.
  */
 export function StreamOperations({ stream }: { stream: Stream }) {
   const operations = useQuery(streamOperationsQuery(stream.id)).data ?? [];
@@ -31,6 +31,7 @@ export function StreamOperations({ stream }: { stream: Stream }) {
           <ProblemAlert
             problem={{
               ...failed.error,
+              message: failed.error.detail ?? failed.error.message,
               title: `${title(failed, stream)} failed: ${failed.error.title}`,
               facts: [`requested by ${failed.requested_by} ${formatAgo(failed.created_at)}`],
             }}
@@ -77,8 +78,8 @@ function Banner({ operation, stream }: { operation: Operation; stream: Stream })
           {operation.waiting_for && <Text size="sm">Waits for: {operation.waiting_for}</Text>}
           <Text size="xs" c="dimmed">
             Requested by {operation.requested_by} {formatAgo(operation.created_at)} ·{" "}
-            <AnchorLink to="/operations" size="xs">
-              all operations
+            <AnchorLink to="/operations" search={{ stream: stream.id }} size="xs">
+              all operations of the stream
             </AnchorLink>
           </Text>
         </div>

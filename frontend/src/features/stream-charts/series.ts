@@ -7,7 +7,7 @@ export interface ChartSeries {
   times: number[];
   rates: Series[];
   latencies: Series[];
-  backlog: Series[];
+  lag: Series[];
 }
 
 /** One of several destinations: each applies the source's changes at its own rate. */
@@ -71,6 +71,6 @@ export function chartSeries(samples: Sample[], minutes: number, destinations: Ch
       { label: "p50", colour: 1, values: column((sample) => sample.latency.p50_ms) },
       { label: "p99", colour: 3, values: column((sample) => sample.latency.p99_ms) },
     ],
-    backlog: [{ label: "Not yet applied", colour: 4, values: column((sample) => sample.backlog.bytes) }],
+    lag: [{ label: "Not yet applied", colour: 4, values: column((sample) => sample.lag.bytes) }],
   };
 }

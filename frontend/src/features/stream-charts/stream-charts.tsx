@@ -41,9 +41,9 @@ export function StreamCharts({ samples, minutes, destinations }: StreamChartsPro
         windowSeconds={minutes * 60}
       />
       <TimeChart
-        title={several ? "Backlog, the longest" : "Backlog"}
+        title={several ? "Replication lag, the longest" : "Replication lag"}
         times={series.times}
-        series={series.backlog}
+        series={series.lag}
         format={bytes}
         windowSeconds={minutes * 60}
         binary

@@ -19,7 +19,7 @@ interface TableRow extends StreamTable {
 const name = (table: { schema: string; table: string }) => `${table.schema}.${table.table}`;
 
 /** Microseconds from the commit at the source to the one at the destination; the clocks may differ. */
-function lagOf({ last_change }: StreamTable): number | null {
+function latencyOf({ last_change }: StreamTable): number | null {
   const from = parseMicros(last_change?.at_source);
   const to = parseMicros(last_change?.at_destination);
   return from === null || to === null ? null : Math.max(0, to - from);
@@ -56,13 +56,13 @@ const columns: Column<TableRow>[] = [
     cell: (table) => <Quantity quantity={rate(table.changes_per_second, "LCR")} />,
   },
   {
-    key: "lag",
-    header: "Lag",
+    key: "latency",
+    header: "Latency",
     definition:
       "Of the table's last change: time from the commit at the source to the commit at the destination.",
     align: "right",
-    sortBy: lagOf,
-    cell: (table) => <Quantity quantity={latency(lagOf(table))} />,
+    sortBy: latencyOf,
+    cell: (table) => <Quantity quantity={latency(latencyOf(table))} />,
   },
   {
     key: "last_change",

@@ -71,7 +71,9 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
                   {resolutionLabels[choice.resolution]}
                 </Button>
               ))}
-              <RestCallButton calls={choices.map((choice) => callOfResolution(stream, choice))} />
+              {choices.length > 0 && (
+                <RestCallButton calls={choices.map((choice) => callOfResolution(stream, choice))} />
+              )}
               <HelpLink help="guides/changed-tables" about="changed tables" />
             </Group>
           </Stack>

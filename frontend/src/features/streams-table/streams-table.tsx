@@ -4,11 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
 import { ratesQuery } from "@/api/streams";
 import type { StreamSummary } from "@/api/types";
-import { backlogInBrief, isStanding } from "@/lib/backlog";
-import { bytes, compactCount, rate } from "@/lib/format";
+import { bytes, rate } from "@/lib/format";
+import { isStanding, lagInBrief } from "@/lib/lag";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
-import { healthInWords, reasonBeside, streamState } from "@/lib/states";
+import { type HealthLevel, healthInWords, reasonBeside, streamState } from "@/lib/states";
+import { parkedOf } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
 import { LatencyCell, LatencyMetric } from "@/ui/latency-metric";
@@ -19,7 +20,7 @@ import { StateBadge, ToneIcon } from "@/ui/tone";
 import classes from "./streams-table.module.css";
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
-const urgency: Record<string, number> = { error: 0, warning: 1, unknown: 2, stopped: 3, ok: 4 };
+const urgency: Record<HealthLevel, number> = { error: 0, warning: 1, unknown: 2, stopped: 3, ok: 4 };
 
 const columns: Column<StreamSummary>[] = [
   {
@@ -32,9 +33,10 @@ const columns: Column<StreamSummary>[] = [
     key: "health",
     header: "Health",
     definition: "Whether the stream replicates and keeps up, and why not.",
-    sortBy: (stream) => urgency[stream.health.level] ?? 2,
+    sortBy: (stream) => urgency[stream.health.level],
     cell: (stream) => <HealthCell stream={stream} />,
-    width: "24%",
+    // The room that the other columns leave: a reason is a sentence, or several.
+    width: "100%",
   },
   {
     key: "phase",
@@ -68,17 +70,17 @@ const columns: Column<StreamSummary>[] = [
     cell: (stream) => <LatencyCell latency={stream.latency} of="p99_ms" />,
   },
   {
-    key: "backlog",
-    header: "Backlog",
-    definition: `${metrics.backlogBytes.definition} Below it: how old it is, and how soon it is worked off or full.`,
+    key: "lag",
+    header: metrics.lagBytes.label,
+    definition: `${metrics.lagBytes.definition} Below it: how old it is, and how soon it is worked off or full.`,
     align: "right",
-    sortBy: (stream) => stream.backlog.bytes,
+    sortBy: (stream) => stream.lag.bytes,
     cell: (stream) => (
-      <Stack gap={0} align="flex-end">
-        <Quantity quantity={bytes(stream.backlog.bytes)} />
+      <Stack gap={0} align="flex-end" miw={120}>
+        <Quantity quantity={bytes(stream.lag.bytes)} />
         <Text size="xs" c="dimmed">
-          {isStanding(stream) && stream.backlog.bytes ? "WAL of all databases, " : ""}
-          {backlogInBrief(stream.backlog)}
+          {isStanding(stream) && stream.lag.bytes ? "WAL of all databases, " : ""}
+          {lagInBrief(stream.lag)}
         </Text>
       </Stack>
     ),
@@ -121,8 +123,8 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
           <div className={classes.figures}>
             <Metric metric="streamRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
             <LatencyMetric latency={stream.latency} of="p99_ms" />
-            <Metric metric="backlogBytes" quantity={bytes(stream.backlog.bytes)} />
-            <Metric metric="errors" quantity={compactCount(stream.error_queue_transactions, "txn")} />
+            <Metric metric="lagBytes" quantity={bytes(stream.lag.bytes)} />
+            <Metric metric="errors" quantity={parkedOf(stream)} />
           </div>
         </li>
       ))}
@@ -182,12 +184,12 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
       <Box pt={2}>
         <ToneIcon tone={words.tone} />
       </Box>
-      <Box miw={0}>
+      <Box miw={{ base: 0, sm: 160 }}>
         <Text size="sm" fw={550} style={{ color: `var(--tone-${words.tone})` }}>
           {words.label} <AlertMark streamId={stream.id} />
         </Text>
         {reason && (
-          <Text size="xs" c="dimmed" lineClamp={3} title={reason}>
+          <Text size="xs" c="dimmed" lineClamp={6} title={reason}>
             {reason}
           </Text>
         )}
@@ -200,12 +202,10 @@ function RateCell({ stream }: { stream: StreamSummary }) {
   const rates = useQuery({ ...ratesQuery, select: (all) => all[stream.id] }).data ?? [];
   const values = rates.map((point) => point.rate);
   return (
-    <Group gap={10} justify="flex-end" wrap="nowrap">
+    <Stack gap={2} align="flex-end" miw={84}>
+      <Quantity quantity={rate(stream.lcrs_per_second, "LCR")} />
       <Sparkline values={values} label={`Rate of ${stream.name} over the last samples`} width={64} />
-      <Box miw={84} ta="right">
-        <Quantity quantity={rate(stream.lcrs_per_second, "LCR")} />
-      </Box>
-    </Group>
+    </Stack>
   );
 }
 
@@ -214,7 +214,7 @@ function ErrorsCell({ stream }: { stream: StreamSummary }) {
   return (
     <Group gap={5} justify="flex-end" wrap="nowrap">
       {count !== null && count > 0 && <ToneIcon tone="bad" size={14} />}
-      <Quantity quantity={compactCount(count, "txn")} />
+      <Quantity quantity={parkedOf(stream)} />
     </Group>
   );
 }

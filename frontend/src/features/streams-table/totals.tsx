@@ -1,6 +1,6 @@
 import { Group } from "@mantine/core";
 import type { Overview, StreamSummary } from "@/api/types";
-import { bytes, latencyMs, rate } from "@/lib/format";
+import { bytes, doneOf, latencyMs, rate } from "@/lib/format";
 import { latencyValue } from "@/lib/latency-shown";
 import type { Tone } from "@/lib/states";
 import { knownSum, sumQuantity } from "@/lib/sums";
@@ -17,7 +17,8 @@ function worst(streams: StreamSummary[]): number | null {
 export function OverviewTotals({ overview }: { overview: Overview }) {
   const { streams } = overview;
   const unhealthy = streams.filter((stream) => stream.health.level !== "ok").length;
-  const enginesTone: Tone = overview.engines_online === overview.engines_total ? "good" : "bad";
+  const { engines_online: online, engines_total: total } = overview;
+  const enginesTone: Tone = online === null ? "quiet" : online === total ? "good" : "bad";
   return (
     <>
       <Tile>
@@ -48,10 +49,10 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
       </Tile>
       <Tile>
         <Metric
-          metric="backlogBytes"
-          label="Total backlog"
+          metric="lagBytes"
+          label="Total lag"
           size="lg"
-          quantity={sumQuantity(knownSum(streams.map((stream) => stream.backlog.bytes)), bytes)}
+          quantity={sumQuantity(knownSum(streams.map((stream) => stream.lag.bytes)), bytes)}
         />
       </Tile>
       <Tile>
@@ -59,7 +60,7 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
           metric="enginesOnline"
           size="lg"
           quantity={{
-            value: `${overview.engines_online} of ${overview.engines_total}`,
+            value: doneOf(online, total),
             unit: "engines",
           }}
         />

@@ -5,7 +5,7 @@ import { estimatedRows } from "@/lib/sums";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 
-/** What the rules match at the source, as the API answers. */
+/** The tables that the rules match at the source, as the API answers. */
 export function RulePreview({ preview, updating }: { preview: TablePreview; updating: boolean }) {
   const refused = preview.tables.filter((table) => !table.replicable);
   return (

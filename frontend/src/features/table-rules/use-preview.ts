@@ -6,7 +6,7 @@ import { completeRules } from "./matching";
 
 const TYPING_PAUSE_MS = 300;
 
-/** What the rules match, asked again a moment after the last key stroke. */
+/** The tables that the rules match, requested again a moment after the last key stroke. */
 export function usePreview(sourceId: string | null, rules: TableRules) {
   const [settled] = useDebouncedValue(rules, TYPING_PAUSE_MS);
   const query = useQuery(

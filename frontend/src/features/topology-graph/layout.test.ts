@@ -10,6 +10,8 @@ const node = (id: string, engine: string | null): Topology["nodes"][number] => (
   stream_id: engine ? "stream01" : null,
   engine_id: engine,
   engine,
+  engine_state: engine && "ONLINE",
+  reason: null,
   destination_id: null,
   database_id: engine ? null : id,
 });

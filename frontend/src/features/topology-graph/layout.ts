@@ -30,6 +30,7 @@ export function placeNodes(topology: Topology): Map<string, Place> {
 export interface EngineFrame extends Place {
   id: string;
   label: string;
+  state: string | null;
   width: number;
   height: number;
 }
@@ -42,21 +43,21 @@ export function engineFrames(topology: Topology, places: Map<string, Place>): En
   const shared = new Set(
     topology.edges.filter(({ kind }) => kind === "PROPAGATION").map(({ stream_id }) => stream_id),
   );
-  const groups = new Map<string, { label: string; corners: Place[] }>();
+  const groups = new Map<string, { label: string; state: string | null; corners: Place[] }>();
   for (const node of topology.nodes) {
     const place = places.get(node.id);
     if (!place || !node.engine || !node.stream_id || !shared.has(node.stream_id)) continue;
     const id = `${node.stream_id}@${node.engine_id}`;
-    const group = groups.get(id) ?? { label: node.engine, corners: [] };
+    const group = groups.get(id) ?? { label: node.engine, state: node.engine_state, corners: [] };
     group.corners.push(place);
     groups.set(id, group);
   }
-  return [...groups].map(([id, { label, corners }]) => {
+  return [...groups].map(([id, { label, state, corners }]) => {
     const left = Math.min(...corners.map(({ x }) => x)) - FRAME_PADDING;
     const top = Math.min(...corners.map(({ y }) => y)) - FRAME_PADDING - FRAME_TITLE;
     const right = Math.max(...corners.map(({ x }) => x)) + NODE_WIDTH + FRAME_PADDING;
     const bottom = Math.max(...corners.map(({ y }) => y)) + NODE_HEIGHT + FRAME_PADDING;
-    return { id, label, x: left, y: top, width: right - left, height: bottom - top };
+    return { id, label, state, x: left, y: top, width: right - left, height: bottom - top };
   });
 }
 

@@ -24,14 +24,14 @@ export function TopologyGraph({ topology, onOpen }: TopologyGraphProps) {
 
   const nodes = useMemo<Node[]>(
     () => [
-      ...engineFrames(topology, places).map(({ id, label, x, y, width, height }) => ({
+      ...engineFrames(topology, places).map(({ id, label, state, x, y, width, height }) => ({
         id,
         type: "engine",
         position: { x, y },
         width,
         height,
         zIndex: -1,
-        data: { label },
+        data: { label, state },
         draggable: false,
         connectable: false,
       })),

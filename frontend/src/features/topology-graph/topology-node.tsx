@@ -23,10 +23,16 @@ const icons: Record<TopologyNode["kind"], typeof IconDatabase> = {
   APPLY: IconDatabaseImport,
 };
 
+const whereOf = ({ kind, label, engine }: TopologyNode): string => {
+  if (kind === "DATABASE") return "Database";
+  return engine ? `${label} · ${engine}` : label;
+};
+
 export function TopologyNodeView({ data }: NodeProps) {
   const { node, onOpen } = data as { node: TopologyNode; onOpen: (node: TopologyNode) => void };
   const Icon = icons[node.kind];
   const state = stateInWords(node.state);
+  const where = whereOf(node);
   return (
     <>
       <Handle type="target" position={Position.Left} isConnectable={false} />
@@ -42,29 +48,15 @@ export function TopologyNodeView({ data }: NodeProps) {
             {node.kind === "DATABASE" ? node.label : sentenceCase(node.kind)}
           </Text>
         </Group>
-        {node.kind === "DATABASE" ? (
-          <Text size="xs" c="dimmed">
-            Database
+        <Text size="xs" c="dimmed" truncate title={where}>
+          {where}
+        </Text>
+        <Group gap={5} wrap="nowrap" title={node.reason ?? state.definition}>
+          <ToneIcon tone={state.tone} size={13} />
+          <Text size="xs" truncate style={{ color: `var(--tone-${state.tone})` }}>
+            {state.label}
           </Text>
-        ) : (
-          <>
-            <Text
-              size="xs"
-              c="dimmed"
-              truncate
-              title={node.engine ? `${node.label} on ${node.engine}` : node.label}
-            >
-              {node.label}
-              {node.engine && ` · ${node.engine}`}
-            </Text>
-            <Group gap={5} wrap="nowrap">
-              <ToneIcon tone={state.tone} size={13} />
-              <Text size="xs" truncate style={{ color: `var(--tone-${state.tone})` }}>
-                {state.label}
-              </Text>
-            </Group>
-          </>
-        )}
+        </Group>
       </button>
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </>

@@ -4,6 +4,7 @@ import { metrics } from "@/lib/metrics";
 import { sentenceCase } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
+import { StateBadge } from "@/ui/tone";
 
 type Edge = Topology["edges"][number];
 
@@ -22,9 +23,17 @@ export function TopologyTable({ topology }: { topology: Topology }) {
     if (node.kind === "DATABASE") return node.label;
     return `${sentenceCase(node.kind)} of ${node.label}${node.engine ? ` on ${node.engine}` : ""}`;
   };
+  const stateOf = (id: string) => topology.nodes.find((one) => one.id === id)?.state ?? null;
   const columns: Column<Edge>[] = [
     { key: "from", header: "From", sortBy: (edge) => label(edge.source), cell: (edge) => label(edge.source) },
     { key: "to", header: "To", sortBy: (edge) => label(edge.target), cell: (edge) => label(edge.target) },
+    {
+      key: "state",
+      header: "State",
+      definition: "Of the component, or the database, at the link's end.",
+      sortBy: (edge) => stateOf(edge.target),
+      cell: (edge) => <StateBadge state={stateOf(edge.target)} compact />,
+    },
     { key: "kind", header: "Carries", cell: (edge) => kinds[edge.kind] },
     {
       key: "rate",
@@ -37,7 +46,7 @@ export function TopologyTable({ topology }: { topology: Topology }) {
     {
       key: "backlog",
       header: "On disk",
-      definition: metrics.spilledBacklog.definition,
+      definition: metrics.backlogOnDisk.definition,
       align: "right",
       sortBy: (edge) => edge.backlog_bytes,
       cell: (edge) => <Quantity quantity={bytes(edge.backlog_bytes)} />,

@@ -5,7 +5,7 @@ import { DataTable } from "@/ui/data-table";
 import { Panel } from "@/ui/panel";
 import { ToneIcon } from "@/ui/tone";
 
-/** What the databases' own catalogues said when the run was taken. */
+/** Facts from the databases' own catalogues, as of the time of the run. */
 export function RunFacts({ sheets }: { sheets: FactSheet[] }) {
   if (sheets.length === 0) return null;
   return (

@@ -153,7 +153,7 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
   ];
 }
 
-/** What it finds shows in the row: connected, or why not. */
+/** The result shows in the row: connected, or why not. */
 function TestButton({ database, mayAct }: { database: Database; mayAct: boolean }) {
   const test = useTestDatabase();
   return (

@@ -1,11 +1,12 @@
 import { Box, Group, Text } from "@mantine/core";
 import { IconListCheck } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { operationsQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Operation } from "@/api/types";
-import { asText, doneOf, duration, formatTime, parseTime, percent } from "@/lib/format";
-import { operationTitle } from "@/lib/operations";
+import { asText, doneOf, duration, formatTime, parseTime, percent, rows } from "@/lib/format";
+import { isUnfinished, operationTarget, operationTitle } from "@/lib/operations";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -17,6 +18,9 @@ import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ShowOlder } from "@/ui/show-older";
 import { StateBadge } from "@/ui/tone";
+import { filterOf, OperationFilters } from "./operation-filters";
+
+const route = getRouteApi("/shell/operations");
 
 const columns: Column<Operation>[] = [
   {
@@ -28,14 +32,15 @@ const columns: Column<Operation>[] = [
   {
     key: "target",
     header: "Target",
-    sortBy: (operation) => operation.target.name,
-    cell: ({ target }) =>
-      target.type === "stream" ? (
-        <AnchorLink to="/streams/$streamId" params={{ streamId: target.id }} size="sm">
-          {target.name}
+    definition: "The stream; and its destination, where only one of them is concerned.",
+    sortBy: operationTarget,
+    cell: (operation) =>
+      operation.target.type === "stream" ? (
+        <AnchorLink to="/streams/$streamId" params={{ streamId: operation.target.id }} size="sm">
+          {operationTarget(operation)}
         </AnchorLink>
       ) : (
-        target.name
+        operation.target.name
       ),
   },
   {
@@ -68,7 +73,7 @@ const columns: Column<Operation>[] = [
     definition:
       "From the request to the engine until the control plane first saw it done. The engine is polled once a second, so this may be up to a second too long.",
     align: "right",
-    cell: (operation) => <Quantity quantity={duration(took(operation))} />,
+    cell: (operation) => <Took operation={operation} />,
   },
 ];
 
@@ -76,6 +81,20 @@ function took({ started_at, finished_at }: Operation): number | null {
   const start = parseTime(started_at);
   const end = parseTime(finished_at);
   return start === null || end === null ? null : (end - start) / 1000;
+}
+
+/** How long it took; of one at work, how long it has been so far. */
+function Took({ operation }: { operation: Operation }) {
+  const started = parseTime(operation.started_at);
+  if (!isUnfinished(operation) || started === null) return <Quantity quantity={duration(took(operation))} />;
+  return (
+    <>
+      <Quantity quantity={duration(Math.max(0, Date.now() - started) / 1000)} />
+      <Text size="xs" c="dimmed">
+        so far
+      </Text>
+    </>
+  );
 }
 
 function Progress({ operation }: { operation: Operation }) {
@@ -90,7 +109,7 @@ function Progress({ operation }: { operation: Operation }) {
         >
           {error.title}
         </Text>
-        <Text size="xs">{error.message}</Text>
+        <Text size="xs">{error.detail ?? error.message}</Text>
         {error.cure && (
           <Text size="xs">
             <strong>Cure: </strong>
@@ -101,17 +120,21 @@ function Progress({ operation }: { operation: Operation }) {
     );
   }
   const share = progress.total ? progress.done / progress.total : state === "succeeded" ? 1 : null;
-  const text = progress.total ? doneOf(progress.done, progress.total, progress.unit) : asText(percent(share));
+  const counted =
+    progress.unit === "rows" && progress.done > 0 ? asText(rows(progress.done)) : asText(percent(share));
+  const text = progress.total ? doneOf(progress.done, progress.total, progress.unit) : counted;
   return (
     <Box maw={420} py={4}>
       <Group gap={8} wrap="nowrap">
-        <Meter
-          role="progressbar"
-          label={`Progress of ${operationTitle(operation)} ${operation.target.name}`}
-          share={share}
-          text={text}
-          tone={state === "succeeded" ? "good" : "busy"}
-        />
+        <Box w={110} style={{ flex: "none" }}>
+          <Meter
+            role="progressbar"
+            label={`Progress of ${operationTitle(operation)} ${operationTarget(operation)}`}
+            share={share}
+            text={text}
+            tone={state === "succeeded" ? "good" : "busy"}
+          />
+        </Box>
         <Text size="xs" className="numeric" style={{ whiteSpace: "nowrap" }}>
           {text}
         </Text>
@@ -122,7 +145,10 @@ function Progress({ operation }: { operation: Operation }) {
 }
 
 export function OperationsPage() {
-  const query = useInfiniteQuery(operationsQuery);
+  const search = route.useSearch();
+  const filter = filterOf(search);
+  const query = useInfiniteQuery(operationsQuery(filter));
+  const narrowed = Object.values(filter).some((value) => value !== undefined);
   return (
     <>
       <PageHeader
@@ -130,12 +156,18 @@ export function OperationsPage() {
         description="Long-running requests with their progress, newest first."
         actions={<RestCallButton calls={[{ method: "GET", path: "/api/v1/operations" }]} />}
       />
+      <OperationFilters />
       <QueryFaces query={query} inWords={problemInWords} loadingLabel="Loading operations">
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.items);
           return (
             <Panel flush>
-              {rows.length === 0 ? (
+              {rows.length === 0 && narrowed ? (
+                <Empty
+                  icon={<IconListCheck size={40} stroke={1.5} />}
+                  title="No operation fits the filters"
+                />
+              ) : rows.length === 0 ? (
                 <Empty icon={<IconListCheck size={40} stroke={1.5} />} title="No operations yet">
                   Creating, starting, stopping and deleting a stream each add one here.
                 </Empty>

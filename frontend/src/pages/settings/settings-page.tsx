@@ -15,7 +15,7 @@ import { RestCallButton } from "@/ui/rest-call";
 
 const route = getRouteApi("/shell/settings");
 
-/** What the tab's actions do, by REST. */
+/** REST calls that do what the tab's actions do. */
 function restCalls(tab: string, userId: string): RestCallSpec[] {
   if (tab === "tokens") {
     return [

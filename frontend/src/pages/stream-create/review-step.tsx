@@ -1,6 +1,7 @@
 import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import type { Database, Engine, StreamCreate, TablePreview } from "@/api/types";
+import type { Check, Database, Engine, StreamCreate, TablePreview } from "@/api/types";
+import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-checks";
 import { asText, bytes } from "@/lib/format";
 import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
@@ -15,6 +16,7 @@ interface ReviewStepProps {
   destinations: { database: Database; engine: Engine | undefined }[];
   engine: Engine | undefined;
   preview: TablePreview | undefined;
+  seen: Check[];
   /** Used until the user writes a name. */
   suggestedName: string;
   onName: (name: string) => void;
@@ -24,7 +26,7 @@ interface ReviewStepProps {
 const rule = ({ schema, table }: { schema: string; table?: string }) => `${schema}.${table ?? "*"}`;
 
 export function ReviewStep(props: ReviewStepProps) {
-  const { body, source, destinations, engine, preview, suggestedName, onName, onStart } = props;
+  const { body, source, destinations, engine, preview, seen, suggestedName, onName, onStart } = props;
   const untouched = useRef(body.name === "");
   useEffect(() => {
     if (untouched.current) onName(suggestedName);
@@ -32,6 +34,7 @@ export function ReviewStep(props: ReviewStepProps) {
   }, [suggestedName, onName]);
   const parameters = Object.entries(body.parameters ?? {});
   const excluded = body.rules.exclude ?? [];
+  const given = { checks: seen, accepted: body.accept ?? [] };
   const insertsOnly = body.rules.inserts_only ?? [];
   return (
     <Grid gap="md">
@@ -83,6 +86,11 @@ export function ReviewStep(props: ReviewStepProps) {
               {insertsOnly.length > 0 && (
                 <Fact label="Inserts only">
                   {insertsOnly.map(rule).join(", ")}: updates and deletes stay at the source.
+                </Fact>
+              )}
+              {acceptedChecks(given).length > 0 && (
+                <Fact label="Accepted">
+                  <AcceptedChecks {...given} />
                 </Fact>
               )}
               <Fact label="Parameters">

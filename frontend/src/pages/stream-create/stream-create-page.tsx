@@ -6,11 +6,11 @@ import { databasesQuery } from "@/api/databases";
 import { enginesQuery } from "@/api/operations";
 import { problemInWords } from "@/api/problem-in-words";
 import { parametersQuery, preflightQuery, useCreateStream } from "@/api/streams";
-import type { Database, Engine, StreamParameter } from "@/api/types";
-import { isReady } from "@/features/preflight/checks";
+import type { Check, Database, Engine, StreamParameter } from "@/api/types";
+import { isAccepted, isReady, refusedChecks } from "@/features/preflight/checks";
+import { Refusal } from "@/features/preflight/refusal";
 import { usePreview } from "@/features/table-rules/use-preview";
 import { PageHeader } from "@/ui/page-header";
-import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { dropDraft, keepDraft, readDraft } from "./draft";
 import {
@@ -87,6 +87,12 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     definitions,
   };
   const fault = stepFault(step, state, facts);
+  // Accepted checks are shown to the end, also when other parameters ask for other checks.
+  const [seen, setSeen] = useState<Check[]>([]);
+  useEffect(() => {
+    if (preflight.data) setSeen(preflight.data.checks);
+  }, [preflight.data]);
+  const refused = refusedChecks(create.error);
 
   const moved = useRef(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the step changes
@@ -102,7 +108,14 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     if (state.sourceId) keepDraft({ state, active });
   }, [state, active]);
 
+  /** Forgets the last refusal: the next attempt shows its own. */
+  const go = (index: number) => {
+    create.reset();
+    setActive(index);
+  };
+
   const startAfresh = () => {
+    create.reset();
     dropDraft();
     setState(emptyWizard);
     setActive(0);
@@ -120,7 +133,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     <Stack gap="md">
       <Stepper
         active={active}
-        onStepClick={(index) => index <= Math.min(active, furthestStep(state, facts)) && setActive(index)}
+        onStepClick={(index) => index <= Math.min(active, furthestStep(state, facts)) && go(index)}
         size="sm"
         iconSize={28}
       >
@@ -150,9 +163,19 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
           preview={preview}
           preflight={preflight}
           body={body}
+          seen={[...seen, ...refused]}
         />
       </section>
-      {create.isError && <ProblemAlert problem={problemInWords(create.error)} />}
+      {create.isError && (
+        <Refusal
+          error={create.error}
+          databases={Object.fromEntries(databases.map(({ id, name }) => [id, name]))}
+          consents={{
+            accepted: state.accepted,
+            onChange: (accepted) => setState((now) => ({ ...now, accepted })),
+          }}
+        />
+      )}
       <Group justify="space-between">
         <Group gap="xs">
           <Button component={Link} to="/" variant="subtle" color="gray" onClick={dropDraft}>
@@ -175,15 +198,19 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
               {fault}
             </Text>
           )}
-          <Button variant="default" disabled={active === 0} onClick={() => setActive(active - 1)}>
+          <Button variant="default" disabled={active === 0} onClick={() => go(active - 1)}>
             Back
           </Button>
           {step === "review" ? (
-            <Button disabled={fault !== null} loading={create.isPending} onClick={submit}>
+            <Button
+              disabled={fault !== null || !isAccepted(refused, state.accepted)}
+              loading={create.isPending}
+              onClick={submit}
+            >
               Create stream
             </Button>
           ) : (
-            <Button disabled={fault !== null} onClick={() => setActive(active + 1)}>
+            <Button disabled={fault !== null} onClick={() => go(active + 1)}>
               Next
             </Button>
           )}

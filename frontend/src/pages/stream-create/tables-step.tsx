@@ -26,7 +26,7 @@ const name = ({ schema, table }: { schema: string; table: string }) => `${schema
 export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepProps) {
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
-  // What the rules give up of a table is known to the preview only.
+  // Only the preview knows which changes of a table the rules give up.
   const matched = new Map(preview.data?.tables.map((table) => [name(table), table]));
   return (
     <Grid gap="md">

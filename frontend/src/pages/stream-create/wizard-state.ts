@@ -43,7 +43,7 @@ export const emptyWizard: WizardState = {
   start: true,
 };
 
-/** What the pages have learned from the API. */
+/** Facts that the pages have learned from the API. */
 export interface WizardFacts {
   engines: readonly Engine[];
   /** Tables that the rules match and that can be replicated; null while unknown. */
@@ -112,7 +112,7 @@ export function furthestStep(state: WizardState, facts: WizardFacts): number {
   return open === -1 ? steps.length - 1 : open;
 }
 
-/** What a change of an earlier answer makes obsolete goes with it. */
+/** Changes the source, and drops the later answers that this makes obsolete. */
 export function withSource(state: WizardState, sourceId: string): WizardState {
   if (sourceId === state.sourceId) return state;
   const destinationIds = state.destinationIds.filter((id) => id !== sourceId);

@@ -2,7 +2,7 @@ import { Button, Stack } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
-import type { Database, Engine, Preflight, StreamCreate, StreamParameter } from "@/api/types";
+import type { Check, Database, Engine, Preflight, StreamCreate, StreamParameter } from "@/api/types";
 import { ParameterFields } from "@/features/parameters/parameter-fields";
 import { defaults } from "@/features/parameters/parameter-values";
 import { CheckList } from "@/features/preflight/check-list";
@@ -25,10 +25,12 @@ interface WizardStepProps {
   preview: PreviewQuery;
   preflight: UseQueryResult<Preflight>;
   body: StreamCreate;
+  /** Checks that the wizard has shown. */
+  seen: Check[];
 }
 
 export function WizardStep(props: WizardStepProps) {
-  const { step, state, onChange, databases, engines, definitions, preview, preflight, body } = props;
+  const { step, state, onChange, databases, engines, definitions, preview, preflight, body, seen } = props;
   const find = (id: string | null) => databases.find((database) => database.id === id);
   const destinations = state.destinationIds
     .map((id) => find(id))
@@ -126,6 +128,7 @@ export function WizardStep(props: WizardStepProps) {
           }))}
           engine={engines.find((engine) => engine.id === state.engineId) ?? engines[0]}
           preview={preview.data}
+          seen={seen}
           suggestedName={suggested}
           onName={(name) => onChange((now) => ({ ...now, name }))}
           onStart={(start) => onChange((now) => ({ ...now, start }))}

@@ -6,7 +6,8 @@ import { useState } from "react";
 import { databasesQuery } from "@/api/databases";
 import { enginesQuery } from "@/api/operations";
 import { useAddDestination } from "@/api/streams";
-import type { Stream } from "@/api/types";
+import type { Check, Stream } from "@/api/types";
+import { AcceptedChecks } from "@/features/preflight/accepted-checks";
 import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
 import { RestCall } from "@/ui/rest-call";
@@ -37,6 +38,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
   const [databaseId, setDatabaseId] = useState<string | null>(null);
   const [engineId, setEngineId] = useState<string | null>(stream.capture_engine.id);
   const [accepted, setAccepted] = useState<string[]>([]);
+  const [seen, setSeen] = useState<Check[]>([]);
   const add = useAddDestination(stream.id);
   const taken = new Set([stream.source.id, ...stream.destinations.map(({ database }) => database.id)]);
   const free = databases.filter(({ id }) => !taken.has(id));
@@ -45,10 +47,9 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
     ...(engineId && engineId !== stream.capture_engine.id ? { engine_id: engineId } : {}),
     ...(accepted.length > 0 ? { accept: accepted } : {}),
   };
-  /** Another choice is checked anew. */
+  /** Another choice is checked anew. A consent is to what a check says, and stays. */
   const choose = (set: (id: string | null) => void) => (id: string | null) => {
     add.reset();
-    setAccepted([]);
     set(id);
   };
   return (
@@ -82,6 +83,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           consents={{ accepted, onChange: setAccepted }}
         />
       )}
+      {!add.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
       <RestCall call={{ method: "POST", path: `/api/v1/streams/${stream.id}/destinations`, body }} />
       <Group justify="flex-end">
         <Button variant="default" onClick={onDone}>
@@ -92,6 +94,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           loading={add.isPending}
           onClick={() =>
             add.mutate(body, {
+              onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
               onSuccess: () => {
                 notifications.show({
                   title: stream.name,

@@ -1,13 +1,14 @@
 import { SimpleGrid } from "@mantine/core";
 import type { Stream } from "@/api/types";
-import { isStanding } from "@/lib/backlog";
-import { byteRate, compactCount, rate } from "@/lib/format";
-import { BacklogFigures } from "@/ui/backlog-figures";
+import { byteRate, rate } from "@/lib/format";
+import { isStanding } from "@/lib/lag";
+import { parkedOf } from "@/lib/sums";
+import { LagFigures } from "@/ui/lag-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Metric } from "@/ui/quantity";
 import classes from "./stream-now.module.css";
 
-/** What flows, how late it comes, and what waits. Of several destinations the rates are the source's. */
+/** Rates, latency, errors and lag. Of several destinations the rates are the source's. */
 export function KeyFigures({ stream }: { stream: Stream }) {
   const several = stream.destinations.length > 1;
   return (
@@ -21,9 +22,9 @@ export function KeyFigures({ stream }: { stream: Stream }) {
       <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
       <LatencyMetric latency={stream.latency} of="p50_ms" size="lg" />
       <LatencyMetric latency={stream.latency} of="p99_ms" size="lg" />
-      <Metric metric="errors" size="lg" quantity={compactCount(stream.error_queue_transactions, "txn")} />
-      <BacklogFigures
-        backlog={stream.backlog}
+      <Metric metric="errors" size="lg" quantity={parkedOf(stream)} />
+      <LagFigures
+        lag={stream.lag}
         parked={stream.error_queue_transactions}
         slot={stream.slot}
         standing={isStanding(stream)}

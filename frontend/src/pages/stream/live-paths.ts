@@ -1,4 +1,4 @@
-// What the live analysis says of a stream's cards: of one destination's, or of those that all destinations share.
+// The live analysis of a stream's cards: of one destination's, or of those that all destinations share.
 import type { LiveAnalysis } from "@/api/types";
 import { type PathModel, pathModel, type Stage } from "@/features/path-view/path-model";
 

@@ -66,13 +66,28 @@ it("can be tried again once a failed check is cured at the database", async () =
   expect(screen.getByRole("button", { name: "Save rules" })).toBeEnabled();
 });
 
-it("asks again after the rules have changed", async () => {
-  const { sent, open } = openEditor([leftOut]);
+it("keeps a consent while other rules are tried, and shows it", async () => {
+  const { sent, open } = openEditor([leftOut, check({ id: "other", title: "Other", status: "failed" })]);
   await open();
   await save();
   await userEvent.click(await screen.findByRole("checkbox", { name: "Accept: What the copy leaves out" }));
   await userEvent.type(screen.getByRole("textbox", { name: "Include rule 1, table" }), "g");
   expect(screen.queryByRole("checkbox", { name: "Accept: What the copy leaves out" })).toBeNull();
+  const given = screen.getByRole("list", { name: "Accepted" });
+  expect(given).toHaveTextContent("What the copy leaves outcomments: public.log");
   await save();
-  expect(sent.at(-1)).toEqual({ rules: { ...all, include: [{ schema: "public", table: "*g" }] } });
+  expect(sent.at(-1)).toEqual({
+    rules: { ...all, include: [{ schema: "public", table: "*g" }] },
+    accept: ["left_out:1234"],
+  });
+});
+
+it("asks again where a check says something else", async () => {
+  const more = { ...leftOut, detail: "Other comments.", consent: "left_out:5678" };
+  const { open } = openEditor([leftOut, more]);
+  await open();
+  await save();
+  const [first] = await screen.findAllByRole("checkbox", { name: "Accept: What the copy leaves out" });
+  if (first) await userEvent.click(first);
+  expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
 });

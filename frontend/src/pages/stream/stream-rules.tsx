@@ -4,7 +4,8 @@ import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useUpdateStream } from "@/api/streams";
-import type { Stream, TableRules } from "@/api/types";
+import type { Check, Stream, TableRules } from "@/api/types";
+import { AcceptedChecks } from "@/features/preflight/accepted-checks";
 import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
@@ -62,6 +63,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const preview = usePreview(stream.source.id, rules);
   const update = useUpdateStream(stream.id);
   const [accepted, setAccepted] = useState<string[]>([]);
+  const [seen, setSeen] = useState<Check[]>([]);
   const body = { rules: completeRules(rules), ...(accepted.length > 0 ? { accept: accepted } : {}) };
   const names = Object.fromEntries(stream.destinations.map(({ database }) => [database.id, database.name]));
   const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
@@ -69,9 +71,9 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const added = [...matched].filter((table) => !present.has(table));
   const removed = [...present].filter((table) => !matched.has(table));
 
+  // A consent is to what a check says: it stays while other rules are tried, and goes only with the check's words.
   const change = (next: TableRules) => {
     update.reset();
-    setAccepted([]);
     setRules(next);
   };
 
@@ -93,6 +95,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
       {update.isError && (
         <Refusal error={update.error} databases={names} consents={{ accepted, onChange: setAccepted }} />
       )}
+      {!update.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
       <RestCall
         call={{
           method: "PATCH",
@@ -117,6 +120,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             update.mutate(
               { body, etag: stream.etag },
               {
+                onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
                 onSuccess: () => {
                   notifications.show({ title: stream.name, message: "Table rules saved." });
                   onClose();

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { renderUi } from "@/test/render";
-import { BacklogFigures } from "./backlog-figures";
+import { LagFigures } from "./lag-figures";
 
 const none = {
   bytes: 0,
@@ -12,20 +12,20 @@ const none = {
 };
 
 test("what stands still says that its figure is the source's whole WAL", () => {
-  renderUi(<BacklogFigures backlog={{ ...none, bytes: 5 }} parked={0} standing />);
+  renderUi(<LagFigures lag={{ ...none, bytes: 5 }} parked={0} standing />);
   expect(screen.getByText("WAL written since").parentElement?.parentElement).toHaveTextContent(/5.B/);
-  expect(screen.queryByText("Backlog")).toBeNull();
+  expect(screen.queryByText("Lag")).toBeNull();
 });
 
 test("what has parked transactions is not caught up", () => {
-  const { unmount } = renderUi(<BacklogFigures backlog={none} parked={0} />);
+  const { unmount } = renderUi(<LagFigures lag={none} parked={0} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/0 ms/);
   unmount();
-  renderUi(<BacklogFigures backlog={none} parked={862} />);
+  renderUi(<LagFigures lag={none} parked={862} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
 });
 
-test("a backlog that is not known is not caught up", () => {
-  renderUi(<BacklogFigures backlog={{ ...none, bytes: null, seconds: null }} parked={0} />);
+test("a lag that is not known is not caught up", () => {
+  renderUi(<LagFigures lag={{ ...none, bytes: null, seconds: null }} parked={0} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { backlogInBrief, growth } from "./backlog";
+import { growth, lagInBrief } from "./lag";
 
 test("growth has a sign, and nothing where it is not known", () => {
   expect(growth(2048)).toEqual({ value: "+2", unit: "KiB/s" });
@@ -9,8 +9,8 @@ test("growth has a sign, and nothing where it is not known", () => {
 });
 
 test("in brief says since when it waits and when it is worked off or full", () => {
-  expect(backlogInBrief({ bytes: 0, age_seconds: 0, seconds: 0, seconds_to_full: null })).toBe("");
-  expect(backlogInBrief({ bytes: 10, seconds: null, age_seconds: 300, seconds_to_full: 7200 })).toBe(
+  expect(lagInBrief({ bytes: 0, age_seconds: 0, seconds: 0, seconds_to_full: null })).toBe("");
+  expect(lagInBrief({ bytes: 10, seconds: null, age_seconds: 300, seconds_to_full: 7200 })).toBe(
     "since 5 min, full in 2 h",
   );
 });

@@ -1,7 +1,8 @@
-// A backlog in words. It is the source's word against what is applied: it exists whether or not anything runs.
+// The replication lag in words. It is the source's word against what is applied: it exists whether or not anything runs.
 import { byteRate, duration, type Quantity } from "./format";
+import type { ObservedStatus } from "./states";
 
-export interface BacklogValues {
+export interface LagValues {
   bytes: number | null;
   seconds: number | null;
   age_seconds: number | null;
@@ -9,8 +10,8 @@ export interface BacklogValues {
   seconds_to_full: number | null;
 }
 
-/** Stopped, paused or ended by an error: its backlog is all that the source has written since. */
-export function isStanding({ status }: { status: string }): boolean {
+/** Stopped, paused or ended by an error: its lag is all that the source has written since. */
+export function isStanding({ status }: { status: ObservedStatus }): boolean {
   return status === "DISABLED" || status === "ABORTED";
 }
 
@@ -21,13 +22,8 @@ export function growth(bytesPerSecond: number | null | undefined): Quantity {
   return { value: `${bytesPerSecond < 0 ? "−" : "+"}${value}`, unit };
 }
 
-/** Below a backlog's size in a table: since when, and until when there is room. */
-export function backlogInBrief({
-  bytes: waiting,
-  age_seconds,
-  seconds,
-  seconds_to_full,
-}: BacklogValues): string {
+/** Below a lag's size in a table: since when, and until when there is room. */
+export function lagInBrief({ bytes: waiting, age_seconds, seconds, seconds_to_full }: LagValues): string {
   const words = ({ value, unit }: Quantity) => `${value} ${unit}`;
   if (!waiting) return "";
   const parts = [

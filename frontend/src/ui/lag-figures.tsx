@@ -1,9 +1,9 @@
-import { type BacklogValues, growth } from "@/lib/backlog";
 import { bytes, duration, formatTime } from "@/lib/format";
+import { growth, type LagValues } from "@/lib/lag";
 import { Metric } from "@/ui/quantity";
 
-interface BacklogFiguresProps {
-  backlog: BacklogValues;
+interface LagFiguresProps {
+  lag: LagValues;
   /** Transactions in the error queue: as long as there are any, it is not caught up, whatever the positions say. */
   parked: number | null;
   /** Of the stream: what the source keeps for all destinations. */
@@ -14,28 +14,18 @@ interface BacklogFiguresProps {
 }
 
 /** How much waits, since when, whether it grows, and when it is worked off or full. */
-export function BacklogFigures({
-  backlog,
-  parked,
-  slot,
-  standing = false,
-  size = "sm",
-}: BacklogFiguresProps) {
+export function LagFigures({ lag, parked, slot, standing = false, size = "sm" }: LagFiguresProps) {
   // Unknown is not caught up.
-  const secondsLeft = backlog.bytes === 0 ? (parked ? null : 0) : backlog.seconds;
+  const secondsLeft = lag.bytes === 0 ? (parked ? null : 0) : lag.seconds;
   return (
     <>
-      <Metric
-        metric={standing ? "standingBytes" : "backlogBytes"}
-        size={size}
-        quantity={bytes(backlog.bytes)}
-      />
-      <Metric metric="backlogAge" size={size} quantity={duration(backlog.age_seconds)} />
-      <Metric metric="backlogGrowth" size={size} quantity={growth(backlog.growth_bytes_per_second)} />
-      {backlog.seconds_to_full === null ? (
-        <Metric metric="backlogSeconds" size={size} quantity={duration(secondsLeft)} />
+      <Metric metric={standing ? "standingBytes" : "lagBytes"} size={size} quantity={bytes(lag.bytes)} />
+      <Metric metric="lagAge" size={size} quantity={duration(lag.age_seconds)} />
+      <Metric metric="lagGrowth" size={size} quantity={growth(lag.growth_bytes_per_second)} />
+      {lag.seconds_to_full === null ? (
+        <Metric metric="lagSeconds" size={size} quantity={duration(secondsLeft)} />
       ) : (
-        <Metric metric="backlogFull" size={size} quantity={duration(backlog.seconds_to_full)} />
+        <Metric metric="lagFull" size={size} quantity={duration(lag.seconds_to_full)} />
       )}
       {slot !== undefined && (
         <Metric
