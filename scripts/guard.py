@@ -1,4 +1,4 @@
-"""Whatever a suite or a benchmark has started ends with it, however it ends.
+"""Ends all processes that a suite or a benchmark has started with it, however it ends.
 
 A test's servers are no children that end with their parent: PostgreSQL's start program leaves them behind, and a
 program that is killed runs no teardown. So a process of its own, the guard, stands above the program, and Linux gives

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What is too long for every change and is run before every release: the tests that have a seed, with new seeds, for hours.
+# Tests with a seed, run for hours with new seeds: too long for every change, run before every release.
 # Each part gets the same share of the time; one line for each, all of them run, also after a failure.
-# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (worlds, fuzz, kills, rig; all of them if none is named)
+# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (worlds, rules, fuzz, kills, rig; all of them if none is named)
 #   worlds  simulated worlds of the engine, from seeds on that 'make test' does not run; also under the address sanitizer
+#   rules   conditions of rules, evaluated by the engine and by PostgreSQL
 #   fuzz    libFuzzer on each parser, from its corpus
 #   kills   whole engines on real servers, killed, cut off and compared row by row, with a new seed each round
 #   rig     the advisor against real causes
@@ -14,7 +15,7 @@ for part in steps node builds suites; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 export THALWEG_LOCK=requirements-dev.lock
-(($#)) || set -- worlds fuzz kills rig
+(($#)) || set -- worlds rules fuzz kills rig
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime test system
   step "build venv" "check that the package index answers" build_venv
@@ -46,6 +47,16 @@ worlds_of() {
 soak_worlds() {
   build_engine release simulation && build_engine address simulation || return 1
   rounds $((share / 2)) worlds_of release 1000 && rounds $((share / 2)) worlds_of address 100
+}
+
+rules_round() {
+  THALWEG_RULES_SEED=$((seed + $1)) THALWEG_RULES_PAIRS=1000000 \
+    "$THALWEG_BUILD/release/rules_test" --gtest_filter='DifferentialTest.Judges*'
+}
+
+soak_rules() {
+  build_engine release rules_test || return 1
+  rounds "$share" rules_round
 }
 
 soak_fuzz() {

@@ -3,7 +3,7 @@
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
 # Many tests wait more than they compute. What only computes, and has no clock to keep, runs beside them on the processor
-# time that they leave (SCHED_IDLE): the static checks, and the build of the sanitizers' trees.
+# time that they leave (SCHED_IDLE): the static checks, the build of the sanitizers' trees, and then the fuzzers.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -71,23 +71,25 @@ started=$SECONDS
 mkdir -p "$THALWEG_LOG"
 beside=() # suites that run on what processor time is left
 trees=()
+after_trees=() # suites that run on what is left, too, once the trees are built
 foreground=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
     lint) beside+=("$suite") ;;
     sanitizers) trees=(address thread) && foreground+=("$suite") ;;
+    fuzz) after_trees+=("$suite") ;;
     *) foreground+=("$suite") ;;
   esac
 done
-((${#foreground[@]})) || { foreground=("${beside[@]}") && beside=(); }
-setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[*]}" "${trees[*]}" &
+((${#foreground[@]})) || { foreground=("${beside[@]}" "${after_trees[@]}") && beside=() && after_trees=(); }
+setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[*]}" "${trees[*]}" "${after_trees[*]}" &
 for suite in "${foreground[@]}"; do
   execute_suite "$suite"
   report_suite "$suite"
 done
 wait
-for suite in "${beside[@]}"; do
+for suite in "${beside[@]}" "${after_trees[@]}"; do
   report_suite "$suite"
 done
 if (($# > 1)); then

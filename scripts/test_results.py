@@ -14,7 +14,7 @@ FAILED_STEP = re.compile(r"^✗ .*(?:\n  (?:──|│).*)*", re.MULTILINE)
 LONGEST = 200
 MOST = 8
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-# What a browser's assertion and pytest's wanted, got, and where.
+# Lines of a browser's assertion and of pytest's that tell the wanted value, the actual one, and the place.
 TELLING = re.compile(r"^(?:E  |Locator:|Expected|Received|> *\d+ \||at .*\.spec\.ts:)")
 
 

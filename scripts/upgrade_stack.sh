@@ -59,7 +59,7 @@ SELECT format('SELECT %L, count(*), coalesce(sum(hashtextextended(t::text, 0)::n
 SQL
 }
 
-# What a new copy would have changed: the files of the tables.
+# The files of the tables, which a new copy would have changed.
 files() {
   sql destination "$1" --tuples-only --no-align <<<"SELECT relname, pg_relation_filenode(oid) FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"

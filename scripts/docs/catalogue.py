@@ -21,7 +21,7 @@ class EngineError:
 
 
 def classes(root: Path) -> dict[str, str]:
-    """What each class means, by its name."""
+    """The meaning of each class, by its name."""
     found: dict[str, str] = json.loads((root / SOURCE).read_text())["classes"]
     return found
 

@@ -10,7 +10,8 @@ SOURCE = "engine/contract/parameters.json"
 TEXT = """
 Set parameters when you create a stream, in the wizard or over REST, or later on its page or with
 `PATCH /api/v1/streams/{id}`. A *live* parameter takes effect while the stream runs; any other one after a stop and
-start.
+start. A parameter of the *stream* has one value, since all destinations share its capture and its queue; a
+*destination* may override the others.
 """
 COMPONENTS = {
     "CAPTURE": "Capture",
@@ -36,9 +37,9 @@ def page(root: Path) -> str:
     components = list(dict.fromkeys(parameter["component"] for parameter in parameters))
     for component in sorted(components, key=list(COMPONENTS).index):
         text += f"\n## {COMPONENTS[component]}\n\n" + table(
-            ("parameter", "default", "range", "live", "what it does"),
-            ((code(one["name"]), value(one["default"]), _range(one), "yes" if one["live"] else "no",
-              cell(one["description"]))
+            ("parameter", "default", "range", "scope", "live", "what it does"),
+            ((code(one["name"]), value(one["default"]), _range(one), one["scope"].lower(),
+              "yes" if one["live"] else "no", cell(one["description"]))
              for one in parameters if one["component"] == component),
         )
     return text

@@ -1,4 +1,4 @@
-"""What MkDocs does differently for the help: addresses, scripts in files, Markdown as GitHub reads it."""
+"""Changes to MkDocs for the help: addresses, scripts in files, Markdown as GitHub reads it."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ MANUAL = "docs/"
 
 
 class TwoSpaces(Extension):
-    """What belongs to an item of a list is indented by two spaces, as on GitHub; Python-Markdown's default is four."""
+    """Contents of a list's item are indented by two spaces, as on GitHub; Python-Markdown's default is four."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802  # Python-Markdown's name
         md.tab_length = 2

@@ -41,7 +41,7 @@ sources_hash() {
   (cd "$directory" && find . "$@" -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 }
 
-# What runs inside database servers: the extension thalweg_datalayer of destinations and the output plugin thalweg_output of
+# The libraries that run inside database servers: the extension thalweg_datalayer of destinations and the output plugin thalweg_output of
 # sources.
 build_server_libraries() {
   build_server_library datalayer thalweg_datalayer
@@ -119,7 +119,7 @@ build_console() {
   printf '%s\n' "$wanted" >"$directory/dist/.sources"
 }
 
-# What the help is built from, as one hash.
+# The hash of all sources of the help.
 help_sources() {
   sources_hash "$THALWEG_ROOT" \( -name '.[a-z]*' -o -name node_modules -o -path ./build -o -path ./frontend/dist \) -prune \
     -o \( -name '*.md' -o -path './docs/*' -o -path './scripts/help/*.*' -o -name favicon.svg \)

@@ -28,6 +28,8 @@ start_daemon() {
     return 0
   fi
   mkdir -p "$THALWEG_RUN" "$THALWEG_LOG"
+  # Messages of databases quote rows: the log is for whoever started this, on a host with other users too.
+  touch "$log" && chmod 600 "$log"
   printf '%(%F %T)T starting %s\n' -1 "$name" >>"$log"
   setsid "$@" >>"$log" 2>&1 </dev/null &
   pid=$!

@@ -255,7 +255,8 @@ lead_over_relay() {
     "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT"
 }
 
-# Who deleted the demo stream does not find it again at the next start; its rows at the destination tell that there was one.
+# A demo stream that a user has deleted is not made again at the next start; its rows at the destination show that there
+# was one.
 make_demo_stream() {
   if ! run_rest has-stream "$DEMO_STREAM" && demo_was_copied; then
     echo "note: was deleted; 'make demo' makes it again"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Who runs what. Started by root, each service has an unprivileged user; else everything is the caller's. Sourced, never run.
+# The user of each service. Started by root, each service has an unprivileged user; else everything is the caller's. Sourced, never run.
 
 # Prints the user of service NAME. Debian's packages bring those of PostgreSQL and Redis.
 service_user() {

@@ -1,4 +1,4 @@
-"""What deploys Thalweg, checked without running it: docker-compose.yml and the Dockerfiles (what they name exists,
+"""Checks the deployment without running it: docker-compose.yml and the Dockerfiles (what they name exists,
 what they repeat agrees), and systemd's units (systemd-analyze)."""
 
 import os

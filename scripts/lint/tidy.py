@@ -1,4 +1,4 @@
-"""What no formatter checks: sizes, names, folders without a page, words and addresses that do not belong here."""
+"""Checks beside the formatters': sizes, names, folders without a page, words and addresses that do not belong here."""
 
 import re
 import sys
@@ -12,6 +12,19 @@ COUNTED = {".h", ".cc", ".inc", ".py", ".ts", ".tsx", ".mjs", ".sh", ".css"}
 BANNED_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "manager", "managers"}
 # Written by other programs, so their size and wording are not ours.
 GENERATED = ("package-lock.json", ".lock", "openapi.json", "schema.d.ts", "routeTree.gen.ts", ".generated.ts")
+# A comment begins with its subject, not with a clause that stands for one. C's may also stand behind code.
+RIDDLE = re.compile(
+    r"(?:^[ \t]*(?:#|\"{3}|--|\*)|//|/\*+)[ \t]*(?:Wh(?:at|ich)(?:ever)?|Who(?:ever|m|se)?)\b.*", re.MULTILINE)
+SCRIPTS = {".py", ".sh", ".sql"}
+CONSOLE = {".ts", ".tsx", ".mjs", ".css"}
+NO_RIDDLES = {
+    ("backend", "thalweg"): SCRIPTS,
+    ("backend", "tests"): SCRIPTS,
+    ("scripts",): SCRIPTS,
+    ("engine",): SCRIPTS | {".cc", ".h", ".c", ".inc", ".cmake", ".txt", ".mjs"},
+    ("frontend",): CONSOLE,
+    ("e2e",): CONSOLE | SCRIPTS,
+}
 BINARY = {".png", ".ico", ".woff2", ".bin", ".gz", ".webp"}
 
 # Bracketed letters keep the patterns from finding themselves.
@@ -57,8 +70,15 @@ def _name_problems(path: Path) -> list[str]:
 
 def _word_problems(path: Path, text: str, generated: bool) -> list[str]:
     checks = WORDS[-1:] if generated else WORDS
+    if _is_plain(path) and not generated:
+        checks = [*checks, (RIDDLE, "a comment that hides its subject; begin with the noun")]
     return [f"{shown(path)}:{text.count(chr(10), 0, match.start()) + 1}: '{match[0]}': {why}"
             for pattern, why in checks for match in pattern.finditer(text)]
+
+
+def _is_plain(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return any(parts[: len(folder)] == folder and path.suffix in kinds for folder, kinds in NO_RIDDLES.items())
 
 
 def _missing_pages() -> list[str]:
