@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What each suite of 'make test' runs. Each gets a directory for its JUnit files. Sourced, never run.
+# The commands of each suite of 'make test'. Each gets a directory for its JUnit files. Sourced, never run.
 
 THALWEG_RESULTS=$THALWEG_HOME/test-results
 
@@ -34,7 +34,7 @@ run_ctest() {
   local tree=$1 results=$2
   mkdir -p "$results"
   keep_tests_in_memory
-  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error --timeout 600
+  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error --timeout 900
 }
 
 suite_engine() {
@@ -54,7 +54,7 @@ suite_sanitizers() {
 }
 
 # Twelve seconds of libFuzzer for each target, from its corpus, one on each core. What it finds on the way stays in the
-# build tree.
+# build tree. An input may take a minute: the processors may have other work.
 suite_fuzz() {
   local source target passed=0 failed=0 targets=() logs=$1
   while read -r source; do
@@ -70,6 +70,8 @@ suite_fuzz() {
       passed=$((passed + 1))
     else
       failed=$((failed + 1))
+      echo "✗ $target"
+      grep -E 'ERROR|SUMMARY|#[0-9]+ .* in (thalweg|LLVMFuzzer)|Test unit written|^Base64' "$logs/$target.log" | tail -n 8 | sed 's/^/  │ /' || true
     fi
   done
   echo "totals: $passed passed, $failed failed"
@@ -80,7 +82,7 @@ suite_fuzz() {
 fuzz_target() {
   local target=$1 logs=$2 found=$THALWEG_BUILD/address/found/$1
   mkdir -p "$found"
-  "$(find "$THALWEG_BUILD/address" -name "$target" -type f -perm -u+x)" -max_total_time="${THALWEG_FUZZ_SECONDS:-12}" -timeout=10 \
+  "$(find "$THALWEG_BUILD/address" -name "$target" -type f -perm -u+x)" -max_total_time="${THALWEG_FUZZ_SECONDS:-12}" -timeout=60 \
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$found-" "$found" "$THALWEG_ROOT/engine/test/corpus/$target" \
     >"$logs/$target.log" 2>&1 && touch "$logs/$target.passed"
 }
