@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.false_server import false_server, message, parameters, row
 from thalweg.inspection.connection import connected, read_all, read_one
+from thalweg.inspection.connection import test_connection as connection_test
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import read_slots
 from thalweg.inspection.target import Target
@@ -66,6 +67,38 @@ async def test_a_flood_before_the_login(flood) -> None:  # type: ignore[no-untyp
     assert failure.value.code == "database_error"
     assert failure.value.message == "The server has sent more than 128 KiB before the login was done."
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30 * 2**10
+
+
+async def test_a_login_that_computes_for_minutes_holds_nobody_up() -> None:
+    with false_server(scram_rounds=20_000_000) as server:
+        asked = Target(host="127.0.0.1", port=server.port, dbname="any", user="any", password="x", sslmode="disable")
+        async with loop_that_goes_on():
+            with pytest.raises(ConnectionFailure) as failure:
+                async with connected(asked, 1):
+                    pass
+            assert failure.value.message == "The server asks for more SCRAM rounds than a login may cost."
+            before = time.monotonic()
+            with pytest.raises(ConnectionFailure) as failure:
+                async with connected(asked, 1):
+                    pass
+    assert "still computes" in failure.value.message
+    assert time.monotonic() - before < 1
+
+
+async def test_a_login_that_computes_for_a_moment_is_let_through() -> None:
+    with false_server(scram_rounds=100_000) as server:
+        asked = Target(host="127.0.0.1", port=server.port, dbname="any", user="any", password="x", sslmode="disable")
+        with pytest.raises(ConnectionFailure) as failure:
+            async with connected(asked, 5):
+                pass
+    assert "closed the connection" in failure.value.message
+
+
+async def test_answers_that_make_no_sense_are_no_error_of_ours() -> None:
+    with false_server(answer=[row()]) as server:
+        tested = await connection_test(target(server.port), 5)
+    assert (tested.code, tested.reachable) == ("database_error", True)
+    assert tested.message == "The server answered the queries of the test with something else than was asked for."
 
 
 async def test_rows_without_columns_are_counted() -> None:

@@ -4,7 +4,7 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -42,10 +42,13 @@ def row(*values: bytes) -> bytes:
 
 
 class FalseServer:
-    """Sends `before_login` after the password, and `answer` to each statement. Owner: one thread for each client."""
+    """Sends `before_login` after the password, and `answer` to each statement. With `scram_rounds` it wants a password
+    and hangs up on whoever has computed its proof. Owner: one thread for each client."""
 
-    def __init__(self, before_login: Iterator[bytes] | None, answer: Iterator[bytes] | None) -> None:
-        self._before_login, self._answer = before_login, answer
+    def __init__(
+        self, before_login: Iterator[bytes] | None, answer: Iterable[bytes] | None, scram_rounds: int | None
+    ) -> None:
+        self._before_login, self._answer, self._scram_rounds = before_login, answer, scram_rounds
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -71,6 +74,8 @@ class FalseServer:
     def _talk(self, client: socket.socket) -> None:
         (length,) = struct.unpack("!i", _exactly(client, 4))
         marker = re.search(rb"thalweg\.session=(\w+)", _exactly(client, length - 4))
+        if self._scram_rounds is not None:
+            return _ask_for_proof(client, self._scram_rounds)
         client.sendall(LET_IN)
         for piece in self._before_login or ():
             client.sendall(piece)
@@ -88,7 +93,16 @@ class FalseServer:
                     client.sendall(piece)
                 client.sendall(message(b"C", b"SELECT 0\0") + READY)
             elif kind == b"X":
-                return
+                return None
+
+
+def _ask_for_proof(client: socket.socket, rounds: int) -> None:
+    """RFC 5802, section 5."""
+    client.sendall(message(b"R", struct.pack("!i", 10) + b"SCRAM-SHA-256\0\0"))
+    _kind, length = struct.unpack("!ci", _exactly(client, 5))
+    nonce = _exactly(client, length - 4).partition(b"r=")[2]
+    client.sendall(message(b"R", struct.pack("!i", 11) + b"r=%bX,s=c2FsdA==,i=%d" % (nonce, rounds)))
+    _exactly(client, 5)
 
 
 def _exactly(client: socket.socket, count: int) -> bytes:
@@ -103,9 +117,11 @@ def _exactly(client: socket.socket, count: int) -> bytes:
 
 @contextmanager
 def false_server(
-    before_login: Iterator[bytes] | None = None, answer: Iterator[bytes] | None = None
+    before_login: Iterator[bytes] | None = None,
+    answer: Iterable[bytes] | None = None,
+    scram_rounds: int | None = None,
 ) -> Generator[FalseServer, None, None]:
-    server = FalseServer(before_login, answer)
+    server = FalseServer(before_login, answer, scram_rounds)
     try:
         yield server
     finally:

@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
+import structlog
 from psycopg import errors
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 
 from thalweg.inspection.bounds import BoundedConnection, Overrun
 from thalweg.inspection.failure import ConnectionFailure, failure_of
+from thalweg.inspection.login import TooManyRounds, log_in
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
 from thalweg.inspection.session import POOLER_CURE, STATEMENT_TIMEOUT_SECONDS, is_own, new_marker, session_options
@@ -21,6 +23,7 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
 
+log = structlog.get_logger(__name__)
 Connection = BoundedConnection
 LOOK_SECONDS = 60.0
 """Longer than the server's own limit for a statement: of servers that stand still and keep their connections."""
@@ -79,6 +82,7 @@ async def connected(
     _refuse_old_paths(target)
     seconds = _seconds(target, timeout)
     places = await reachable_places(target, seconds)
+    shown = ", ".join(place.server.shown for place in places)
     marker = new_marker()
     addresses = {"hostaddr": ",".join(place.address or "" for place in places)}
     with target.for_libpq(
@@ -90,7 +94,13 @@ async def connected(
         options=session_options(marker, read_only=read_only),
     ) as conninfo:  # fmt: skip
         try:
-            connection = await BoundedConnection.connect(conninfo, autocommit=True, row_factory=dict_row)
+            connection = await log_in(conninfo, shown, seconds * len(places))
+        except TooManyRounds as error:
+            raise ConnectionFailure(
+                "authentication_failed", str(error),
+                "Check that it is the right server; if it is, lower its scram_iterations and set the user's password "
+                "again.",
+            ) from error  # fmt: skip
         except Overrun as error:
             raise _overrun(error) from error
         except psycopg.OperationalError as error:
@@ -198,25 +208,36 @@ async def read_system_identifier(connection: Connection) -> str | None:
     return str(row["id"])
 
 
-async def test_connection(target: Target, timeout: int) -> ConnectionTest:
-    """Never raises for what is wrong with the database: the answer says it."""
+async def _facts_of(target: Target, timeout: int) -> ConnectionTest:
     started = time.monotonic()
-    try:
-        async with connected(target, timeout) as connection:
-            connect_ms = (time.monotonic() - started) * 1000
-            before = time.monotonic()
-            await connection.execute("SELECT 1")
-            latency_ms = (time.monotonic() - before) * 1000
-            facts, role = await read_role(connection)
-            identifier = await read_system_identifier(connection)
-    except ConnectionFailure as failure:
-        return ConnectionTest(
-            reachable=failure.code not in ("database_unreachable", "address_not_allowed"), latency_ms=None,
-            connect_ms=None, version=None, version_number=None, system_identifier=None, role=None, tls=None,
-            code=failure.code, message=failure.message, cure=failure.cure, sql=failure.sql,
-        )  # fmt: skip
+    async with connected(target, timeout) as connection:
+        connect_ms = (time.monotonic() - started) * 1000
+        before = time.monotonic()
+        await connection.execute("SELECT 1")
+        latency_ms = (time.monotonic() - before) * 1000
+        facts, role = await read_role(connection)
+        identifier = await read_system_identifier(connection)
     return ConnectionTest(
         reachable=True, latency_ms=round(latency_ms, 3), connect_ms=round(connect_ms, 3),
         version=str(facts["version"]).split(" ")[0], version_number=facts["version_number"],
         system_identifier=identifier, role=role, tls=facts["tls"], code=None, message=None, cure=None, sql=None,
+    )  # fmt: skip
+
+
+async def test_connection(target: Target, timeout: int) -> ConnectionTest:
+    """Never raises for what is wrong with the database, or with what poses as one: the answer says it."""
+    try:
+        return await _facts_of(target, timeout)
+    except (LookupError, TypeError, ValueError) as error:
+        log.warning("database_answers_nonsense", server=f"{target.host}:{target.port}", error=repr(error))
+        failure = ConnectionFailure(
+            "database_error", "The server answered the queries of the test with something else than was asked for.",
+            "Check that host and port are those of a PostgreSQL server.",
+        )  # fmt: skip
+    except ConnectionFailure as found:
+        failure = found
+    return ConnectionTest(
+        reachable=failure.code not in ("database_unreachable", "address_not_allowed"), latency_ms=None,
+        connect_ms=None, version=None, version_number=None, system_identifier=None, role=None, tls=None,
+        code=failure.code, message=failure.message, cure=failure.cure, sql=failure.sql,
     )  # fmt: skip
