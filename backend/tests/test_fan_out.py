@@ -192,6 +192,30 @@ async def test_a_destination_joins_and_is_dropped(
     assert entries[0]["after"]["desired_status"] == "DROPPED"
 
 
+async def test_a_failed_removal_of_a_destination_is_tried_again_by_the_same_request(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    reports: str,
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered, **two(registered, reports))
+    path = f"{STREAMS}/{stream['id']}"
+    await wait_for(operator, path, phase="REPLICATING")
+    error = example("status")["streams"][1]["error"]
+    engine.destinations["reports20"] = {"status": "ABORTED", "phase": "STOPPED", "error": error}
+    await operator.delete(f"{path}/destinations/reports20")
+
+    async def gave_up() -> bool:
+        return bool(parts((await operator.get(path)).json())["reports20"]["status"] == "ABORTED")
+
+    await eventually(gave_up)
+    assert engine.retried == []
+    again = await operator.delete(f"{path}/destinations/reports20")
+    assert engine.retried == [f"{stream['id']}/reports20"]
+    await wait_for(operator, f"/api/v1/operations/{again.json()['operation_id']}", state="succeeded")
+
+
 async def test_an_engine_that_cannot_apply_is_refused_before_the_databases_are_looked_at(
     operator: httpx.AsyncClient,
     registered: dict[str, str],

@@ -284,6 +284,10 @@ TEST(DesiredState, WhatIsNotJsonIsRefused) {
   }
 }
 
+void make_another(int64_t& value) { ++value; }
+void make_another(bool& value) { value = !value; }
+void make_another(std::string& value) { value += "x"; }
+
 TEST(Parameters, AreThoseOfTheContract) {
   json listed = json::parse(contract("parameters.json"))["parameters"];
   const StreamParameters defaults;
@@ -300,6 +304,18 @@ TEST(Parameters, AreThoseOfTheContract) {
     if (one["type"] == "enum") {
       EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), one["values"]);
     }
+  }
+}
+
+TEST(Parameters, TheCaptureStartsAnewForThoseOfTheStreamAlone) {
+  for (const json& listed : json::parse(contract("parameters.json"))["parameters"]) {
+    const StreamParameters defaults;
+    StreamParameters changed;
+    std::visit([&](auto field) { make_another(changed.*field); },
+               find_parameter(listed["name"].get<std::string>())->field);
+    const bool is_of_the_stream = listed["scope"] == "STREAM";
+    EXPECT_EQ(capture_needs_restart(defaults, changed), is_of_the_stream && !listed["live"].get<bool>())
+        << listed["name"];
   }
 }
 

@@ -122,7 +122,7 @@ async def _tell_engines(context: Context, stream_id: str, action: StreamAction) 
     resources = context.resources
     await context.release()
     told_at = now()
-    for engine, destination_id in _failed(row):
+    for engine, destination_id in failed_parts(row):
         client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
         try:
             await client.retry(row.id, destination_id)
@@ -140,7 +140,7 @@ def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRo
     return operation
 
 
-def _failed(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
+def failed_parts(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
     """The failed parts of a stream, by engine; only those can be retried. None: the capture, or a receiver."""
     reports = row.reports or {row.capture_engine_id: {"observed": row.observed or {}}}
     engines = [row.capture_engine, *(one.engine for one in row.receivers)]

@@ -1,5 +1,7 @@
 """Start, stop, retry, drop and change one destination: others go on meanwhile."""
 
+from contextlib import suppress
+
 from fastapi import Response
 
 from thalweg.db.audit import record
@@ -8,7 +10,7 @@ from thalweg.db.operations import OperationAccepted, OperationKind, finish, star
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
-from thalweg.features.streams.actions import SUPERSEDED
+from thalweg.features.streams.actions import SUPERSEDED, failed_parts
 from thalweg.features.streams.destination_lifecycle import refusal
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
 from thalweg.features.streams.schemas import DestinationUpdate, Stream
@@ -43,6 +45,8 @@ async def act(
     if action is DestinationAction.RETRY:
         told_at = now()
         await _retry(context, *await _permitted(context, stream_id, destination_id, action))
+    elif action is DestinationAction.DROP:
+        await _repeat_failed_removal(context, *await _permitted(context, stream_id, destination_id, action))
     row, destination = await _permitted(context, stream_id, destination_id, action, lock=True)
     before = destination_facts(destination)
     if told_at is None:
@@ -98,6 +102,20 @@ async def _retry(context: Context, row: StreamRow, destination: DestinationRow) 
             await client.retry(row.id, destination.id)
         except EngineFailure as failure:
             raise problem_of(failure) from failure
+
+
+async def _repeat_failed_removal(context: Context, row: StreamRow, destination: DestinationRow) -> None:
+    """As of a stream: an engine that has given a removal up tries again. What is desired reaches an engine that is away
+    later."""
+    failed = [engine for engine, part in failed_parts(row) if part == destination.id]
+    if destination.desired_status != DesiredStatus.DROPPED or not failed:
+        return
+    resources = context.resources
+    await context.release()
+    for engine in failed:
+        with suppress(EngineFailure):
+            client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+            await client.retry(row.id, destination.id)
 
 
 async def update(
