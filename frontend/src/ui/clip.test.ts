@@ -10,6 +10,11 @@ describe("where an axis is clipped", () => {
     expect(clip).toBeLessThan(100);
   });
 
+  it("takes high values for a spike only while they are rare", () => {
+    expect(clipAt([[...flat.slice(0, 97), 900, 901, 902]])).toBeNull();
+    expect(clipAt([[...flat.slice(0, 98), 900, 901]])).toBeCloseTo(1.6 * 14);
+  });
+
   it("is nowhere when nothing stands out, all is zero, or few points are known", () => {
     expect(clipAt([flat])).toBeNull();
     expect(clipAt([flat.map(() => 0)])).toBeNull();

@@ -341,7 +341,7 @@ function drawMarks(plot: uPlot, marks: ChartMark[]): void {
 }
 
 function isZero({ data }: uPlot): boolean {
-  return data.slice(1).every((line) => Array.from(line ?? []).every((value) => !value));
+  return data.slice(1).every((line) => (line as Maybe[]).every((value) => !value));
 }
 
 /** Where all is zero the axis has no scale: only the zero means something. */
