@@ -62,6 +62,9 @@ class NamespaceEngine(Engine):
         with self.namespace.entered():
             return super().request(method, path, body, token)
 
+    def put_desired(self, **changed: object) -> None:
+        super().put_desired(database_networks=["local"], **changed)
+
 
 class WanLink:
     """Owner: one thread. Use it in a with statement."""
