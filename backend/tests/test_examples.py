@@ -113,6 +113,7 @@ async def test_operations_take_the_examples(
     await send("databases_update", database_id=registered["source"], changed={"password": at_source["password"]})
     await send("databases_create", changed=at_source)
     await send("streams_preview_tables")
+    await send("streams_check_rules")
     assert (await send("preflights_run"))["ready"]
     stream = {"stream_id": (await send("streams_create"))["stream_id"]}
     await send("streams_update", **stream)

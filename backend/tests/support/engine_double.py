@@ -75,6 +75,10 @@ class EngineDouble:
         self.recorded: list[dict[str, Any]] | None = None
         self.findings: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
+        self.knows_rules = True
+        self.rule_findings: list[dict[str, Any]] = []
+        self.checked: dict[str, Any] = {}
+        """The last request to check rules."""
         self.placed_markers: list[dict[str, Any]] = []
         self.troubles: dict[str, dict[str, Any]] = {}
         """Overrides of a table's status, by its name."""
@@ -93,6 +97,7 @@ class EngineDouble:
         routes = [
             Route("/v1/desired", self._put, methods=["PUT"]),
             Route("/v1/rehearsal", self._rehearse, methods=["POST"]),
+            Route("/v1/rules/check", self._check_rules, methods=["POST"]),
             Route("/v1/identity/request", self._request_identity, methods=["POST"]),
             Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
@@ -150,6 +155,12 @@ class EngineDouble:
     async def _rehearse(self, request: Request) -> Response:
         self.rehearsed = await request.json()
         return JSONResponse({"findings": self.findings})
+
+    async def _check_rules(self, request: Request) -> Response:
+        if not self.knows_rules:
+            return self._refuse(404, "not_found", "There is no such address.")
+        self.checked = await request.json()
+        return JSONResponse({"findings": self.rule_findings})
 
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:

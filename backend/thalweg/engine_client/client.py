@@ -17,6 +17,8 @@ from thalweg.engine_client.documents import (
     ParkedErrors,
     Rehearsal,
     RehearsalFinding,
+    RuleFinding,
+    RulesCheck,
     StatsHistory,
     Transactions,
 )
@@ -24,11 +26,12 @@ from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
+RULES_CHECK_TIMEOUT_SECONDS = 30
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 REPEATABLE_METHODS = ("GET", "PUT")
-REPEATABLE_PATHS = ("/v1/rehearsal",)
+REPEATABLE_PATHS = ("/v1/rehearsal", "/v1/rules/check")
 """Requests of other methods that change nothing at the engine."""
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -96,6 +99,17 @@ class EngineClient:
             body["database_networks"] = list(networks)
         patient = self._patient(REHEARSAL_TIMEOUT_SECONDS)
         return (await patient._read(Rehearsal, "POST", "/v1/rehearsal", body)).findings
+
+    async def check_rules(
+        self, source: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
+    ) -> list[RuleFinding]:
+        """Whether the tables' rules fit the source as it is now; `source` and `tables` are as for `rehearse`. Raises
+        EngineFailure with status 404 when the engine's version knows no rules, 503 when it has too much to do."""
+        body: dict[str, Any] = {"source": {"conninfo": source}, "tables": list(tables)}
+        if networks:
+            body["database_networks"] = list(networks)
+        patient = self._patient(RULES_CHECK_TIMEOUT_SECONDS)
+        return (await patient._read(RulesCheck, "POST", "/v1/rules/check", body)).findings
 
     async def request_identity(self, name: str) -> IdentityRequest:
         """Raises EngineFailure with status 404 when the engine's version has no identities."""

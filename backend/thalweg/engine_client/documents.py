@@ -423,6 +423,24 @@ class Rehearsal(Document):
     findings: list[RehearsalFinding]
 
 
+class RuleFinding(Document):
+    """`rule` is None where it is about the table; `line`, `column` and `offset` are None where it is about the whole
+    rule. `code` is that of the error which would stop the stream, or missing_table."""
+
+    schema_name: str = Field(alias="schema")
+    table: str
+    rule: str | None
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    offset: int | None
+
+
+class RulesCheck(Document):
+    findings: list[RuleFinding]
+
+
 class PlacedMarker(Document):
     """`id` is None for a heartbeat."""
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
+from thalweg.kernel.row_rules import RowRules
 
 PATTERN_LENGTH_MAX = 128
 RULES_MAX = 1000
@@ -37,6 +38,12 @@ class TableRules(Body):
         description="Tables, by their exact names, of which only inserts and truncates are replicated; their updates "
         "and deletes stay at the source. This makes it possible to replicate a table whose rows nothing "
         "identifies.",
+    )
+    row_rules: RowRules = Field(
+        default_factory=list,
+        description="Tables, by their exact names, of which only some rows are copied and only some changes captured. "
+        "Changed rules apply to changes from then on; rows at the destination stay as they are until their table is "
+        "copied again.",
     )
 
     @property

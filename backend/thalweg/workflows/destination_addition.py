@@ -99,7 +99,9 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine)
     chosen = frozenset((table["schema"], table["table"]) for table in row.tables)
     rules = TableRules.model_validate(row.rules)
-    result = await preflight(context, row.source, [wanted], rules, row.parameters, body.accept, row, chosen)
+    result = await preflight(
+        context, row.source, row.capture_engine, [wanted], rules, row.parameters, body.accept, row, chosen
+    )
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
     return result

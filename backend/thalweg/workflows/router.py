@@ -6,6 +6,8 @@ from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams.schemas import (
     DestinationAdd,
     PreflightRequest,
+    RulesCheck,
+    RulesCheckRequest,
     Stream,
     StreamCreate,
     StreamUpdate,
@@ -17,7 +19,7 @@ from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
 from thalweg.kernel.models import IdPath
-from thalweg.workflows import destination_addition, stream_change, stream_creation, stream_preparation
+from thalweg.workflows import destination_addition, rules_check, stream_change, stream_creation, stream_preparation
 
 router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
@@ -26,6 +28,13 @@ router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePreview:
     """The tables of the source that the rules match, with sizes and keys."""
     return await stream_preparation.preview_tables(context, body)
+
+
+@router.post("/streams:check-rules", operation_id="streams_check_rules")
+async def check_rules(body: RulesCheckRequest, context: Operator) -> RulesCheck:
+    """Check rules of tables before a stream has them: the capturing engine compiles each condition for its table, as it
+    is at the source now, and looks whether the changes will bring what the condition reads."""
+    return await rules_check.check_rules(context, body)
 
 
 @router.post("/preflights", operation_id="preflights_run")

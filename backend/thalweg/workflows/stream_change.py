@@ -40,7 +40,7 @@ async def _checked(
         for one in row.destinations
         if one.desired_status != DesiredStatus.DROPPED
     ]
-    result = await preflight(context, row.source, destinations, rules, parameters, body.accept, row)
+    result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
     return result

@@ -44,7 +44,7 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
     destinations = await planned(context, body.destinations, body.parameters)
     placement = await place(context, body.capture_engine_id, body.destinations)
     destinations = with_engines(destinations, placement.applies)
-    result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
+    result = await preflight(context, source, placement.capture, destinations, body.rules, body.parameters, body.accept)
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was created.", pointers_of(body))
     tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)

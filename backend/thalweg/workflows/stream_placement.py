@@ -19,12 +19,7 @@ class Placement:
 
 async def place(context: Context, capture_engine_id: str | None, destinations: list[DestinationCreate]) -> Placement:
     """Raises no_engine, or invalid_request that names the field and what to do."""
-    engines = await repository.all_engines(context.session)
-    if not engines:
-        raise Problem(
-            "no_engine", "A stream needs an engine to run it, and none is enrolled.",
-            "Enrol one: thalweg-admin enrol-local on this host, or POST /api/v1/engines/enrolments.",
-        )  # fmt: skip
+    engines = await _engines(context)
     if capture_engine_id is None and len(destinations) == 1:
         capture_engine_id = destinations[0].engine_id
     capture = _chosen(engines, "/capture_engine_id", capture_engine_id)
@@ -37,6 +32,21 @@ async def place(context: Context, capture_engine_id: str | None, destinations: l
     for number, apply in enumerate(applies):
         check_apart(capture, apply, f"/destinations/{number}/engine_id", applies[:number])
     return Placement(capture, applies)
+
+
+async def capturing_engine(context: Context, engine_id: str | None) -> EngineRow:
+    """Raises as `place` does."""
+    return _chosen(await _engines(context), "/capture_engine_id", engine_id)
+
+
+async def _engines(context: Context) -> list[EngineRow]:
+    engines = await repository.all_engines(context.session)
+    if not engines:
+        raise Problem(
+            "no_engine", "A stream needs an engine to run it, and none is enrolled.",
+            "Enrol one: thalweg-admin enrol-local on this host, or POST /api/v1/engines/enrolments.",
+        )  # fmt: skip
+    return engines
 
 
 async def engine_for(context: Context, engine_id: str) -> EngineRow:

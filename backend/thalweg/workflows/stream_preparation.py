@@ -37,6 +37,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
+from thalweg.workflows.row_rules import ask_for_changed_rules, check_row_rules
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
 
@@ -63,13 +64,15 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
 async def run_preflight(context: Context, body: PreflightRequest) -> Preflight:
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
+    capture: EngineRow | None = None
     applies: list[EngineRow] | Problem
     try:
-        applies = (await place(context, body.capture_engine_id, body.destinations)).applies
+        placement = await place(context, body.capture_engine_id, body.destinations)
+        capture, applies = placement.capture, placement.applies
     except Problem as problem:
         applies = problem
     destinations = with_engines(destinations, applies)
-    result = await preflight(context, source, destinations, body.rules, body.parameters, body.accept)
+    result = await preflight(context, source, capture, destinations, body.rules, body.parameters, body.accept)
     return result.preflight
 
 
@@ -123,6 +126,7 @@ async def database_of(context: Context, pointer: str, database_id: str) -> Datab
 async def preflight(
     context: Context,
     source: DatabaseRow,
+    capture: EngineRow | None,
     destinations: list[Planned],
     rules: TableRules,
     parameters: Parameters,
@@ -130,8 +134,9 @@ async def preflight(
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
 ) -> StreamPreflight:
-    """Reads the databases, and what other streams write to the destinations' tables. `of` is the stream to change, None
-    for a new one; `chosen` are its tables when the rules do not change."""
+    """Reads the databases, and what other streams write to the destinations' tables. `capture` is None where the
+    engines are not known; `of` is the stream to change, None for a new one; `chosen` are its tables when the rules do
+    not change."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
@@ -151,12 +156,17 @@ async def preflight(
         rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
         of.id if of is not None else "",
     )  # fmt: skip
-    checks = [*result.preflight.checks, *_given_up_before(of, result.tables, rules)]
+    checks = [*result.preflight.checks, *_changed(of, result.tables, rules)]
+    if capture is not None and _may_ask_source(checks):
+        applying = [one.engine for one in destinations if isinstance(one.engine, EngineRow)]
+        engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
+        told = desired_tables(result.tables, rules)
+        checks += await check_row_rules(context, engines, target_of(source, context.resources), told, rules)
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
         if _may_rehearse(checks, database_id):
             tables = [name for name in result.tables if name in result.replicable - destination.own]
-            rehearsed = await _rehearse(context, destination, source, desired_tables(tables, rules))
+            rehearsed = await _rehearse(context, destination, source, _copied_tables(tables, rules))
             checks += [check.model_copy(update={"database_id": database_id}) for check in rehearsed]
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
@@ -166,7 +176,16 @@ async def preflight(
 
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
-    """As the engine is told of them, with what somebody has given up."""
+    """As the engine is told of them, with what somebody has given up and with their rules."""
+    of_rows = {one.table_name: one.for_engine() for one in rules.row_rules}
+    return [
+        {**table, **({"rules": of_rows[name]} if name in of_rows else {})}
+        for name, table in zip(tables, _copied_tables(tables, rules), strict=True)
+    ]
+
+
+def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
+    """As for a rehearsal, which asks for no rows."""
     given_up = rules.given_up
     return [
         {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
@@ -188,19 +207,27 @@ def _accepted_code(of: StreamRow | None) -> AskedCode:
     return {(one["schema"], one["table"]): frozenset(one.get("accepted_code", ())) for one in tables}
 
 
-def _given_up_before(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:
+def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:
+    """Questions about tables that the stream has already."""
     checklist = Checklist(CheckSide.SOURCE)
     before = {(one["schema"], one["table"]) for one in (of.tables if of else []) if one.get("inserts_only")}
     back = [name for name in tables if name in before - rules.given_up]
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
+    ask_for_changed_rules(checklist, of, desired_tables(tables, rules))
     return checklist.checks
+
+
+def _may_ask_source(checks: list[Check]) -> bool:
+    return not any(
+        check.status is CheckStatus.FAILED and check.side is CheckSide.SOURCE and check.id == "connection"
+        for check in checks
+    )
 
 
 def _may_rehearse(checks: list[Check], database_id: str | None) -> bool:
     """Without connections or rights every statement would fail, and say nothing new."""
-    return not any(
-        check.status is CheckStatus.FAILED
-        and (check.id == "connection" if check.side is CheckSide.SOURCE else check.database_id == database_id)
+    return _may_ask_source(checks) and not any(
+        check.status is CheckStatus.FAILED and check.side is CheckSide.DESTINATION and check.database_id == database_id
         for check in checks
     )
 

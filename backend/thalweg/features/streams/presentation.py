@@ -278,6 +278,7 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
+                filtered="rules" in table,
                 state=counts["state"] if counts else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},

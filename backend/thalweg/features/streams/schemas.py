@@ -11,8 +11,9 @@ from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus, StreamPhase, TableState, TroubleKind
 from thalweg.kernel.models import Body, Id, Name, Resource
+from thalweg.kernel.row_rules import RowRules
+from thalweg.kernel.rules import RULES_MAX, TableRules
 from thalweg.kernel.rules import TableRef as TableRef
-from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
@@ -122,6 +123,33 @@ class PreflightRequest(Body):
     accept: Consents = Field(default_factory=list, description=ACCEPT)
 
 
+class RulesCheckRequest(Body):
+    source_id: Id
+    capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
+    row_rules: Annotated[RowRules, Field(min_length=1)]
+    inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
+        default_factory=list, description="As in the stream's rules: of these tables no rule sees updates and deletes."
+    )
+
+
+class RuleProblem(Resource):
+    """Something that would stop a stream with these rules."""
+
+    schema_name: str = Field(alias="schema")
+    table: str
+    rule: str | None = Field(description="Its name. Null: it is about the table.")
+    code: str = Field(description="rule_refused, rule_undecidable or missing_table.")
+    message: str
+    cure: str
+    line: int | None = Field(description="In the rule's condition, from 1. Null: it is about the whole rule.")
+    column: int | None = Field(description="In characters, from 1; null like the line.")
+    offset: int | None = Field(description="In bytes of UTF-8, from 0; null like the line.")
+
+
+class RulesCheck(Resource):
+    findings: list[RuleProblem] = Field(description="Empty: the rules can be kept.")
+
+
 class StreamError(Resource):
     code: str
     class_: str = Field(alias="class", description="transient, permanent, operator_action or corruption.")
@@ -226,6 +254,7 @@ class StreamTable(Resource):
     inserts_only: bool = Field(
         description="Its updates and deletes are not replicated, so rows differ at the destination."
     )
+    filtered: bool = Field(description="Rules of the table decide which of its rows and changes are replicated.")
     state: TableState = Field(description="STOPPED: its changes are left out until it is copied again.")
     trouble: TableTrouble | None = Field(
         description="Null as long as the table at the source is still the one that was copied."

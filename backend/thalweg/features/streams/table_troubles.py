@@ -110,9 +110,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     if by is not None and by not in include:
         include.append(by)
     row.tables = _replaced(row.tables, own, by)
-    row.rules = {
-        **row.rules, "include": include, "inserts_only": _replaced(row.rules.get("inserts_only", []), own, by)
-    }  # fmt: skip
+    by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in ("inserts_only", "row_rules")}
+    row.rules = {**row.rules, "include": include, **by_name}
     if not row.tables or not row.rules["include"]:
         raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
     await repository.next_revisions(context.session, row)

@@ -1,0 +1,218 @@
+"""Rules of tables: the engines are told of them, an engine checks them, and nobody loses them by forgetting them."""
+
+import copy
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, body_of, created
+from tests.features.test_table_troubles import ORDERS, trouble, until
+from tests.support.engine_double import EngineDouble, example
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+
+ALL = {"include": [{"schema": "public", "table": "*"}], "exclude": []}
+NORTH = {"name": "north_only", "condition": "region = 'north'", "subset": True}
+NO_PURGES = {"name": "no_purges", "operations": ["DELETE", "TRUNCATE"]}
+ROW_RULES = [
+    {**ORDERS, "positive": [NORTH]},
+    {"schema": "public", "table": "customers", "positive": [], "negative": [NO_PURGES]},
+]
+RULED = {**ALL, "row_rules": ROW_RULES}
+CHECK = f"{STREAMS}:check-rules"
+
+
+def desired_tables(engine: EngineDouble) -> dict[str, dict[str, Any]]:
+    streams = engine.desired.get("streams") or [{"tables": []}]
+    return {table["table"]: table for table in streams[0]["tables"]}
+
+
+async def test_the_engine_is_told_of_the_rules(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    sides: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered, rules=RULED)
+    first, second = stream["rules"]["row_rules"]
+    assert first == {**ORDERS, "positive": [{**NORTH, "operations": None}], "negative": None}
+    assert second["negative"] == [{**NO_PURGES, "condition": None, "subset": False}]
+    assert {table["table"]: table["filtered"] for table in stream["tables"]} == {"customers": True, "orders": True}
+    of_engine = {
+        "customers": {"positive": [], "negative": [NO_PURGES]},
+        "orders": {"positive": [NORTH]},
+    }
+
+    async def sent() -> bool:
+        return {name: table.get("rules") for name, table in desired_tables(engine).items()} == of_engine
+
+    await eventually(sent)
+    # The check comes first, with the same words; the rehearsal is of definitions, which rules do not concern.
+    assert {table["table"]: table["rules"] for table in engine.checked["tables"]} == of_engine
+    assert f"dbname={sides.source['dbname']}" in engine.checked["source"]["conninfo"]
+    assert all("rules" not in table for table in engine.rehearsed["tables"])
+
+
+async def test_only_tables_with_rules_are_checked(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    assert engine.checked == {} and not any(table["filtered"] for table in stream["tables"])
+    row_rules = ROW_RULES[:1]
+    await operator.post(
+        "/api/v1/preflights",
+        json={
+            "source_id": registered["source"], "destinations": [{"database_id": registered["destination"]}],
+            "rules": {**ALL, "row_rules": row_rules, "inserts_only": [ORDERS]},
+        },
+    )  # fmt: skip
+    assert engine.checked["tables"] == [{**ORDERS, "inserts_only": True, "rules": {"positive": [NORTH]}}]
+
+
+async def test_a_finding_stops_the_creation(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    engine.rule_findings = example("rules-check")["findings"]
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=RULED))
+    assert refused.status_code == 409
+    (check,) = refused.json()["checks"]
+    assert (check["id"], check["side"], check["status"]) == ("row_rules", "source", "failed")
+    assert check["items"][0] == (
+        'public.orders, rule north_only, line 1, column 1: the table public.orders has no column "regoin" '
+        "(rule_refused)."
+    )
+    assert check["items"][1].startswith('public.orders, rule no_tests: The rule "no_tests"')
+    assert check["items"][2].endswith("(missing_table).")
+    for cure in ("at the place", "REPLICA IDENTITY", "create the table"):
+        assert cure in check["cure"]
+    assert (await operator.get(STREAMS)).json()["items"] == []
+
+
+async def test_an_engine_that_knows_no_rules(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    engine.knows_rules = False
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=RULED))
+    (error,) = refused.json()["errors"]
+    assert (refused.status_code, error["code"]) == (409, "row_rules") and "upgrade it" in error["cure"]
+    asked = await operator.post(CHECK, json={"source_id": registered["source"], "row_rules": ROW_RULES})
+    assert (asked.status_code, asked.json()["code"]) == (502, "engine_refused") and "upgrade it" in asked.json()["cure"]
+    await created(operator, registered)
+
+
+async def test_rules_of_a_table_that_the_stream_does_not_have(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    elsewhere = {**RULED, "row_rules": [{**ROW_RULES[0], "table": "order"}]}
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=elsewhere))
+    (error,) = refused.json()["errors"]
+    assert error["code"] == "row_rules" and "public.order." in error["message"]
+
+
+async def test_changed_rules_need_somebody_s_word(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    path = f"{STREAMS}/{(await created(operator, registered, rules=RULED))['id']}"
+    headers = {"If-Match": "*"}
+    same = await operator.patch(path, json={"rules": RULED}, headers=headers)
+    assert same.status_code == 200, same.text
+    # A client that knows no rules would take them all away.
+    asked = await operator.patch(path, json={"rules": ALL}, headers=headers)
+    (check,) = asked.json()["checks"]
+    assert (check["id"], check["status"]) == ("row_rules_changed", "consent")
+    assert check["items"] == ["public.customers", "public.orders"]
+
+    south = copy.deepcopy(RULED)
+    south["row_rules"][0]["positive"][0]["condition"] = "region = 'south'"
+    asked = await operator.patch(path, json={"rules": south}, headers=headers)
+    (check,) = asked.json()["checks"]
+    assert check["items"] == ["public.orders"]
+    given = await operator.patch(path, json={"rules": south, "accept": [check["consent"]]}, headers=headers)
+    assert given.status_code == 200, given.text
+
+    async def sent() -> bool:
+        rules = desired_tables(engine)["orders"]["rules"]
+        return bool(rules["positive"][0]["condition"] == "region = 'south'")
+
+    await eventually(sent)
+
+
+async def test_a_rename_keeps_the_rules(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    called = {"schema": "sales", "table": "purchases"}
+    engine.troubles["orders"] = {"trouble": trouble("RENAMED", "follow", renamed_to=called)}
+    path = f"{STREAMS}/{(await created(operator, registered, rules=RULED))['id']}"
+    await until(operator, path, "RENAMED")
+    followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
+    names = [(one["schema"], one["table"]) for one in followed["rules"]["row_rules"]]
+    assert names == [("sales", "purchases"), ("public", "customers")]
+    assert {table["table"]: table["filtered"] for table in followed["tables"]}["purchases"]
+
+
+async def test_whoever_writes_a_rule_is_told_the_place(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    findings = example("rules-check")["findings"]
+    engine.rule_findings = findings
+    body = {"source_id": registered["source"], "row_rules": ROW_RULES, "inserts_only": [ORDERS]}
+    told = (await operator.post(CHECK, json=body)).json()["findings"]
+    assert [{name: value for name, value in one.items() if name != "cure"} for one in told] == findings
+    assert all(one["cure"] for one in told)
+    assert engine.checked["tables"][0] == {**ORDERS, "inserts_only": True, "rules": {"positive": [NORTH]}}
+    assert (await viewer.post(CHECK, json=body)).status_code == 403
+    unknown = await operator.post(CHECK, json={**body, "capture_engine_id": "nobodyknows1"})
+    assert [error["pointer"] for error in unknown.json()["errors"]] == ["/capture_engine_id"]
+
+
+RULE = {"name": "r"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "pointer"),
+    [
+        ([{}], "/0"),
+        ([{"positive": [RULE]}, {"negative": []}], "/1/table"),
+        ([{"neutral": []}], "/0/neutral"),
+        ([{"positive": [{"condition": "true"}]}], "/0/positive/0/name"),
+        ([{"positive": [{"name": ""}]}], "/0/positive/0/name"),
+        ([{"positive": [{"name": "ä" * 32}]}], "/0/positive/0/name"),
+        ([{"positive": [{**RULE, "condition": ""}]}], "/0/positive/0/condition"),
+        ([{"positive": [{**RULE, "condition": "ä" * 32769}]}], "/0/positive/0/condition"),
+        ([{"positive": [{**RULE, "condition": "a\0"}]}], "/0/positive/0/condition"),
+        ([{"positive": [{**RULE, "operations": []}]}], "/0/positive/0/operations"),
+        ([{"positive": [{**RULE, "operations": ["MERGE"]}]}], "/0/positive/0/operations/0"),
+        ([{"positive": [{**RULE, "operations": ["INSERT", "INSERT"]}]}], "/0/positive/0/operations"),
+        ([{"positive": [{**RULE, "operations": ["INSERT"], "subset": True}]}], "/0/positive/0/subset"),
+        ([{"positive": [{**RULE, "subset": True}, {"name": "s"}]}], "/0/positive/1/subset"),
+        ([{"negative": [{**RULE, "subset": True}]}], "/0/negative/0/subset"),
+        ([{"positive": [RULE], "negative": [RULE]}], "/0/negative/0/name"),
+        ([{"positive": [{"name": f"r{number}"} for number in range(101)]}], "/0/positive"),
+        ([{side: [{"name": f"{side}{number}"} for number in range(51)] for side in ("positive", "negative")}], "/0"),
+    ],
+)
+async def test_rules_that_nobody_can_keep(
+    operator: httpx.AsyncClient, registered: dict[str, str], tables: list[dict[str, Any]], pointer: str
+) -> None:
+    rules = {**ALL, "row_rules": [{**ORDERS, **table} for table in tables]}
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=rules))
+    assert refused.status_code == 422, refused.text
+    assert [error["pointer"] for error in refused.json()["errors"]] == [f"/rules/row_rules{pointer}"]
+
+
+async def test_the_longest_condition_is_taken(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    longest = "-- é\n" + "x" * (65536 - 6)
+    rules = {**ALL, "row_rules": [{**ORDERS, "negative": [{"name": "é" * 31, "condition": longest}]}]}
+    stream = await created(operator, registered, rules=rules)
+    assert stream["rules"]["row_rules"][0]["negative"][0]["condition"] == longest
