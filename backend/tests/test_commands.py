@@ -291,6 +291,37 @@ async def test_updates_of_a_table_without_a_key_are_given_up(
         }  # fmt: skip
 
 
+async def test_rules_of_tables_come_from_a_file(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    tmp_path: Path,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    file = tmp_path / "rules.json"
+    wrong = {"name": "north_only", "condition": "id > 0 AND\n\tregoin = 'north'"}
+    file.write_text(json.dumps([{"schema": "public", "table": "orders", "positive": [wrong]}]))
+    engine.rule_findings = [{**example("rules-check")["findings"][0], "line": 2, "column": 2}]
+    found = await run("rules", "check", str(file), "--source", "shop")
+    assert found.code == 1 and "public.orders, rule north_only, line 2, column 2: the table" in found.out
+    assert "     regoin = 'north'\n     ^\n" in found.out and "cure: Correct the rule" in found.out
+    assert json.loads((await run("rules", "check", str(file), "--source", "shop", "--json")).out)["findings"]
+
+    engine.rule_findings = []
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*", "--row-rules"]
+    assert "can be kept" in (await run("rules", "check", "-", "--source", "shop", stdin=file.read_text())).out
+    assert (await run("preflight", *choice, str(file))).code == 0
+    assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0
+    assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
+    forgotten = await run("streams", "rules", "s", "--include", "public.*")
+    assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)
+    file.write_text("positive:")
+    unread = await run("preflight", *choice, str(file))
+    assert (unread.code, "is not JSON" in unread.err) == (1, True)
+
+
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:
     admin = shell.admin
     assert "revision" in (await admin("migrate")).out

@@ -19,6 +19,7 @@ from thalweg.cli.commands import (
     destinations,
     engines,
     monitoring,
+    rules,
     session,
     slots,
     streams,
@@ -66,6 +67,7 @@ commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
 streams.app.add_typer(tables.app, name="tables")
 commands.add_typer(streams.app, name="streams")
+commands.add_typer(rules.app, name="rules")
 commands.add_typer(destinations.app, name="destinations")
 commands.add_typer(slots.app, name="slots")
 commands.add_typer(engines.app, name="engines")

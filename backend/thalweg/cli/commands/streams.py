@@ -7,6 +7,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
+from thalweg.cli.commands.rules import RowRules, row_rules_in
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
@@ -63,11 +64,15 @@ To = Annotated[
 ]
 
 
-def rules_of(include: list[str], exclude: list[str] | None, inserts_only: list[str] | None) -> Json:
-    """`inserts_only` stands in the rules where there is any: an earlier release does not know it."""
+def rules_of(
+    include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None
+) -> Json:
+    """`inserts_only` and `row_rules` stand in the rules where there are any: an earlier release does not know them."""
     rules: Json = {"include": [_rule(text) for text in include], "exclude": [_rule(text) for text in exclude or []]}
     if inserts_only:
         rules["inserts_only"] = [_rule(text) for text in inserts_only]
+    if row_rules:
+        rules["row_rules"] = row_rules_in(row_rules)
     return rules
 
 
@@ -159,7 +164,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
 
 def replicated(table: Json) -> str:
-    return "inserts only" if table["inserts_only"] else "all changes"
+    replicates = "inserts only" if table["inserts_only"] else "all changes"
+    return f"{replicates}, by rules" if table["filtered"] else replicates
 
 
 def counted(destinations: list[Json]) -> str:
@@ -221,6 +227,7 @@ def preflight(
     include: Include,
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
+    row_rules: RowRules = None,
     accept: Accept = None,
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
@@ -228,7 +235,7 @@ def preflight(
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, one) for one in to],
-        "rules": rules_of(include, exclude, inserts_only),
+        "rules": rules_of(include, exclude, inserts_only, row_rules),
         "accept": accept or [],
     }
     result = api.post("/preflights", body)
@@ -247,6 +254,7 @@ def create(
     include: Include,
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
+    row_rules: RowRules = None,
     settings: Set = None,
     engine: Annotated[
         str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
@@ -262,7 +270,7 @@ def create(
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, one) for one in to],
-        "rules": rules_of(include, exclude, inserts_only),
+        "rules": rules_of(include, exclude, inserts_only, row_rules),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
@@ -340,15 +348,17 @@ def set_rules(
     include: Include,
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
+    row_rules: RowRules = None,
     accept: Accept = None,
 ) -> None:
     """Choose a stream's tables again. Added tables are copied; removed ones stay at the destination.
 
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
-    --inserts-only names any more is replicated whole again, once it is copied again.
+    --inserts-only names any more is replicated whole again, once it is copied again. The rules of tables become those
+    of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {"rules": rules_of(include, exclude, inserts_only), "accept": accept or []}
+    body = {"rules": rules_of(include, exclude, inserts_only, row_rules), "accept": accept or []}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen again.", changed)
