@@ -70,7 +70,7 @@ async def _check(
 
 
 def ask_for_changed_rules(checklist: Checklist, of: StreamRow | None, tables: list[Json]) -> None:
-    """Whoever leaves a table's rules out of a request has perhaps forgotten them."""
+    """A request that leaves a table's rules out may have forgotten them."""
     before = {(one["schema"], one["table"]): one.get("rules") for one in (of.tables if of else [])}
     names = ((one, (one["schema"], one["table"])) for one in tables)
     changed = [".".join(name) for one, name in names if name in before and one.get("rules") != before[name]]
