@@ -14,6 +14,7 @@ const tables = Array.from({ length: TABLES }, (_, number) => ({
   schema: "public",
   table: `orders_${String(number).padStart(2, "0")}`,
   inserts_only: false,
+  filtered: false,
   state: "REPLICATING" as const,
   inserts: 1000 * number,
   updates: 10 * number,

@@ -12,6 +12,7 @@ import type {
   DestinationAdd,
   DestinationCreate,
   ParameterValue,
+  RulesCheckRequest,
   StreamCreate,
   TableRules,
   TroubleResolution,
@@ -132,6 +133,13 @@ export const previewQuery = (body: { source_id: string; rules: TableRules } | nu
     retry: false,
     staleTime: 30_000,
   });
+
+/** Whether rules of tables fit the source; nothing is changed. */
+export function useRulesCheck() {
+  return useMutation({
+    mutationFn: (body: RulesCheckRequest) => unwrap(client.POST("/api/v1/streams:check-rules", { body })),
+  });
+}
 
 export interface PreflightBody {
   source_id: string;

@@ -252,6 +252,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
         schema: "public",
         table: "orders",
         inserts_only: false,
+        filtered: false,
         state: "REPLICATING",
         trouble: null,
         inserts: 12,

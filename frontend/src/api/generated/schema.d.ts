@@ -549,6 +549,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams:check-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Rules
+         * @description Check rules of tables before a stream has them: the capturing engine compiles each condition for its table, as it
+         *     is at the source now, and looks whether the changes will bring what the condition reads.
+         */
+        post: operations["streams_check_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/preflights": {
         parameters: {
             query?: never;
@@ -5524,11 +5545,106 @@ export interface components {
             /** May Set Session Replication Role */
             may_set_session_replication_role: boolean;
         };
+        /** RowRule */
+        RowRule: {
+            /**
+             * Name
+             * @description Once in a table.
+             * @example north_only
+             */
+            name: string;
+            /**
+             * Operations
+             * @description The operations that it is for, each once. Null: all.
+             */
+            operations?: components["schemas"]["RuledOperation"][] | null;
+            /**
+             * Condition
+             * @description What may stand behind SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.
+             * @example region = 'north'
+             */
+            condition?: string | null;
+            /**
+             * Subset
+             * @description The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, and one that takes it out becomes a delete. All positive rules of a table make a subset, or none; such a rule names no operations.
+             * @default false
+             */
+            subset: boolean;
+        };
         /**
          * RuleId
          * @enum {string}
          */
         RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        /**
+         * RuleProblem
+         * @description Something that would stop a stream with these rules.
+         */
+        RuleProblem: {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            /**
+             * Rule
+             * @description Its name. Null: it is about the table.
+             */
+            rule: string | null;
+            /**
+             * Code
+             * @description rule_refused, rule_undecidable or missing_table.
+             */
+            code: string;
+            /** Message */
+            message: string;
+            /** Cure */
+            cure: string;
+            /**
+             * Line
+             * @description In the rule's condition, from 1. Null: it is about the whole rule.
+             */
+            line: number | null;
+            /**
+             * Column
+             * @description In characters, from 1; null like the line.
+             */
+            column: number | null;
+            /**
+             * Offset
+             * @description In bytes of UTF-8, from 0; null like the line.
+             */
+            offset: number | null;
+        };
+        /**
+         * RuledOperation
+         * @enum {string}
+         */
+        RuledOperation: "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE";
+        /** RulesCheck */
+        RulesCheck: {
+            /**
+             * Findings
+             * @description Empty: the rules can be kept.
+             */
+            findings: components["schemas"]["RuleProblem"][];
+        };
+        /** RulesCheckRequest */
+        RulesCheckRequest: {
+            /** Source Id */
+            source_id: string;
+            /**
+             * Capture Engine Id
+             * @description As for the stream. Null: the only one.
+             */
+            capture_engine_id?: string | null;
+            /** Row Rules */
+            row_rules: components["schemas"]["TableRowRules"][];
+            /**
+             * Inserts Only
+             * @description As in the stream's rules: of these tables no rule sees updates and deletes.
+             */
+            inserts_only?: components["schemas"]["TableRef"][];
+        };
         /**
          * Run
          * @description A run with its six tables and its findings.
@@ -6822,6 +6938,11 @@ export interface components {
              * @description Its updates and deletes are not replicated, so rows differ at the destination.
              */
             inserts_only: boolean;
+            /**
+             * Filtered
+             * @description Rules of the table decide which of its rows and changes are replicated.
+             */
+            filtered: boolean;
             /** @description STOPPED: its changes are left out until it is copied again. */
             state: components["schemas"]["TableState"];
             /** @description Null as long as the table at the source is still the one that was copied. */
@@ -7016,6 +7137,34 @@ export interface components {
             table: string;
         };
         /**
+         * TableRowRules
+         * @description The rules of one table. A change passes unless a negative rule is true for it, and if a positive one is, where
+         *     there is a positive set. An empty positive set lets nothing pass.
+         */
+        TableRowRules: {
+            /**
+             * Schema
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @description Its exact name.
+             * @example orders
+             */
+            table: string;
+            /**
+             * Positive
+             * @description Null: no such set.
+             */
+            positive?: components["schemas"]["RowRule"][] | null;
+            /**
+             * Negative
+             * @description Null: no such set.
+             */
+            negative?: components["schemas"]["RowRule"][] | null;
+        };
+        /**
          * TableRule
          * @description Matches schema and table by name: `*` stands for any characters, `?` for one; case matters.
          */
@@ -7046,6 +7195,11 @@ export interface components {
              * @description Tables, by their exact names, of which only inserts and truncates are replicated; their updates and deletes stay at the source. This makes it possible to replicate a table whose rows nothing identifies.
              */
             inserts_only?: components["schemas"]["TableRef"][];
+            /**
+             * Row Rules
+             * @description Tables, by their exact names, of which only some rows are copied and only some changes captured. Changed rules apply to changes from then on; rows at the destination stay as they are until their table is copied again.
+             */
+            row_rules?: components["schemas"]["TableRowRules"][];
         };
         /**
          * TableState
@@ -10827,6 +10981,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TablePreview"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    streams_check_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesCheckRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesCheck"];
                 };
             };
             /** @description Malformed request */

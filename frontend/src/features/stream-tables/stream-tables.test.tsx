@@ -11,6 +11,7 @@ const orders: StreamTable = {
   schema: "public",
   table: "orders",
   inserts_only: false,
+  filtered: false,
   state: "REPLICATING",
   trouble: null,
   inserts: 12,

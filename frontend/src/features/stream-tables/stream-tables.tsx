@@ -1,4 +1,4 @@
-import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Badge, Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
@@ -40,7 +40,22 @@ function countColumn(
 }
 
 const columns: Column<TableRow>[] = [
-  { key: "table", header: "Table", cell: name, sortBy: name },
+  {
+    key: "table",
+    header: "Table",
+    cell: (table) =>
+      table.filtered ? (
+        <Group gap={6} wrap="nowrap">
+          {name(table)}
+          <Badge size="xs" variant="light" title="Rules decide which rows and changes are replicated.">
+            rules
+          </Badge>
+        </Group>
+      ) : (
+        name(table)
+      ),
+    sortBy: name,
+  },
   {
     key: "state",
     header: "State",

@@ -10,6 +10,7 @@ const table: StreamTable = {
   schema: "public",
   table: "orders",
   inserts_only: false,
+  filtered: false,
   state: "STOPPED",
   inserts: 0,
   updates: 0,

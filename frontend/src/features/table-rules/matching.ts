@@ -1,6 +1,6 @@
 // Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
 // rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
-import type { TableRule, TableRules } from "@/api/types";
+import type { TableRowRules, TableRule, TableRules } from "@/api/types";
 
 interface TableName {
   schema: string;
@@ -50,7 +50,7 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
   const exact = { schema: table.schema, table: table.table };
   if (isSelected(rules, table)) {
     const without = {
-      ...withInsertsOnly(rules, table, false),
+      ...withRowRules(withInsertsOnly(rules, table, false), table, null),
       include: include.filter((rule) => !names(rule, table)),
       exclude,
     };
@@ -67,7 +67,11 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
 export function completeRules(rules: TableRules): TableRules {
   const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
   const complete = { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
-  return rules.inserts_only?.length ? { ...complete, inserts_only: rules.inserts_only } : complete;
+  return {
+    ...complete,
+    ...(rules.inserts_only?.length ? { inserts_only: rules.inserts_only } : {}),
+    ...(rules.row_rules?.length ? { row_rules: rules.row_rules } : {}),
+  };
 }
 
 /** Whether the table's updates and deletes are given up. */
@@ -81,6 +85,18 @@ export function withInsertsOnly(rules: TableRules, table: TableName, wanted: boo
   const others = (rules.inserts_only ?? []).filter((one) => !names(one, table));
   const own = { schema: table.schema, table: table.table };
   return { ...rules, inserts_only: wanted ? [...others, own] : others };
+}
+
+/** The rules of one table's rows. */
+export function rowRulesOf(rules: TableRules, table: TableName): TableRowRules | undefined {
+  return rules.row_rules?.find((one) => names(one, table));
+}
+
+/** The rules with others for a table's rows; null: with none. */
+export function withRowRules(rules: TableRules, table: TableName, own: TableRowRules | null): TableRules {
+  if (!own && !rowRulesOf(rules, table)) return rules;
+  const others = (rules.row_rules ?? []).filter((one) => !names(one, table));
+  return { ...rules, row_rules: own ? [...others, own] : others };
 }
 
 const wholeSchema = (schema: string, rule: TableRule) =>

@@ -36,6 +36,7 @@ export function ReviewStep(props: ReviewStepProps) {
   const excluded = body.rules.exclude ?? [];
   const given = { checks: seen, accepted: body.accept ?? [] };
   const insertsOnly = body.rules.inserts_only ?? [];
+  const ruled = body.rules.row_rules ?? [];
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 5 }}>
@@ -87,6 +88,9 @@ export function ReviewStep(props: ReviewStepProps) {
                 <Fact label="Inserts only">
                   {insertsOnly.map(rule).join(", ")}: updates and deletes stay at the source.
                 </Fact>
+              )}
+              {ruled.length > 0 && (
+                <Fact label="Rows by rules">{ruled.map(rule).join(", ")}: only some rows and changes.</Fact>
               )}
               {acceptedChecks(given).length > 0 && (
                 <Fact label="Accepted">

@@ -16,7 +16,15 @@ function Step() {
     exclude: [],
   });
   const preview = usePreview("source01", rules);
-  return <TablesStep sourceId="source01" rules={rules} onChange={setRules} preview={preview} />;
+  return (
+    <TablesStep
+      sourceId="source01"
+      captureEngineId={null}
+      rules={rules}
+      onChange={setRules}
+      preview={preview}
+    />
+  );
 }
 
 describe("TablesStep", () => {

@@ -5,6 +5,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import type { TableRules } from "@/api/types";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
+import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { SchemaChips } from "@/features/table-rules/schema-chips";
@@ -16,6 +17,7 @@ import { QueryFaces } from "@/ui/query-faces";
 
 interface TablesStepProps {
   sourceId: string;
+  captureEngineId: string | null;
   rules: TableRules;
   onChange: (rules: TableRules) => void;
   preview: PreviewQuery;
@@ -23,7 +25,7 @@ interface TablesStepProps {
 
 const name = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
 
-export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepProps) {
+export function TablesStep({ sourceId, captureEngineId, rules, onChange, preview }: TablesStepProps) {
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
   // Only the preview knows which changes of a table the rules give up.
@@ -46,6 +48,13 @@ export function TablesStep({ sourceId, rules, onChange, preview }: TablesStepPro
                 <>
                   <RulePreview preview={preview.data} updating={preview.isFetching} />
                   <InsertsOnly tables={preview.data.tables} rules={rules} onChange={onChange} />
+                  <RowRules
+                    sourceId={sourceId}
+                    captureEngineId={captureEngineId}
+                    tables={preview.data.tables}
+                    rules={rules}
+                    onChange={onChange}
+                  />
                 </>
               )
             )}

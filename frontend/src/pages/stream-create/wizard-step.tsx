@@ -70,6 +70,7 @@ export function WizardStep(props: WizardStepProps) {
       return (
         <TablesStep
           sourceId={state.sourceId ?? ""}
+          captureEngineId={state.engineId}
           rules={state.rules}
           onChange={(rules) => onChange((now) => ({ ...now, rules }))}
           preview={preview}

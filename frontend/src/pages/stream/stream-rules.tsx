@@ -10,6 +10,7 @@ import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules } from "@/features/table-rules/matching";
+import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { usePreview } from "@/features/table-rules/use-preview";
@@ -25,6 +26,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
     ["Include", rules.include],
     ["Exclude", rules.exclude ?? []],
     ...(rules.inserts_only?.length ? [["Inserts only", rules.inserts_only] as const] : []),
+    ...(rules.row_rules?.length ? [["Rows by rules", rules.row_rules] as const] : []),
   ] as const;
   return (
     <Panel
@@ -87,6 +89,13 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
           <>
             <RulePreview preview={preview.data} updating={preview.isFetching} />
             <InsertsOnly tables={preview.data.tables} rules={rules} onChange={change} />
+            <RowRules
+              sourceId={stream.source.id}
+              captureEngineId={stream.capture_engine.id}
+              tables={preview.data.tables}
+              rules={rules}
+              onChange={change}
+            />
             <Change label="Added, and copied" tables={added} />
             <Change label="Removed; their rows at the destination stay as they are" tables={removed} />
           </>

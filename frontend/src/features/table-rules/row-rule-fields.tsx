@@ -1,0 +1,98 @@
+import { ActionIcon, Checkbox, Code, Fieldset, Group, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { IconX } from "@tabler/icons-react";
+import type { RuledOperation, RuleProblem } from "@/api/types";
+import { ToneIcon } from "@/ui/tone";
+import { operations, type RuleDraft } from "./rule-drafts";
+import { markedLine } from "./rule-place";
+
+interface RowRuleFieldsProps {
+  rule: RuleDraft;
+  /** Of its name. */
+  fault: string | undefined;
+  findings: RuleProblem[];
+  onChange: (rule: RuleDraft) => void;
+  onRemove: () => void;
+}
+
+export function RowRuleFields({ rule, fault, findings, onChange, onRemove }: RowRuleFieldsProps) {
+  const legend = rule.positive ? "Lets pass" : "Keeps out";
+  const called = rule.name.trim() || "the new rule";
+  return (
+    <Fieldset legend={legend} p="xs">
+      <Stack gap="xs">
+        <Group gap={6} align="flex-start" wrap="nowrap">
+          <TextInput
+            aria-label="Name of the rule"
+            placeholder="name"
+            value={rule.name}
+            maxLength={63}
+            error={rule.name === "" ? undefined : fault}
+            onChange={(event) => onChange({ ...rule, name: event.currentTarget.value })}
+            flex={1}
+          />
+          <ActionIcon aria-label={`Remove ${called}`} onClick={onRemove} mt={6}>
+            <IconX size={15} aria-hidden />
+          </ActionIcon>
+        </Group>
+        <Checkbox.Group
+          label="Operations"
+          description="None ticked: all of them."
+          value={rule.operations}
+          onChange={(chosen) =>
+            onChange({ ...rule, operations: operations.filter((one) => chosen.includes(one)) })
+          }
+        >
+          <Group gap="sm" mt={4}>
+            {operations.map((one: RuledOperation) => (
+              <Checkbox key={one} size="sm" value={one} label={one} />
+            ))}
+          </Group>
+        </Checkbox.Group>
+        <Textarea
+          label="Condition"
+          description="As behind SQL's WHERE. Empty: always."
+          placeholder="region = 'north'"
+          autosize
+          minRows={2}
+          maxRows={12}
+          spellCheck={false}
+          value={rule.condition}
+          onChange={(event) => onChange({ ...rule, condition: event.currentTarget.value })}
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        />
+        {findings.map((finding) => (
+          <Finding
+            key={`${finding.offset} ${finding.message}`}
+            finding={finding}
+            condition={rule.condition}
+          />
+        ))}
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function Finding({ finding, condition }: { finding: RuleProblem; condition: string }) {
+  const line = markedLine(condition, finding);
+  return (
+    <Stack gap={4} role="alert">
+      <Group gap={6} wrap="nowrap" align="flex-start">
+        <ToneIcon tone="bad" size={14} />
+        <Text size="sm">
+          {line && `Line ${finding.line}, column ${finding.column}: `}
+          {finding.message}
+        </Text>
+      </Group>
+      {line && (
+        <Code block>
+          {line.before}
+          <mark>{line.marked || " "}</mark>
+          {line.after}
+        </Code>
+      )}
+      <Text size="xs" c="dimmed">
+        {finding.cure}
+      </Text>
+    </Stack>
+  );
+}

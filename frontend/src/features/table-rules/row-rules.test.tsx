@@ -1,0 +1,126 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useState } from "react";
+import { describe, expect, it, vi } from "vitest";
+import type { SourceTable, TableRules } from "@/api/types";
+import { keylessTable } from "@/test/data";
+import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
+import { completeRules, toggled } from "./matching";
+import { RowRules } from "./row-rules";
+
+const orders: SourceTable = { ...keylessTable, table: "orders", identified: true, replicable: true };
+const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
+const north = { name: "north", condition: "regoin = 'north'", subset: true };
+const noPurges = { name: "no_purges", operations: ["DELETE" as const, "TRUNCATE" as const], subset: false };
+const own = { schema: "public", table: "orders", positive: [north], negative: [noPurges] };
+
+function Form({ given = all, onChange }: { given?: TableRules; onChange: (rules: TableRules) => void }) {
+  const [rules, setRules] = useState(given);
+  const change = (next: TableRules) => {
+    onChange(next);
+    setRules(next);
+  };
+  return (
+    <RowRules
+      sourceId="source01"
+      captureEngineId="engine01"
+      tables={[orders]}
+      rules={rules}
+      onChange={change}
+    />
+  );
+}
+
+const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
+
+async function fill(box: HTMLElement, text: string) {
+  await userEvent.clear(box);
+  await userEvent.click(box);
+  await userEvent.paste(text);
+}
+
+describe("RowRules", () => {
+  it("gives a table rules of both kinds", async () => {
+    const onChange = vi.fn();
+    renderUi(<Form onChange={onChange} />);
+    await userEvent.click(screen.getByRole("combobox", { name: "Give a table rules" }));
+    await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
+    const dialog = await screen.findByRole("dialog", { name: "Rules of public.orders" });
+    await press("Add a rule that lets pass");
+    expect(screen.getByRole("button", { name: "Use these rules" })).toBeDisabled();
+    await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "north");
+    await fill(screen.getByRole("textbox", { name: "Condition" }), "regoin = 'north'");
+    const subset = screen.getByRole("checkbox", { name: "Subset: rows come and go" });
+    await userEvent.click(subset);
+    await press("Add a rule that keeps out");
+    const negative = within(screen.getByRole("group", { name: "Keeps out" }));
+    const name = negative.getByRole("textbox", { name: "Name of the rule" });
+    await fill(name, "north");
+    expect(negative.getByText("Another rule of the table has this name.")).toBeVisible();
+    await fill(name, "no_purges");
+    await userEvent.click(negative.getByRole("checkbox", { name: "TRUNCATE" }));
+    await userEvent.click(negative.getByRole("checkbox", { name: "DELETE" }));
+    expect(subset).toBeEnabled();
+    await press("Use these rules");
+    expect(onChange).toHaveBeenLastCalledWith({ ...all, row_rules: [own] });
+    await vi.waitFor(() => expect(dialog).not.toBeVisible());
+    expect(screen.getByText(/north, no_purges/)).toBeVisible();
+  });
+
+  it("shows what the engine finds where it is, until the text changes", async () => {
+    const sent: unknown[] = [];
+    const finding = {
+      schema: "public",
+      table: "orders",
+      rule: "north",
+      code: "rule_refused",
+      message: 'the table has no column "regoin"',
+      cure: "Correct the rule.",
+      line: 1,
+      column: 1,
+      offset: 0,
+    };
+    stubApi({
+      "POST /api/v1/streams:check-rules": async (request) => {
+        sent.push(await request.json());
+        return { body: { findings: sent.length === 1 ? [finding] : [] } };
+      },
+    });
+    renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={() => {}} />);
+    await press("Rules of public.orders");
+    await userEvent.click(await screen.findByRole("button", { name: "Check" }));
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent('Line 1, column 1: the table has no column "regoin"');
+    expect(alert.querySelector("mark")).toHaveTextContent(/^regoin$/);
+    await expectNoAxeViolations();
+    expect(sent).toEqual([{ source_id: "source01", capture_engine_id: "engine01", row_rules: [own] }]);
+    const positive = within(screen.getByRole("group", { name: "Lets pass" }));
+    await userEvent.clear(positive.getByRole("textbox", { name: "Condition" }));
+    expect(screen.queryByRole("alert")).toBeNull();
+    await press("Check");
+    expect(await screen.findByText("The rules fit the table at the source.")).toBeVisible();
+  });
+
+  it("takes the rules away with the last one, and keeps a set that lets nothing pass", async () => {
+    const onChange = vi.fn();
+    const nothing = { schema: "public", table: "orders", positive: [] };
+    renderUi(<Form given={{ ...all, row_rules: [nothing] }} onChange={onChange} />);
+    expect(screen.getByText("nothing passes")).toBeVisible();
+    await press("Rules of public.orders");
+    const box = await screen.findByRole("checkbox", { name: "Nothing passes" });
+    expect(box).toBeChecked();
+    await press("Use these rules");
+    expect(onChange).toHaveBeenLastCalledWith({ ...all, row_rules: [nothing] });
+    await press("Rules of public.orders");
+    await userEvent.click(await screen.findByRole("checkbox", { name: "Nothing passes" }));
+    await press("Use these rules");
+    expect(onChange).toHaveBeenLastCalledWith({ ...all, row_rules: [] });
+  });
+
+  it("are sent with the stream, and go with their table", () => {
+    const ruled = { ...all, row_rules: [own] };
+    expect(completeRules(ruled).row_rules).toEqual([own]);
+    expect(completeRules({ ...ruled, row_rules: [] })).toEqual(all);
+    expect(toggled(ruled, orders).row_rules).toEqual([]);
+  });
+});

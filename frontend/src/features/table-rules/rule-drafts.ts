@@ -1,0 +1,76 @@
+// The rules of a table as the editor holds them: one list, whose members say which set they are in.
+import type { RowRule, RuledOperation, TableRowRules } from "@/api/types";
+
+export interface RuleDraft {
+  /** For React; never sent. */
+  key: number;
+  positive: boolean;
+  name: string;
+  /** Empty: all. */
+  operations: RuledOperation[];
+  /** Empty: always. */
+  condition: string;
+}
+
+export interface RulesDraft {
+  rules: RuleDraft[];
+  /** All positive rules make a subset, or none does. */
+  subset: boolean;
+  /** Without a positive rule: whether there is a positive set all the same, which lets nothing pass. */
+  nothingPasses: boolean;
+}
+
+export const operations: RuledOperation[] = ["INSERT", "UPDATE", "DELETE", "TRUNCATE"];
+
+export function draftOf(own: TableRowRules | undefined): RulesDraft {
+  const positive = own?.positive ?? [];
+  const drafts = (rules: RowRule[], isPositive: boolean) =>
+    rules.map((rule) => ({
+      positive: isPositive,
+      name: rule.name,
+      operations: rule.operations ?? [],
+      condition: rule.condition ?? "",
+    }));
+  const all = [...drafts(positive, true), ...drafts(own?.negative ?? [], false)];
+  return {
+    rules: all.map((rule, key) => ({ ...rule, key })),
+    subset: positive.some((rule) => rule.subset),
+    nothingPasses: own?.positive?.length === 0,
+  };
+}
+
+export const mayBeSubset = ({ rules }: RulesDraft) =>
+  rules.some((rule) => rule.positive) && !rules.some((rule) => rule.positive && rule.operations.length > 0);
+
+/** Null: the table has no rules. */
+export function rulesOf(
+  { schema, table }: { schema: string; table: string },
+  draft: RulesDraft,
+): TableRowRules | null {
+  const subset = draft.subset && mayBeSubset(draft);
+  const sent = (rule: RuleDraft): RowRule => ({
+    name: rule.name.trim(),
+    ...(rule.operations.length > 0 ? { operations: rule.operations } : {}),
+    ...(rule.condition.trim() ? { condition: rule.condition } : {}),
+    subset: rule.positive && subset,
+  });
+  const positive = draft.rules.filter((rule) => rule.positive).map(sent);
+  const negative = draft.rules.filter((rule) => !rule.positive).map(sent);
+  const hasPositive = positive.length > 0 || draft.nothingPasses;
+  if (!hasPositive && negative.length === 0) return null;
+  return {
+    schema,
+    table,
+    ...(hasPositive ? { positive } : {}),
+    ...(negative.length > 0 ? { negative } : {}),
+  };
+}
+
+/** What is wrong with a rule's name, in words. */
+export function faultOfName({ rules }: RulesDraft, rule: RuleDraft): string | undefined {
+  const name = rule.name.trim();
+  if (name === "") return "Give it a name.";
+  if (rules.some((other) => other.key !== rule.key && other.name.trim() === name))
+    return "Another rule of the table has this name.";
+  return undefined;
+}
