@@ -31,7 +31,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   const ofTable = findings.filter(({ rule }) => rule === null);
   const hasPositive = draft.rules.some((rule) => rule.positive);
 
-  // What was found was found in another text.
+  // The findings are about the text before.
   const change = (next: RulesDraft) => {
     check.reset();
     setDraft(next);

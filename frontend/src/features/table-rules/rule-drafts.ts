@@ -66,7 +66,7 @@ export function rulesOf(
   };
 }
 
-/** What is wrong with a rule's name, in words. */
+/** The fault of a rule's name, in words. */
 export function faultOfName({ rules }: RulesDraft, rule: RuleDraft): string | undefined {
   const name = rule.name.trim();
   if (name === "") return "Give it a name.";
