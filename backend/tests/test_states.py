@@ -15,14 +15,16 @@ CASES = json.loads(Path(__file__).with_name("shown_states.json").read_text())
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "+".join(case["states"]))
 def test_what_a_stream_does_is_what_the_worst_of_its_destinations_does(case: dict[str, Any]) -> None:
-    assert [destination_state(one) for one in case["destinations"]] == case["states"]
-    assert stream_state(case["phase"], case["destinations"]) == case["stream"]
+    states = [destination_state(one, case["desired_status"]) for one in case["destinations"]]
+    assert states == case["states"]
+    assert stream_state(case["phase"], states) == case["stream"]
 
 
 def test_every_status_and_phase_is_shown_as_itself() -> None:
     shown = {state.value for state in ShownState}
-    assert shown >= {state.value for state in (*ObservedStatus, *StreamPhase)} - {ObservedStatus.ENABLED}
-    assert destination_state({"status": "ENABLED", "phase": "DREAMING"}) is ShownState.UNKNOWN
+    others = {ObservedStatus.ENABLED, ObservedStatus.DISABLED}
+    assert shown >= {state.value for state in (*ObservedStatus, *StreamPhase)} - others
+    assert destination_state({"status": "ENABLED", "phase": "DREAMING"}, "ENABLED") is ShownState.UNKNOWN
 
 
 def test_states_in_words() -> None:

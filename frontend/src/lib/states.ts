@@ -61,6 +61,7 @@ type ApiState =
   | Schemas["ExecutionState"]
   | Uppercase<Schemas["OperationState"]>
   | "UNREADABLE"
+  | "PAUSED"
   | "PARKING"
   | "STALLED";
 
@@ -94,6 +95,7 @@ const ofApi: Record<ApiState, Words> = {
   // of a database, as the control plane reads it
   UNREADABLE: ["warning", "The control plane could not read it when it last tried."],
   // of a destination
+  PAUSED: ["quiet", "Nothing is applied here until it is resumed; the other destinations continue."],
   PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
   STALLED: ["warning", "Changes wait for it, but nothing has been applied for 15 s or longer."],
   // phases of a stream
@@ -162,26 +164,18 @@ export interface DestinationState {
   stalled_since?: string | null;
 }
 
-/** State of a destination: one that only parks, or stands still, has no other state, whatever its phase. */
-export function destinationState({ status, phase, parks_since, stalled_since }: DestinationState): ApiState {
+/**
+ * State of a destination: one that only parks, or stands still, has no other state, whatever its phase. One that rests
+ * with its stream is stopped, as that is.
+ */
+export function destinationState(
+  { status, phase, parks_since, stalled_since }: DestinationState,
+  stream: { desired_status: string },
+): ApiState {
+  if (status === "DISABLED") return stream.desired_status === "ENABLED" ? "PAUSED" : "STOPPED";
   if (status !== "ENABLED") return status;
   if (parks_since) return "PARKING";
   return stalled_since && moves.includes(phase) ? "STALLED" : phase;
-}
-
-/**
- * State of a destination beside its buttons: one that is paused by itself says so, one that rests with its stream is
- * stopped, as that is.
- */
-export function destinationInWords(one: DestinationState, stream: { desired_status: string }): StateInWords {
-  const state = destinationState(one);
-  if (state !== "DISABLED") return stateInWords(state);
-  if (stream.desired_status !== "ENABLED") return stateInWords("STOPPED");
-  return {
-    label: "Paused",
-    tone: "quiet",
-    definition: "Nothing is applied here until it is resumed; the other destinations keep going.",
-  };
 }
 
 /** Phases in which changes are expected to be applied. */
@@ -190,8 +184,12 @@ const moves: StreamPhase[] = ["CATCHING UP", "REPLICATING"];
 const worstFirst: ApiState[] = ["ABORTED", "PARKING", "RETRYING", "STALLED"];
 
 /** State of a stream: that of the destination in the worst trouble; with no trouble, its phase. */
-export function streamState(stream: { phase: StreamPhase; destinations: DestinationState[] }): ApiState {
-  const states = stream.destinations.map(destinationState);
+export function streamState(stream: {
+  desired_status: string;
+  phase: StreamPhase;
+  destinations: DestinationState[];
+}): ApiState {
+  const states = stream.destinations.map((one) => destinationState(one, stream));
   return worstFirst.find((state) => states.includes(state)) ?? stream.phase;
 }
 
