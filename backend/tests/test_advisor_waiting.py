@@ -142,7 +142,7 @@ def full(name: str) -> list[Sample]:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("trigger", " APPLY SERVER is 100 % occupied over "), ("idle_source", "")]
+    ("name", "limit"), [("trigger", " APPLY SERVER is 75 % occupied over 4 threads"), ("idle_source", "")]
 )
 def test_a_full_backlog_of_its_own_is_no_trouble_of_the_engine(name: str, limit: str) -> None:
     spilled = ErrorCode.SPILL_LIMIT_REACHED

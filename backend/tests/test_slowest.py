@@ -119,7 +119,7 @@ def test_the_slowest_known_does_not_hide_a_destination_where_nothing_arrives() -
         begin = sample.at - timedelta(seconds=1)
         return [series.values[0] for series in resample(spans_of([stored]), names, begin, 1, 1)]
 
-    # What arrived stays apart from what waits.
+    # Arrived latencies stay apart from those of changes that wait.
     assert charted(decode(row.document)) == [1.024, 300_000, 300_000, None]
     quiet = decode(encode(document_of(sample)))
     assert charted(roll_up([decode(row.document), quiet], sample.at)) == [1.024, 300_000, 300_000, None]

@@ -16,13 +16,13 @@ from thalweg.cli.commands.watching import _amiss, _sample_lines, _ticker
 from thalweg.cli.following import follow
 from thalweg.cli.output import (
     Terminal,
-    destination_state_of,
     latency_in_words,
     latency_of,
     line,
     print_table,
     styled,
 )
+from thalweg.kernel.lifecycle import ShownState
 from thalweg.live.schemas import Lag, LastLatency, LatencySample
 
 UNKNOWN = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full": None}
@@ -30,18 +30,16 @@ UNKNOWN = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full
 
 def stream() -> Json:
     names = {"a": "Warehouse", "b": "Reports"}
-    away = {"status": "DISABLED", "phase": "STOPPED", "lag": {**UNKNOWN, "bytes": 1 << 20, "age_seconds": 600}}
+    away = {"state": "PAUSED", "lag": {**UNKNOWN, "bytes": 1 << 20, "age_seconds": 600}}
     destinations = [{"id": name, "database": {"name": shown}, **away} for name, shown in names.items()]
-    return {
-        "id": "s", "name": "orders", "desired_status": "ENABLED", "phase": "REPLICATING", "destinations": destinations,
-    }  # fmt: skip
+    return {"id": "s", "name": "orders", "state": "REPLICATING", "destinations": destinations}
 
 
 def sample() -> Json:
     """Of Warehouse alone: nothing is told of Reports, which rests."""
     told = seen(0, HELD, rate=1234.0)
     one = told.destinations[0].model_copy(
-        update={"stalled_since": AT, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
+        update={"state": ShownState.STALLED, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
     )
     return told.model_copy(update={"destinations": [one]}).model_dump(mode="json", by_alias=True)
 
@@ -90,12 +88,6 @@ def test_a_dead_destination_is_at_least_as_late_as_what_waits_for_it(monkeypatch
     }  # fmt: skip
     print_destinations({**stream(), "destinations": [one]})
     assert [row.count("≥ 4 min") for row in terminal.export_text().splitlines()] == [0, 1, 0, 0, 1]
-
-
-def test_a_destination_that_rests_with_its_stream_is_stopped() -> None:
-    rests = {"status": "DISABLED", "phase": "STOPPED"}
-    assert destination_state_of({"desired_status": "ENABLED"}, rests) == "Paused"
-    assert destination_state_of({"desired_status": "DISABLED"}, rests) == "Stopped"
 
 
 def test_a_refusal_is_shown_with_title_detail_and_cure() -> None:

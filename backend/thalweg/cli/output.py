@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.kernel.models import CheckStatus
-from thalweg.kernel.states import destination_state, health_in_words, in_words, stream_state
+from thalweg.kernel.states import health_in_words, in_words
 from thalweg.kernel.words import duration, setting_in_words
 
 PIPE_COLUMNS = 10_000
@@ -203,14 +203,9 @@ def settings_in_words(parameters: dict[str, Any]) -> str:
     return "\n".join(f"{name} = {setting_in_words(value)}" for name, value in parameters.items())
 
 
-def state_of(stream: dict[str, Any]) -> str:
-    """In the console's words."""
-    wanted = stream["desired_status"]
-    return in_words(stream_state(stream["phase"], [destination_state(one, wanted) for one in stream["destinations"]]))
-
-
-def destination_state_of(stream: dict[str, Any], one: dict[str, Any]) -> str:
-    return in_words(destination_state(one, stream["desired_status"]))
+def state_of(shown: dict[str, Any]) -> str:
+    """Of a stream or of a destination, in the console's words."""
+    return in_words(shown["state"])
 
 
 def health_of(stream: dict[str, Any]) -> Text:

@@ -52,8 +52,8 @@ def document_of(sample: Sample) -> Json:
     """Without what its row says, and without what only the present is asked about. A latency that is a lower bound has
     a number of its own: what only waits is not mixed with what has arrived."""
     figures = {"lag": MOMENTARY, "latency": {"at_least"}}
-    left_out: dict[str, Any] = {"stream_id": True, **figures}
-    left_out["destinations"] = {"__all__": {**figures, "parks_since": True, "stalled_since": True}}
+    left_out: dict[str, Any] = {"stream_id": True, "state": True, **figures}
+    left_out["destinations"] = {"__all__": {**figures, "state": True, "parks_since": True, "stalled_since": True}}
     document = sample.model_dump(mode="json", by_alias=True, exclude=left_out)
     owners: list[tuple[Json, Sample | DestinationSample]] = [(document, sample)]
     owners += zip(document["destinations"], sample.destinations, strict=True)

@@ -49,7 +49,7 @@ const ofComponents: Record<string, Words> = {
   "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is in flight as allowed; waiting for the other end."],
 };
 
-/** Every state that the API's document names, a database's, and those that this console makes of a destination's sample. */
+/** Every state that the API's document names, and a database's. */
 type ApiState =
   | ObservedStatus
   | StreamPhase
@@ -60,10 +60,8 @@ type ApiState =
   | Schemas["MarkerState"]
   | Schemas["ExecutionState"]
   | Uppercase<Schemas["OperationState"]>
-  | "UNREADABLE"
-  | "PAUSED"
-  | "PARKING"
-  | "STALLED";
+  | Schemas["ShownState"]
+  | "UNREADABLE";
 
 const ofApi: Record<ApiState, Words> = {
   // the backlog of a destination
@@ -155,42 +153,6 @@ export function stateInWords(state: string | null | undefined): StateInWords {
  */
 export function reasonBeside(reason: string, state: string): string | null {
   return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
-}
-
-export interface DestinationState {
-  status: ObservedStatus;
-  phase: StreamPhase;
-  parks_since?: string | null;
-  stalled_since?: string | null;
-}
-
-/**
- * State of a destination: one that only parks, or stands still, has no other state, whatever its phase. One that rests
- * with its stream is stopped, as that is.
- */
-export function destinationState(
-  { status, phase, parks_since, stalled_since }: DestinationState,
-  stream: { desired_status: string },
-): ApiState {
-  if (status === "DISABLED") return stream.desired_status === "ENABLED" ? "PAUSED" : "STOPPED";
-  if (status !== "ENABLED") return status;
-  if (parks_since) return "PARKING";
-  return stalled_since && moves.includes(phase) ? "STALLED" : phase;
-}
-
-/** Phases in which changes are expected to be applied. */
-const moves: StreamPhase[] = ["CATCHING UP", "REPLICATING"];
-
-const worstFirst: ApiState[] = ["ABORTED", "PARKING", "RETRYING", "STALLED"];
-
-/** State of a stream: that of the destination in the worst trouble; with no trouble, its phase. */
-export function streamState(stream: {
-  desired_status: string;
-  phase: StreamPhase;
-  destinations: DestinationState[];
-}): ApiState {
-  const states = stream.destinations.map((one) => destinationState(one, stream));
-  return worstFirst.find((state) => states.includes(state)) ?? stream.phase;
 }
 
 const healths: Record<HealthLevel, [label: string, tone: Tone, definition: string]> = {

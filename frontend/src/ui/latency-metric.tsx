@@ -10,7 +10,11 @@ interface LatencyProps {
 }
 
 /** A labelled latency; of an idle stream its last heartbeat's, with the age. */
-export function LatencyMetric({ latency, of, ...look }: LatencyProps & { label?: string; size?: "sm" | "lg" }) {
+export function LatencyMetric({
+  latency,
+  of,
+  ...look
+}: LatencyProps & { label?: string; size?: "sm" | "lg" }) {
   const { quantity, ago } = latencyShown(latency, of);
   return <Metric metric={metrics[of]} quantity={quantity} note={ago} {...look} />;
 }

@@ -13,7 +13,6 @@ from thalweg.cli.output import (
     AsJson,
     ago,
     confirm,
-    destination_state_of,
     done,
     health_of,
     json_wanted,
@@ -196,7 +195,7 @@ def print_destinations(stream: Json) -> None:
         ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
         [
             [
-                one["database"]["name"], one["engine"]["name"], destination_state_of(stream, one),
+                one["database"]["name"], one["engine"]["name"], state_of(one),
                 number(one["lcrs_per_second"]), latency_of(one["latency"], "p99_ms", at), size(one["lag"]["bytes"]),
                 size(one["backlog"]["bytes"]) if one["backlog"] else "–",
                 size(one["backlog"]["limit_bytes"]) if one["backlog"] else "–",

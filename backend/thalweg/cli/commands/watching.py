@@ -18,7 +18,6 @@ from thalweg.cli.output import (
     ago,
     behind_in_words,
     cell,
-    destination_state_of,
     health_of,
     lag_in_words,
     latency_in_words,
@@ -82,7 +81,7 @@ def _line(stream: Json, at: datetime) -> Text:
 
 def _destination_line(stream: Json, one: Json) -> Text:
     error = one["error"]["message"] if one["error"] else ""
-    return line(f"  {path_of(stream, one):<22} {destination_state_of(stream, one):<14} {_figures(one)}  {error}")
+    return line(f"  {path_of(stream, one):<22} {state_of(one):<14} {_figures(one)}  {error}")
 
 
 def _figures(shown: Json) -> str:
@@ -163,7 +162,7 @@ def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
     for one, share in _shares(stream, sample):
         if share is not None:
             yield (
-                f"{at} {path_of(stream, one):<24} {destination_state_of(stream, share):<14} "
+                f"{at} {path_of(stream, one):<24} {state_of(share):<14} "
                 f"{number(share['lcrs_per_second']):>9} LCR/s  {latency_in_words(share['latency'], taken)}  "
                 f"behind {behind_in_words(share['lag'])}  lag {size(share['lag']['bytes'])}"
             )
@@ -179,7 +178,7 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
         for one, share in _shares(stream, sample):
             shown = share or {**one, **UNSAMPLED}
             table.add_row(
-                cell(path_of(stream, one)), destination_state_of(stream, shown), number(shown["lcrs_per_second"]),
+                cell(path_of(stream, one)), state_of(shown), number(shown["lcrs_per_second"]),
                 number(shown["transactions_per_second"]), latency_of(shown["latency"], "p50_ms", at),
                 latency_of(shown["latency"], "p99_ms", at), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
                 cell(_busiest(sample, one["id"]) if sample is not None else "–"),

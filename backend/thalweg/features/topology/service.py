@@ -116,10 +116,12 @@ def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sampl
     own = (
         next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
     )
-    since = {"parks_since": own.parks_since, "stalled_since": own.stalled_since} if own is not None else {}
     # The shared components rest with their stream, even if only its one destination is paused.
     wanted = stream.desired_status if one is not whole else DesiredStatus.DISABLED
-    return destination_state({**since, "status": one["status"], "phase": one["phase"]}, wanted)
+    return destination_state(
+        one["status"], one["phase"], parks=own is not None and own.parks_since is not None,
+        stalls=own is not None and own.stalled_since is not None, stream_desired_status=wanted,
+    )  # fmt: skip
 
 
 def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: Sample | None) -> list[TopologyEdge]:

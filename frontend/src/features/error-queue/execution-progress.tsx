@@ -12,10 +12,7 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
       <ProblemAlert
         tone="warning"
         problem={{
-          title:
-            execution.error_id === null
-              ? `Executed: ${share}`
-              : `The execution stopped after ${share}`,
+          title: execution.error_id === null ? `Executed: ${share}` : `The execution stopped after ${share}`,
           message: execution.message,
           facts: [formatTime(execution.finished_at)],
         }}

@@ -72,7 +72,7 @@ export function chartSeries(samples: Sample[], minutes: number, destinations: Ch
     latencies: coloured([
       { label: "p50", values: column((sample) => sample.latency.p50_ms) },
       { label: "p99", values: column(({ latency }) => (latency.at_least ? null : latency.p99_ms)) },
-      // What has arrived and what only waits are not one line.
+      // Latencies of changes that only wait are no part of the line of those that have arrived.
       ...(bounds.some((bound) => bound !== null) ? [{ label: P99_AT_LEAST, values: bounds }] : []),
     ]),
     lag: [{ label: "Not yet applied", colour: 4, values: column((sample) => sample.lag.bytes) }],
