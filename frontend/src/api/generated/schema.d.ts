@@ -3646,6 +3646,8 @@ export interface components {
             destination_id: string;
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for all of it, as the stream's resource has it. Null: the sample is of the past. */
+            state: components["schemas"]["ShownState"] | null;
             /** Lcrs Per Second */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -3690,6 +3692,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: from its status, its phase and the two fields `parks_since` and `stalled_since`. */
+            state: components["schemas"]["ShownState"];
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
@@ -5754,6 +5758,8 @@ export interface components {
             interval_seconds: number | null;
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for all of it, as the stream's resource has it. Null: the sample is of the past. */
+            state: components["schemas"]["ShownState"] | null;
             /**
              * Lcrs Per Second
              * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
@@ -6064,6 +6070,15 @@ export interface components {
             /** Password */
             password: string;
         };
+        /**
+         * ShownState
+         * @description The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
+         *     phase. PAUSED: a destination is switched off while its stream is not. PARKING: it applies nothing, and parks every
+         *     transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN also what only a newer
+         *     version knows.
+         * @enum {string}
+         */
+        ShownState: "PAUSED" | "ABORTED" | "DROPPED" | "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "PARKING" | "STALLED" | "UNKNOWN";
         /** Slot */
         Slot: {
             /** Name */
@@ -6335,6 +6350,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
             health: components["schemas"]["Health"];
@@ -6485,6 +6502,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: from its status, its phase and the two fields `parks_since` and `stalled_since`. */
+            state: components["schemas"]["ShownState"];
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
@@ -6758,6 +6777,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
             health: components["schemas"]["Health"];
