@@ -279,6 +279,20 @@ def test_what_cannot_be_decided_stops_and_loses_nothing(scene: Scene) -> None:
     assert assert_rows(scene, "region = 'north'") > 500
 
 
+def test_no_old_row_of_a_partition_is_believed(scene: Scene) -> None:
+    """PostgreSQL calls the old key of a partition a whole row, as the root has FULL: the region looks like NULL."""
+    scene.run_at_source("""
+        CREATE TABLE visit (id bigint PRIMARY KEY, region text) PARTITION BY RANGE (id);
+        CREATE TABLE visit_1 PARTITION OF visit FOR VALUES FROM (0) TO (100);
+        ALTER TABLE visit REPLICA IDENTITY FULL;
+        INSERT INTO visit SELECT k, CASE k % 2 WHEN 0 THEN 'north' END FROM generate_series(1, 99) k;""")
+    start(scene, {"visit": {"positive": [rule("north", "region = 'north'")]}})
+    assert assert_rows(scene, "region = 'north'", "visit") == 49
+    scene.at_source("DELETE FROM visit WHERE id = 2")
+    error = scene.engine.wait_aborted(scene.stream)
+    assert error["code"] == "rule_undecidable" and "is partitioned" in error["message"]
+
+
 def test_what_fails_stops_and_loses_nothing(scene: Scene) -> None:
     scene.run_at_source(FILLED)
     start(scene, {"orders": {"positive": [rule("tenth", "100 / (n - 50) < 0")]}})
