@@ -1,6 +1,7 @@
 """The analysis on samples that the rig recorded of real paths, each slowed by a real cause, and on changed copies."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,25 @@ def test_idle_path_has_no_bottleneck() -> None:
     assert (view.bottleneck.verdict, view.bottleneck.advisor_run_reason) == (
         Verdict.SOURCE_IDLE, "NO BOTTLENECK IDENTIFIED",
     )  # fmt: skip
+
+
+def test_what_was_before_the_present_start_is_not_judged() -> None:
+    before = recorded("trigger")
+    after = [one.model_copy(update={"interval_seconds": 1.0}) for one in recorded("idle_source")]
+    stopped = {"status": "ABORTED", "phase": "STOPPED"}
+    aborted = [
+        one.model_copy(
+            update={**stopped, "destinations": [part.model_copy(update=stopped) for part in one.destinations]}
+        )
+        for one in before[-2:]
+    ]
+    analysis, view = analysed([*before, *aborted, *after])
+    assert (view.bottleneck.verdict, view.path.samples) == (Verdict.SOURCE_IDLE, after)
+    assert analysis.begin_at is not None and analysis.begin_at >= after[0].at - timedelta(seconds=2)
+    _, still = analysed([*before, *aborted])
+    assert len(still.path.samples) == len(before) + 2, "nothing runs now"
+    restarted = [after[0].model_copy(update={"interval_seconds": None}), *after[1:]]
+    assert analysed([*before, *restarted])[1].path.samples == restarted, "the engine's first answer since its start"
 
 
 def parking(first: int, last: int) -> list[Sample]:

@@ -12,6 +12,7 @@ from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.schemas import Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.db.models import StreamRow
+from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
 from thalweg.features.advisor.gathering import waits_of
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import Backlog, DestinationSample, Lag, LatencySample, Sample
@@ -122,4 +123,44 @@ def test_a_path_is_held_up_by_the_full_backlog_of_another_destination(condition:
     assert told.title == "The full backlog of replica holds the path up"
     assert (told.evidence[0].value, told.evidence[0].threshold) == (16 * MIB, 16 * MIB)
     assert told.cures[0].text.startswith(cure)
-    assert views["far"].bottleneck.verdict is not Verdict.HELD_UP
+
+
+def full(name: str) -> list[Sample]:
+    """A path with a bottleneck in apply, whose destination's backlog is full."""
+    return [
+        sample.model_copy(
+            update={
+                "components": [
+                    part if part.destination_id is None else part.model_copy(update={"destination_id": "far"})
+                    for part in sample.components
+                ],
+                "destinations": [share("near", "IN MEMORY"), share("far", "FULL")],
+            }
+        )
+        for sample in recorded(name)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("trigger", " APPLY SERVER is 75 % occupied over 4 threads"), ("idle_source", "")]
+)
+def test_a_full_backlog_of_its_own_is_no_trouble_of_the_engine(name: str, limit: str) -> None:
+    spilled = ErrorCode.SPILL_LIMIT_REACHED
+    condition = Condition(
+        "ENABLED", "ENABLED", "REPLICATING", error_code=spilled, error_side=SIDES[spilled], error_message="It is full."
+    )
+    views, found = fan_out(full(name), {"far": condition})
+    row = views["far"].bottleneck
+    told = "The backlog of replica is full: until there is room, nothing more is captured, for any destination."
+    assert (row.verdict, row.explanation.startswith(told + limit)) == (Verdict.HELD_UP, True), row.explanation
+    (finding,) = [one for one in found if one.path_id == row.path_id]
+    assert (finding.code, finding.title) == ("full_backlog", "The full backlog of replica holds the path up")
+    assert finding.cures[0].text.startswith(
+        "Remove what keeps replica from applying, raise its queue_spill_limit_mb, or drop replica from the stream."
+    )
+
+
+def test_another_error_speaks_before_a_full_backlog() -> None:
+    lost = Condition("ENABLED", "ENABLED", "RETRYING", error_side=ErrorSide.DESTINATION, error_message="No answer.")
+    views, _ = fan_out(full("idle_source"), {"far": lost})
+    assert views["far"].bottleneck.verdict is Verdict.DESTINATION_DOWN

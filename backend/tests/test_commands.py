@@ -188,7 +188,8 @@ async def test_stream_from_databases_to_deletion(
     listed = await run("streams", "list")
     assert (listed.code, "Replicating" in listed.out, "Healthy" in listed.out) == (0, True, True)
     assert "LCR/s" in (await run("status")).out
-    assert (await run("streams", "set", "s", "disable_on_error=off")).code == 0
+    switched = await run("streams", "set", "s", "disable_on_error=off")
+    assert (switched.code, "disable_on_error = false" in switched.out) == (0, True)
     invalid = await run("streams", "set", "s", "parallelism=0")
     assert "from 1 to 64" in invalid.err
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]

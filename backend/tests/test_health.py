@@ -126,6 +126,22 @@ def test_behind_whom_it_waits() -> None:
     assert dropped.reason.startswith("It is being deleted. It waits for 12 s at the source orders behind server")
 
 
+def test_parked_transactions_are_at_a_destination() -> None:
+    one = parked(0, 0).destinations[0]
+
+    def reason(**counts: int) -> str:
+        shares = [
+            one.model_copy(update={"destination_id": name, "error_queue_transactions": count})
+            for name, count in counts.items()
+        ]
+        sample = parked(0, 0).model_copy(update={"destinations": shares})
+        return told(*map(destination, counts), sample=sample)[1]
+
+    assert reason(a=2) == "2 transactions are parked in the error queue."
+    assert reason(a=0, b=1) == "1 transaction is parked in the error queue of Reports."
+    assert reason(a=1, b=2) == "3 transactions are parked in the error queues of Warehouse (1) and Reports (2)."
+
+
 def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
     sample = sample_at(AT + timedelta(seconds=seconds), UNKNOWN)
     share = {"error_queue_transactions": count, "lcrs_per_second": rate}

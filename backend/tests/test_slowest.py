@@ -5,16 +5,18 @@ from typing import Any
 
 from tests.support.engine_double import example
 from thalweg.engine_client.documents import EngineStats, StreamStatus
-from thalweg.history.document import Stored, decode, document_of, encode
+from thalweg.history.document import AT_LEAST, Stored, decode, document_of, encode
+from thalweg.history.joining import join
 from thalweg.history.rollup import roll_up
-from thalweg.history.series import spans_of
+from thalweg.history.series import resample, spans_of
 from thalweg.live.rates import UNKNOWN, Reading, sample_of
-from thalweg.live.reports import joined_sample, with_least_latency
+from thalweg.live.reports import joined_sample, with_bounds, with_least_latency
 from thalweg.live.schemas import Backlog, Lag, LastLatency, LatencySample, Sample
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FAST, SLOW = {1024: 1000}, {1024: 1, 8192: 9}
 """Transactions by the upper bound of their latency, in microseconds."""
+CAPTURE = {"id": "capture", "type": "CAPTURE"}
 STATUS = StreamStatus.model_validate(example("status.fanout"))
 
 
@@ -108,4 +110,26 @@ def test_the_slowest_known_does_not_hide_a_destination_where_nothing_arrives() -
     ]
     for update in keeps_up:
         assert told(**update) == warehouse.latency
-    assert "at_least" not in document_of(sample)["latency"], "history keeps what arrived"
+    whole = with_least_latency(sample.model_copy(update={"destinations": [warehouse, dead]}))
+    row = Stored(sample.stream_id, "abcdefgh", sample.at, 1, encode(document_of(with_bounds(sample, whole))))
+    names = ["latency.p99_ms", AT_LEAST, f"destinations.reports.{AT_LEAST}", f"destinations.warehouse.{AT_LEAST}"]
+
+    def charted(document: Any) -> list[float | None]:
+        stored = Stored(sample.stream_id, "abcdefgh", sample.at, 1, encode(document))
+        begin = sample.at - timedelta(seconds=1)
+        return [series.values[0] for series in resample(spans_of([stored]), names, begin, 1, 1)]
+
+    # Arrived latencies stay apart from those of changes that wait.
+    assert charted(decode(row.document)) == [1.024, 300_000, 300_000, None]
+    quiet = decode(encode(document_of(sample)))
+    assert charted(roll_up([decode(row.document), quiet], sample.at)) == [1.024, 300_000, 300_000, None]
+
+
+def test_the_bound_of_one_engines_part_is_the_whole_samples() -> None:
+    """The engine that receives tells what has arrived, the one that captures what waits."""
+    document = decode(encode(document_of(sample_at(2, warehouse=FAST, reports={1024: 0}))))
+    captures = {**document, AT_LEAST: 300_000.0, "components": [CAPTURE]}
+    captures["destinations"] = [document["destinations"][0], {**document["destinations"][1], AT_LEAST: 300_000.0}]
+    applies = {**document, "components": [CAPTURE | {"type": "APPLY"}], "destinations": [document["destinations"][1]]}
+    whole = join([applies, captures])
+    assert (whole[AT_LEAST], [one[AT_LEAST] for one in whole["destinations"]]) == (300_000, [None, 300_000])

@@ -122,7 +122,11 @@ def test_the_worst_destination_is_named_with_its_lag() -> None:
     assert told(*ones, in_phase("c", "STOPPED", "DISABLED"), lags=lags) == (
         HealthLevel.WARNING,
         "Reports is 5 min behind its source: 3.0 MiB of WAL are not applied. Also behind: Warehouse (2 min) and "
-        "Archive (stopped) (90 s).",
+        "Archive (paused, 90 s).",
+    )
+    lags["c"] = behind(400)
+    assert told(*ones, in_phase("c", "STOPPED", "DISABLED"), lags=lags)[1].startswith(
+        "Archive is paused and 7 min behind its source: 3.0 MiB of WAL are not applied. Also behind: Reports (5 min)"
     )
     slow = shares(a=None, b=None)
     late = slow.destinations[1].model_copy(update={"latency": UNKNOWN.model_copy(update={"p99_ms": 12_000.0})})

@@ -1,28 +1,62 @@
-"""The same cases as the console's states: shown_states.json."""
+"""The states that users see, and the words of the command line."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.test_last_latency import AT, sample_at
+from thalweg.history.document import document_of
 from thalweg.kernel.lifecycle import ObservedStatus, ShownState, StreamPhase
 from thalweg.kernel.states import HEALTHS, destination_state, health_in_words, in_words, stream_state
+from thalweg.live.rates import UNKNOWN
 from thalweg.live.schemas import HealthLevel
+from thalweg.live.shown_states import with_states
 
-CASES = json.loads(Path(__file__).with_name("shown_states.json").read_text())
+WELL, RETRIES = ("ENABLED", "REPLICATING"), ("ENABLED", "RETRYING")
+FAILED, RESTS, SILENT = ("ABORTED", "STOPPED"), ("DISABLED", "STOPPED"), ("UNKNOWN", "UNKNOWN")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "+".join(case["states"]))
-def test_what_a_stream_does_is_what_the_worst_of_its_destinations_does(case: dict[str, Any]) -> None:
-    assert [destination_state(one) for one in case["destinations"]] == case["states"]
-    assert stream_state(case["phase"], case["destinations"]) == case["stream"]
+def state(status: str, phase: str, parks: bool = False, stalls: bool = False, wanted: str = "ENABLED") -> ShownState:
+    return destination_state(status, phase, parks=parks, stalls=stalls, stream_desired_status=wanted)
+
+
+@pytest.mark.parametrize(
+    ("phase", "destinations", "states", "stream"),
+    [
+        ("REPLICATING", [WELL], ["REPLICATING"], "REPLICATING"),
+        ("REPLICATING", [WELL, RETRIES], ["REPLICATING", "RETRYING"], "RETRYING"),
+        ("REPLICATING", [RETRIES, FAILED], ["RETRYING", "ABORTED"], "ABORTED"),
+        ("REPLICATING", [RESTS, WELL], ["PAUSED", "REPLICATING"], "REPLICATING"),
+        ("STOPPED", [(*RESTS, False, False, "DISABLED")], ["STOPPED"], "STOPPED"),
+        ("REPLICATING", [(*WELL, True, True)], ["PARKING"], "PARKING"),
+        ("CATCHING UP", [("ENABLED", "CATCHING UP", False, True)], ["STALLED"], "STALLED"),
+        ("RETRYING", [(*RETRIES, False, True)], ["RETRYING"], "RETRYING"),
+        ("UNKNOWN", [SILENT], ["UNKNOWN"], "UNKNOWN"),
+    ],
+)
+def test_what_a_stream_does_is_what_the_worst_of_its_destinations_does(
+    phase: str, destinations: list[Any], states: list[str], stream: str
+) -> None:
+    shown = [state(*one) for one in destinations]
+    assert shown == states
+    assert stream_state(phase, shown) == stream
+
+
+def test_a_sample_has_the_states_of_its_stream_and_its_destinations() -> None:
+    sample = sample_at(AT, UNKNOWN)
+    paused = sample.destinations[0].model_copy(update={"destination_id": "b", "status": ObservedStatus.DISABLED})
+    stalled = sample.destinations[0].model_copy(update={"stalled_since": AT})
+    told = with_states(sample.model_copy(update={"destinations": [stalled, paused]}), "ENABLED")
+    assert (told.state, [one.state for one in told.destinations]) == ("STALLED", ["STALLED", "PAUSED"])
+    document = document_of(told)
+    assert "state" not in document and "state" not in document["destinations"][0], "history keeps status and phase"
 
 
 def test_every_status_and_phase_is_shown_as_itself() -> None:
     shown = {state.value for state in ShownState}
-    assert shown >= {state.value for state in (*ObservedStatus, *StreamPhase)} - {ObservedStatus.ENABLED}
-    assert destination_state({"status": "ENABLED", "phase": "DREAMING"}) is ShownState.UNKNOWN
+    others = {ObservedStatus.ENABLED, ObservedStatus.DISABLED}
+    assert shown >= {state.value for state in (*ObservedStatus, *StreamPhase)} - others
+    assert state("ENABLED", "DREAMING") is ShownState.UNKNOWN
 
 
 def test_states_in_words() -> None:

@@ -23,7 +23,8 @@ def states(sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, **de
     observed = {"id": "a", "status": "ENABLED", "phase": "REPLICATING", **destination}
     one: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
     stream: Any = SimpleNamespace(
-        id="s", name="orders", capture_engine=engine(NEAR), observed={"destinations": [observed]},
+        id="s", name="orders", capture_engine=engine(NEAR), desired_status="ENABLED",
+        observed={"destinations": [observed]},
         observed_status="ENABLED", observed_phase="REPLICATING", observed_at=AT - timedelta(seconds=age),
     )  # fmt: skip
     nodes = [_component_node(stream, link, sample, AT) for link in _path(stream, one)]
@@ -44,7 +45,7 @@ def test_what_works_shows_what_its_component_does() -> None:
 @pytest.mark.parametrize(
     ("destination", "state"),
     [
-        ({"status": "DISABLED", "phase": "STOPPED"}, "DISABLED"),
+        ({"status": "DISABLED", "phase": "STOPPED"}, "PAUSED"),
         ({"status": "ABORTED", "phase": "STOPPED"}, "ABORTED"),
         ({"phase": "RETRYING"}, "RETRYING"),
     ],

@@ -176,6 +176,12 @@ def sample_with(**changes: Any) -> Sample:
     return sample_of("k3j2h1g4", reading(1), reading(2)).model_copy(update=changes)
 
 
+def sample_that_parked(count: int) -> Sample:
+    sample = sample_with()
+    (one,) = sample.destinations
+    return sample_with(destinations=[one.model_copy(update={"error_queue_transactions": count})])
+
+
 @pytest.mark.parametrize(
     ("changes", "level", "words"),
     [
@@ -215,7 +221,7 @@ def sample_with(**changes: Any) -> Sample:
         ),
         ({"lag": BEHIND}, "warning", "5 min behind its source: 3.0 MiB of WAL are not applied."),
         ({"lag": BEHIND, "engine_state": "UNREACHABLE"}, "unknown", "3.0 MiB of WAL wait for it"),
-        ({"sample": sample_with(error_queue_transactions=2)}, "warning", "2 transactions are parked"),
+        ({"sample": sample_that_parked(2)}, "warning", "2 transactions are parked"),
     ],
 )
 def test_health(changes: dict[str, Any], level: str, words: str) -> None:

@@ -1,6 +1,8 @@
 """`thalweg watch`: a line for each destination, in the console's words; and what the API refuses, whole."""
 
+from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import httpx
 import pytest
@@ -9,26 +11,35 @@ from tests.test_last_latency import AT
 from tests.test_stalls import HELD, seen
 from thalweg.cli import output
 from thalweg.cli.client import Api, CommandError, Json, _problem
+from thalweg.cli.commands.streams import print_destinations
 from thalweg.cli.commands.watching import _amiss, _sample_lines, _ticker
 from thalweg.cli.following import follow
-from thalweg.cli.output import Terminal, line, print_table, styled
-from thalweg.live.schemas import Lag
+from thalweg.cli.output import (
+    Terminal,
+    latency_in_words,
+    latency_of,
+    line,
+    print_table,
+    styled,
+)
+from thalweg.kernel.lifecycle import ShownState
+from thalweg.live.schemas import Lag, LastLatency, LatencySample
 
 UNKNOWN = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full": None}
 
 
 def stream() -> Json:
     names = {"a": "Warehouse", "b": "Reports"}
-    away = {"status": "DISABLED", "phase": "STOPPED", "lag": {**UNKNOWN, "bytes": 1 << 20, "age_seconds": 600}}
+    away = {"state": "PAUSED", "lag": {**UNKNOWN, "bytes": 1 << 20, "age_seconds": 600}}
     destinations = [{"id": name, "database": {"name": shown}, **away} for name, shown in names.items()]
-    return {"id": "s", "name": "orders", "phase": "REPLICATING", "destinations": destinations}
+    return {"id": "s", "name": "orders", "state": "REPLICATING", "destinations": destinations}
 
 
 def sample() -> Json:
     """Of Warehouse alone: nothing is told of Reports, which rests."""
     told = seen(0, HELD, rate=1234.0)
     one = told.destinations[0].model_copy(
-        update={"stalled_since": AT, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
+        update={"state": ShownState.STALLED, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
     )
     return told.model_copy(update={"destinations": [one]}).model_dump(mode="json", by_alias=True)
 
@@ -41,8 +52,42 @@ def test_a_line_for_each_destination() -> None:
     terminal.print(_ticker({"s": stream()}, {"s": sample()}))
     first, second = terminal.export_text().splitlines()[1:]
     assert "orders → Warehouse  Stalled" in first
-    assert "orders → Reports    Disabled" in second
+    assert "orders → Reports    Paused" in second
     assert "10 min" in second
+
+
+def late(**latency: Any) -> Json:
+    return LatencySample(**{"p50_ms": None, "p99_ms": None, "transactions": 0, **latency}).model_dump(mode="json")
+
+
+def test_a_latency_reads_as_in_the_console() -> None:
+    last = LastLatency(p50_ms=1.5, p99_ms=4, at=AT - timedelta(seconds=12))
+    for latency, p99 in (
+        (late(p50_ms=2, p99_ms=3, last=last), "3.0 ms"),
+        (late(last=last), "4.0 ms 12 s ago"),
+        (late(last=last.model_copy(update={"at": AT - timedelta(seconds=4)})), "4.0 ms"),
+        (late(p99_ms=240_000, at_least=True), "≥ 4 min"),
+        (late(), "–"),
+    ):
+        assert latency_of(latency, "p99_ms", AT) == p99
+    assert latency_in_words(late(last=last), AT) == "p50 1.5 ms, p99 4.0 ms 12 s ago"
+    assert latency_in_words(late(p99_ms=1500, at_least=True), AT) == "p50 –, p99 ≥ 1.5 s"
+
+
+def test_a_dead_destination_is_at_least_as_late_as_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = sample()
+    told["destinations"][0]["latency"] = late(p99_ms=240_000, at_least=True)
+    (shown,) = _sample_lines(stream(), told)
+    assert "p99 ≥ 4 min" in shown
+    terminal = Terminal(width=200, record=True, file=StringIO())
+    terminal.print(_ticker({"s": stream()}, {"s": told}))
+    monkeypatch.setattr(output, "out", terminal)
+    one = {
+        **told["destinations"][0], "database": {"name": "Warehouse"}, "engine": {"name": "alpha"}, "error": None,
+        "backlog": None,
+    }  # fmt: skip
+    print_destinations({**stream(), "destinations": [one]})
+    assert [row.count("≥ 4 min") for row in terminal.export_text().splitlines()] == [0, 1, 0, 0, 1]
 
 
 def test_a_refusal_is_shown_with_title_detail_and_cure() -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from thalweg.advisor.bottleneck import IDLE_LCRS_PER_SECOND, bottleneck_of
-from thalweg.advisor.load import loads_of, rate_of
+from thalweg.advisor.load import rate_of
 from thalweg.advisor.schemas import (
     AdvisorComponent,
     AdvisorDatabase,
@@ -54,8 +54,7 @@ def analyse(
     threads."""
     views: list[PathView] = []
     for stream in streams:
-        loads = loads_of(stream.samples)
-        for path in paths_of(stream, loads):
+        for path in paths_of(stream):
             if component_id is None or _passes(path, component_id):
                 stages = stages_of(path)
                 views.append(PathView(path, stages, bottleneck_of(path, stages, thresholds)))
@@ -99,8 +98,7 @@ def _tables(views: list[PathView], thresholds: Thresholds, at: datetime) -> Anal
         for row in component_rows(view.stages, _time_of(view.path, at)):
             key = (row.component_id, row.sub_component_type, row.thread, row.statistic_name)
             statistics.setdefault(key, row)
-    streams = {view.path.path.stream_id: view.path.stream for view in views}
-    counted = [[sample for sample in stream.samples if sample.interval_seconds] for stream in streams.values()]
+    counted = [[sample for sample in view.path.samples if sample.interval_seconds] for view in views]
     ends = [samples[-1].at for samples in counted if samples]
     begins = [samples[0].at.timestamp() - (samples[0].interval_seconds or 0) for samples in counted if samples]
     return Analysis(
@@ -114,7 +112,7 @@ def _tables(views: list[PathView], thresholds: Thresholds, at: datetime) -> Anal
 
 
 def _time_of(path: Path, at: datetime) -> datetime:
-    return path.stream.samples[-1].at if path.stream.samples else at
+    return path.samples[-1].at if path.samples else at
 
 
 def _add_database(

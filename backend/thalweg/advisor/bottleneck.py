@@ -13,7 +13,7 @@ from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
-from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.words import grouped, listed, parked_in_words
 from thalweg.live.schemas import ComponentType
@@ -40,8 +40,9 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
     if parks is not None and parks.grown:
         return _none(path, Verdict.PARKING, parks.explanation)
     found = _least_idle(stages, thresholds) or _serial(stages, thresholds)
-    if found is None and path.full_elsewhere:
-        return _none(path, Verdict.HELD_UP, _held_up(path))
+    if path.full_backlogs and (found is None or path.is_own(path.full_backlogs[0])):
+        limit = f" {_named(path, *found, thresholds).explanation}" if found is not None else ""
+        return _none(path, Verdict.HELD_UP, f"{_held_up(path)}{limit}")
     if found is None:
         return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)
@@ -62,9 +63,17 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
         return Verdict.STARTING, "It is starting."
     if condition.phase == StreamPhase.INSTANTIATING:
         return Verdict.COPYING, "The tables are being copied."
+    if _only_fills(path):
+        return None
     if condition.phase == StreamPhase.RETRYING or condition.error_message is not None:
         return _broken(condition)
     return None
+
+
+def _only_fills(path: Path) -> bool:
+    """Its backlog is full, and nothing else is wrong: engines report that as an error of theirs."""
+    full = path.condition.error_code == ErrorCode.SPILL_LIMIT_REACHED
+    return full and any(path.is_own(one) for one in path.full_backlogs)
 
 
 def _broken(condition: Condition) -> tuple[Verdict, str]:
@@ -73,7 +82,7 @@ def _broken(condition: Condition) -> tuple[Verdict, str]:
 
 
 def _held_up(path: Path) -> str:
-    full = path.full_elsewhere
+    full = path.full_backlogs
     names = listed([path.name_of(one.destination_id) for one in full])
     backlogs = "backlog" if len(full) == 1 else "backlogs"
     are = "is" if len(full) == 1 else "are"

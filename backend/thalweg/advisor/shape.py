@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from thalweg.advisor.load import Load
+from thalweg.advisor.load import Load, loads_of
 from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
 from thalweg.advisor.streams import Condition, StreamInput
-from thalweg.kernel.lifecycle import BacklogState
+from thalweg.kernel.lifecycle import REPLICATES, BacklogState, ObservedStatus
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 
 QUEUE_SPILL = "QUEUE SPILL"
@@ -32,6 +32,8 @@ class Path:
     path: AdvisorPath
     parts: list[Part]
     stream: StreamInput
+    samples: list[Sample]
+    """Those of the stream's that count: since the destination's present start."""
 
     def own(self, sample: Sample) -> DestinationSample | None:
         """The path's share of a sample. None: the sample does not have it."""
@@ -44,12 +46,15 @@ class Path:
         return self.stream.destination_conditions.get(self.path.destination_id, self.stream.condition)
 
     @property
-    def full_elsewhere(self) -> list[DestinationSample]:
-        """Other destinations whose full backlogs keep the source from being read for all."""
-        shares = self.stream.samples[-1].destinations if self.stream.samples else []
+    def full_backlogs(self) -> list[DestinationSample]:
+        """The destinations whose full backlogs keep the source from being read, for all; where the path's own is one of
+        them, it alone."""
+        shares = self.samples[-1].destinations if self.samples else []
         full = [one for one in shares if one.backlog is not None and one.backlog.state is BacklogState.FULL]
-        own = self.path.destination_id
-        return [] if any(one.destination_id == own for one in full) else full
+        return [one for one in full if self.is_own(one)] or full
+
+    def is_own(self, share: DestinationSample) -> bool:
+        return share.destination_id == self.path.destination_id
 
     def name_of(self, destination_id: str) -> str:
         known = self.stream.destinations.get(destination_id)
@@ -57,7 +62,7 @@ class Path:
 
     @property
     def shares(self) -> list[DestinationSample]:
-        return [own for sample in self.stream.samples if (own := self.own(sample)) is not None]
+        return [own for sample in self.samples if (own := self.own(sample)) is not None]
 
 
 def _slot(component: ComponentSample) -> tuple[int, str] | None:
@@ -76,13 +81,35 @@ def _slot(component: ComponentSample) -> tuple[int, str] | None:
     return 5, "apply"
 
 
-def paths_of(stream: StreamInput, loads: dict[str, Load]) -> list[Path]:
+def paths_of(stream: StreamInput) -> list[Path]:
     """One for each destination. A stream that has never been sampled has paths without components."""
-    destinations = list(stream.destinations)
-    return [_path(stream, loads, destination) for destination in destinations]
+    loads: dict[int, dict[str, Load]] = {}
+    paths = []
+    for destination in stream.destinations:
+        samples = stream.samples if stream.is_past else since_start(stream.samples, destination)
+        if len(samples) not in loads:
+            loads[len(samples)] = loads_of(samples)
+        paths.append(_path(stream, samples, loads[len(samples)], destination))
+    return paths
 
 
-def _path(stream: StreamInput, loads: dict[str, Load], destination: str) -> Path:
+def since_start(samples: list[Sample], destination: str) -> list[Sample]:
+    """Those of the destination's present run: what was before a stop, an error, a copy or a restart of the engine tells
+    nothing of it. All of them, if it does not run now."""
+    for number in range(len(samples) - 1, -1, -1):
+        if not _runs(samples[number], destination):
+            return samples[number + 1 :] or samples
+        if samples[number].interval_seconds is None:
+            return samples[number:]
+    return samples
+
+
+def _runs(sample: Sample, destination: str) -> bool:
+    share = next((one for one in sample.destinations if one.destination_id == destination), sample)
+    return share.status == ObservedStatus.ENABLED and share.phase in REPLICATES
+
+
+def _path(stream: StreamInput, samples: list[Sample], loads: dict[str, Load], destination: str) -> Path:
     places: dict[tuple[int, str], list[Load]] = {}
     for load in loads.values():
         slot = _slot(load.last)
@@ -96,7 +123,7 @@ def _path(stream: StreamInput, loads: dict[str, Load], destination: str) -> Path
         component_ids=[part.component.component_id for part in parts],
         combined=not any(name in ("sender", "receiver") for _, name in places),
     )  # fmt: skip
-    return Path(path, parts, stream)
+    return Path(path, parts, stream, samples)
 
 
 def _in_flow(item: tuple[tuple[int, str], list[Load]]) -> tuple[int, str]:

@@ -42,7 +42,7 @@ class Stage:
 
 def stages_of(path: Path) -> list[Stage]:
     """In the direction of the flow."""
-    samples = path.stream.samples
+    samples = path.samples
     lag = samples[-1].lag.bytes if samples else None
     receivers = [part for part in path.parts if part.component.component_type is ComponentType.PROPAGATION_RECEIVER]
     receiver = receivers[0].loads[0] if receivers else None

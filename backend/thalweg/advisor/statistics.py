@@ -187,9 +187,7 @@ def _percent(part: float | None, whole: float | None) -> float | None:
 
 
 def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
-    samples = [
-        own for sample in path.stream.samples if sample.interval_seconds is not None and (own := path.own(sample))
-    ]
+    samples = [own for sample in path.samples if sample.interval_seconds is not None and (own := path.own(sample))]
     servers = [load for part in path.parts for load in part.loads if load.last.sub_component == SERVER]
     last = path.shares[-1] if path.shares else None
     p50 = [sample.latency.p50_ms for sample in samples if sample.latency.p50_ms is not None]

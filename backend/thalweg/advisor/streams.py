@@ -45,6 +45,7 @@ class Condition:
     engine_silent: str | None = None
     """The name of an engine that does not answer."""
     waits: list[ServerWait] = field(default_factory=list)
+    error_code: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,5 @@ class StreamInput:
     condition: Condition
     destination_conditions: dict[str, Condition] = field(default_factory=dict)
     """The condition of each of several destinations; a missing one has the stream's condition."""
+    is_past: bool = False
+    """The samples are of a span that is over: all of them count, whatever was started meanwhile."""

@@ -16,10 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.kernel.models import CheckStatus
-from thalweg.kernel.states import destination_state, health_in_words, in_words, stream_state
+from thalweg.kernel.states import health_in_words, in_words
+from thalweg.kernel.words import duration, setting_in_words
 
 PIPE_COLUMNS = 10_000
 """A pipe has no width: what is read by a program is never cut."""
+RECENT_SECONDS = 5
+"""A latency of so short a while ago is one of now."""
 
 
 class Terminal(Console):
@@ -125,13 +128,27 @@ def milliseconds(value: float | None) -> str:
     return f"{value:,.1f} ms" if value < 1000 else f"{value / 1000:,.1f} s"
 
 
+def latency_of(latency: dict[str, Any], of: str, at: datetime) -> str:
+    """As the console shows it (latency-shown.ts): the interval's; where nothing came, the one before with its age; ≥
+    where nothing comes though changes wait. `of` is p50_ms or p99_ms."""
+    figure, age = _latency(latency, of, at)
+    return figure + age
+
+
 def latency_in_words(latency: dict[str, Any], at: datetime) -> str:
-    """The latency; for an idle stream the last heartbeat's, with its age."""
-    last = latency["last"]
-    known, age = latency, ""
-    if latency["p50_ms"] is None and last is not None:
-        known, age = last, f" {ago((at - datetime.fromisoformat(last['at'])).total_seconds())} ago"
-    return f"p50 {milliseconds(known['p50_ms'])}, p99 {milliseconds(known['p99_ms'])}{age}"
+    (p50, _), (p99, age) = (_latency(latency, of, at) for of in ("p50_ms", "p99_ms"))
+    return f"p50 {p50}, p99 {p99}{age}"
+
+
+def _latency(latency: dict[str, Any], of: str, at: datetime) -> tuple[str, str]:
+    """The figure, and its age where it is not of now."""
+    known, last = latency[of], latency["last"]
+    if known is not None and latency["at_least"]:
+        return f"≥ {duration(known / 1000)}", ""
+    if known is not None or last is None:
+        return milliseconds(known), ""
+    age = (at - datetime.fromisoformat(last["at"])).total_seconds()
+    return milliseconds(last[of]), "" if age < RECENT_SECONDS else f" {ago(age)} ago"
 
 
 def size(value: float | None) -> str:
@@ -181,13 +198,14 @@ def behind_in_words(lag: dict[str, Any]) -> str:
     return "–" if lag["age_seconds"] is None else ago(lag["age_seconds"])
 
 
-def state_of(stream: dict[str, Any]) -> str:
-    """In the console's words."""
-    return in_words(stream_state(stream["phase"], stream["destinations"]))
+def settings_in_words(parameters: dict[str, Any]) -> str:
+    """A line for each, as the command takes them."""
+    return "\n".join(f"{name} = {setting_in_words(value)}" for name, value in parameters.items())
 
 
-def destination_state_of(one: dict[str, Any]) -> str:
-    return in_words(destination_state(one))
+def state_of(shown: dict[str, Any]) -> str:
+    """Of a stream or of a destination, in the console's words."""
+    return in_words(shown["state"])
 
 
 def health_of(stream: dict[str, Any]) -> Text:

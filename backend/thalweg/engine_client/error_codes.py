@@ -63,6 +63,9 @@ class ErrorCode(StrEnum):
     REPLICA_IDENTITY_MISSING = "replica_identity_missing"
     REQUEST_TOO_LARGE = "request_too_large"
     RESOLUTION_REFUSED = "resolution_refused"
+    RULE_FAILED = "rule_failed"
+    RULE_REFUSED = "rule_refused"
+    RULE_UNDECIDABLE = "rule_undecidable"
     SENDER_RESTARTED = "sender_restarted"
     SLOT_IN_USE = "slot_in_use"
     SLOT_LIMIT_REACHED = "slot_limit_reached"
@@ -127,6 +130,9 @@ SIDES = {
     ErrorCode.REPLICA_IDENTITY_MISSING: ErrorSide.SOURCE,
     ErrorCode.REQUEST_TOO_LARGE: ErrorSide.ENGINE,
     ErrorCode.RESOLUTION_REFUSED: ErrorSide.ENGINE,
+    ErrorCode.RULE_FAILED: ErrorSide.SOURCE,
+    ErrorCode.RULE_REFUSED: ErrorSide.ENGINE,
+    ErrorCode.RULE_UNDECIDABLE: ErrorSide.SOURCE,
     ErrorCode.SENDER_RESTARTED: ErrorSide.LINK,
     ErrorCode.SLOT_IN_USE: ErrorSide.SOURCE,
     ErrorCode.SLOT_LIMIT_REACHED: ErrorSide.SOURCE,

@@ -11,13 +11,15 @@ from types import MappingProxyType
 from typing import Any
 
 from thalweg.live.former_names import with_todays_names
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import DestinationSample, Sample
 
 VERSION = b"\x01"
 DIGITS = 5
 """Significant ones of a fraction: more than a chart or a percentage needs."""
 MOMENTARY = {"age_seconds", "growth_bytes_per_second", "seconds_to_full", "applied", "source_read_at"}
 """Fields of a lag that history does not keep."""
+AT_LEAST = "latency_at_least_ms"
+"""How long the oldest change that waits has waited, where nothing has arrived; of a stream, at the last destination."""
 SHARED = ("capture", "queue")
 """Components that all of a stream's destinations share, by their ids."""
 Json = dict[str, Any]
@@ -47,11 +49,20 @@ def _typical() -> bytes:
 
 
 def document_of(sample: Sample) -> Json:
-    """Without what its row says, and without what only the present is asked about."""
+    """Without what its row says, and without what only the present is asked about. A latency that is a lower bound has
+    a number of its own: what only waits is not mixed with what has arrived."""
     figures = {"lag": MOMENTARY, "latency": {"at_least"}}
-    left_out: dict[str, Any] = {"stream_id": True, **figures}
-    left_out["destinations"] = {"__all__": {**figures, "parks_since": True, "stalled_since": True}}
-    return sample.model_dump(mode="json", by_alias=True, exclude=left_out)
+    left_out: dict[str, Any] = {"stream_id": True, "state": True, **figures}
+    left_out["destinations"] = {"__all__": {**figures, "state": True, "parks_since": True, "stalled_since": True}}
+    document = sample.model_dump(mode="json", by_alias=True, exclude=left_out)
+    owners: list[tuple[Json, Sample | DestinationSample]] = [(document, sample)]
+    owners += zip(document["destinations"], sample.destinations, strict=True)
+    for known, owner in owners:
+        known[AT_LEAST] = owner.latency.p99_ms if owner.latency.at_least else None
+        if owner.latency.at_least:
+            known["latency"]["p99_ms"] = None
+    document[AT_LEAST] = max((known[AT_LEAST] or 0.0 for known, _ in owners), default=0.0) or None
+    return document
 
 
 def encode(document: Json) -> bytes:

@@ -1,6 +1,6 @@
 """Puts what several engines told of one stream together to whole samples: each told its own part, at its own time."""
 
-from thalweg.history.document import Json
+from thalweg.history.document import AT_LEAST, Json
 from thalweg.kernel.lifecycle import ObservedStatus
 from thalweg.kernel.sums import known_sum
 from thalweg.live.joining_rules import OF_APPLY, RATES, earliest, slowest
@@ -30,6 +30,7 @@ def join(parts: list[Json]) -> Json:
         "status": ObservedStatus.ABORTED if aborted else base["status"],
         "phase": earliest({part["phase"] for part in parts}),
         "lag": _longest_lag(parts),
+        AT_LEAST: max((value for part in parts if (value := part.get(AT_LEAST)) is not None), default=None),
         "error_queue_transactions": known_sum([part["error_queue_transactions"] for part in applying]),
         "destinations": destinations,
         "components": [component for part in parts for component in part["components"]],

@@ -9,12 +9,12 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from thalweg.history.document import Json
+from thalweg.history.document import AT_LEAST, Json
 from thalweg.history.joining import with_latency_of_slowest
 from thalweg.history.statistics import LISTS, flat, set_flat
 
 LAST = ("error_queue_transactions",)
-HIGHEST = ("latency.p99_ms",)
+HIGHEST = ("latency.p99_ms", AT_LEAST)
 SUMMED = ("latency.transactions", "interval_seconds")
 BY_TRANSACTIONS = ("latency.p50_ms",)
 UNWEIGHED_SECONDS = 1.0

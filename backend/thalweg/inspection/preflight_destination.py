@@ -8,6 +8,7 @@ from thalweg.inspection.checks import Checklist, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_all, read_one, read_role
 from thalweg.inspection.preflight_source import check_version
 from thalweg.inspection.schemas import CheckSide, RoleFacts
+from thalweg.kernel.words import counted
 
 SERVER = """
 SELECT current_setting('server_version_num')::int AS version_number, current_setting('server_version') AS version,
@@ -89,7 +90,7 @@ async def _check_schemas(
         "schema_create", "Right to create tables", closed, f"{role.name} may not create tables there.",
         "Grant CREATE on the schemas.",
         [f"GRANT USAGE, CREATE ON SCHEMA {quoted(name)} TO {quoted(role.name)};" for name in closed],
-        f"{len(missing)} tables will be created." if missing else "All tables are there already.",
+        f"{counted(len(missing), 'table')} will be created." if missing else "All tables are there already.",
     )  # fmt: skip
 
 

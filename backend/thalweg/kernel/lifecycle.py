@@ -46,10 +46,11 @@ STARTING: Final = (StreamPhase.INITIALIZING, StreamPhase.INSTANTIATING)
 
 class ShownState(StrEnum):
     """The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
-    phase. PARKING: it applies nothing, and parks every transaction that comes. STALLED: it applies nothing though
-    changes wait for it. UNKNOWN also what only a newer version knows."""
+    phase. PAUSED: a destination is switched off while its stream is not. PARKING: it applies nothing, and parks every
+    transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN also what only a newer
+    version knows."""
 
-    DISABLED = "DISABLED"
+    PAUSED = "PAUSED"
     ABORTED = "ABORTED"
     DROPPED = "DROPPED"
     INITIALIZING = "INITIALIZING"

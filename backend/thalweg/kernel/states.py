@@ -1,26 +1,28 @@
-"""The state of a stream and its destinations, and a stream's health, in one word each; the console's is
-frontend/src/lib/states.ts."""
+"""The state of a stream and its destinations that all users see, and words for it and for a stream's health; the
+console's words are in frontend/src/lib/states.ts."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection
 
-from thalweg.kernel.lifecycle import REPLICATES, WORST_FIRST, ObservedStatus, ShownState
+from thalweg.kernel.lifecycle import REPLICATES, WORST_FIRST, DesiredStatus, ObservedStatus, ShownState
 
 
-def destination_state(one: Mapping[str, Any]) -> ShownState:
-    """One that only parks, or stands still, does nothing, whatever its phase."""
-    if one["status"] != ObservedStatus.ENABLED:
-        return ShownState(one["status"])
-    if one.get("parks_since"):
+def destination_state(
+    status: str, phase: str, *, parks: bool, stalls: bool, stream_desired_status: str
+) -> ShownState:  # fmt: skip
+    """One that only parks, or stands still, does nothing, whatever its phase. One that rests with its stream is
+    stopped, as that is."""
+    if status == ObservedStatus.DISABLED:
+        return ShownState.PAUSED if stream_desired_status == DesiredStatus.ENABLED else ShownState.STOPPED
+    if status != ObservedStatus.ENABLED:
+        return ShownState(status)
+    if parks:
         return ShownState.PARKING
-    stands = one.get("stalled_since") and one["phase"] in REPLICATES
-    return ShownState.STALLED if stands else ShownState(one["phase"])
+    return ShownState.STALLED if stalls and phase in REPLICATES else ShownState(phase)
 
 
-def stream_state(phase: str, destinations: Iterable[Mapping[str, Any]]) -> ShownState:
+def stream_state(phase: str, destinations: Collection[ShownState]) -> ShownState:
     """Of several destinations the worst has the word."""
-    states = [destination_state(one) for one in destinations]
-    return next((state for state in WORST_FIRST if state in states), ShownState(phase))
+    return next((state for state in WORST_FIRST if state in destinations), ShownState(phase))
 
 
 def in_words(state: str) -> str:

@@ -43,8 +43,13 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
+def counted(count: int, one: str) -> str:
+    """“1 table”, “2 tables”: with the noun that fits."""
+    return f"{grouped(count)} {one if count == 1 else f'{one}s'}"
+
+
 def parked_in_words(count: int) -> str:
-    return "1 transaction is parked" if count == 1 else f"{grouped(count)} transactions are parked"
+    return f"{counted(count, 'transaction')} {'is' if count == 1 else 'are'} parked"
 
 
 def listed(names: list[str]) -> str:

@@ -19,7 +19,7 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.sums import known_sum
-from thalweg.kernel.words import duration, go_on_in_words, listed, parked_in_words, share_in_words, size
+from thalweg.kernel.words import duration, go_on_in_words, grouped, listed, parked_in_words, share_in_words, size
 from thalweg.live.changes_waiting import waiting_seconds
 from thalweg.live.going_on import applies, is_full, that_go_on, that_park, that_stall
 from thalweg.live.lag import UNKNOWN_LAG
@@ -221,11 +221,23 @@ def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
 
 
 def _parked(facts: Facts) -> Iterator[Health]:
-    sample, parking = facts.sample, that_park(facts.sample)
-    count = (sample.error_queue_transactions or 0) if sample is not None else 0
-    count -= known_sum(one.error_queue_transactions for one in parking) or 0
-    if count > 0:
-        yield _health(HealthLevel.WARNING, f"{parked_in_words(count)} in the error queue.")
+    """Where others park everything, these are told of by themselves."""
+    parking = [one.destination_id for one in that_park(facts.sample)]
+    shares = facts.sample.destinations if facts.sample is not None else []
+    queues = {
+        _name(facts, one.destination_id): one.error_queue_transactions
+        for one in shares
+        if one.destination_id not in parking and one.error_queue_transactions
+    }
+    if not queues:
+        return
+    if len(shares) == 1:
+        where = "error queue"
+    elif len(queues) == 1:
+        where = f"error queue of {next(iter(queues))}"
+    else:
+        where = f"error queues of {listed([f'{name} ({grouped(count)})' for name, count in queues.items()])}"
+    yield _health(HealthLevel.WARNING, f"{parked_in_words(sum(queues.values()))} in the {where}.")
 
 
 def _table_troubles(facts: Facts) -> Iterator[Health]:
@@ -308,9 +320,9 @@ def _behind(facts: Facts) -> Iterator[Behind]:
             continue
         own = samples.get(one["id"])
         lag = facts.lags.get(one["id"]) or (own.lag if own else UNKNOWN_LAG)
-        stopped = " (stopped)" if one["status"] == ObservedStatus.DISABLED else ""
         waiting = _waiting_seconds(sample, own) if own else None
-        yield Behind(f"{_name(facts, one['id'])}{stopped}", lag, own.latency if own else None, waiting)
+        paused = one["status"] == ObservedStatus.DISABLED
+        yield Behind(_name(facts, one["id"]), lag, own.latency if own else None, waiting, paused=paused)
 
 
 def _waiting_seconds(sample: Sample | None, *destinations: DestinationSample) -> float | None:

@@ -28,6 +28,7 @@ class Behind:
     latency: LatencySample | None = None
     waiting_seconds: float | None = None
     """The age of the oldest change that is known to wait for it."""
+    paused: bool = False
 
     @property
     def behind_seconds(self) -> float:
@@ -56,11 +57,12 @@ def behind_in_words(destinations: Iterable[Behind], at: datetime) -> str | None:
 
 def _behind(behind: list[Behind]) -> str:
     worst, *others = behind
-    who = f"{worst.name} is " if worst.name else ""
+    who = f"{worst.name} is {'paused and ' if worst.paused else ''}" if worst.name else ""
     told = f"{who}{duration(worst.behind_seconds)} behind its source"
     told += f": {size(worst.lag.bytes)} of WAL are not applied." if worst.lag.bytes else "."
     if others:
-        told += f" Also behind: {listed([f'{one.name} ({duration(one.behind_seconds)})' for one in others])}."
+        named = [f"{one.name} ({'paused, ' if one.paused else ''}{duration(one.behind_seconds)})" for one in others]
+        told += f" Also behind: {listed(named)}."
     return told
 
 

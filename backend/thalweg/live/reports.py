@@ -186,6 +186,17 @@ def with_least_latency(sample: Sample) -> Sample:
     return sample.model_copy(update={"destinations": destinations, "latency": latency})
 
 
+def with_bounds(part: Sample, whole: Sample) -> Sample:
+    """The capturing engine's part with what only the whole sample tells: where a latency is a lower bound."""
+    bounds = {one.destination_id: one.latency for one in whole.destinations if one.latency.at_least}
+    if not bounds:
+        return part
+    destinations = [
+        one.model_copy(update={"latency": bounds.get(one.destination_id, one.latency)}) for one in part.destinations
+    ]
+    return part.model_copy(update={"destinations": destinations})
+
+
 def _least_latency(known: LatencySample, waiting: float | None) -> LatencySample:
     last = known.last.p99_ms if known.last is not None else 0.0
     if known.p99_ms is not None or waiting is None or waiting * 1000 <= max(last, LEAST_MS):

@@ -5,8 +5,10 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from thalweg.kernel.lifecycle import BacklogState, EngineState, ObservedStatus, OperationState, StreamPhase
+from thalweg.kernel.lifecycle import BacklogState, EngineState, ObservedStatus, OperationState, ShownState, StreamPhase
 from thalweg.kernel.models import Resource
+
+SHOWN = "The one word for all of it, as the stream's resource has it. Null: the sample is of the past."
 
 
 class TimePercent(Resource):
@@ -126,6 +128,7 @@ class DestinationSample(Resource):
     destination_id: str
     status: ObservedStatus
     phase: StreamPhase
+    state: ShownState | None = Field(default=None, description=SHOWN)
     lcrs_per_second: float | None
     transactions_per_second: float | None
     bytes_per_second: float | None
@@ -152,6 +155,7 @@ class Sample(Resource):
     interval_seconds: float | None = Field(description="Null in the first sample: there is no rate yet.")
     status: ObservedStatus
     phase: StreamPhase
+    state: ShownState | None = Field(default=None, description=SHOWN)
     lcrs_per_second: float | None = Field(
         description="LCRs applied. With several destinations: LCRs captured, counted once; each destination has its "
         "own rate."

@@ -17,8 +17,9 @@ from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus
 from thalweg.kernel.lsn import lsn_text
 from thalweg.live.health import Facts, engine_of_concern, health_of
 from thalweg.live.lag import UNKNOWN_LAG
-from thalweg.live.reports import with_least_latency
+from thalweg.live.reports import with_bounds, with_least_latency
 from thalweg.live.schemas import EngineEvent, Sample, StreamDeletedEvent, StreamStatusEvent
+from thalweg.live.shown_states import with_states
 from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import forget_abandoned
@@ -160,7 +161,9 @@ async def _record_streams(
         if sample is not None:
             sample = memories.latencies.with_last_latency(memories.lags.measured(sample, row, at))
             sample = with_least_latency(sample)
-            sample = samples[row.id] = memories.stalls.with_stalls(memories.parking.with_parking(sample))
+            outcome.parts[-1] = with_bounds(outcome.parts[-1], sample)
+            sample = memories.stalls.with_stalls(memories.parking.with_parking(sample))
+            sample = samples[row.id] = with_states(sample, row.desired_status)
         before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)
         gone = deletes and seen.status.status == ObservedStatus.DROPPED

@@ -6,6 +6,7 @@ from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.documents import RuleFinding
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
@@ -14,11 +15,11 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.rules import TableRules
 
 IDENTIFIER, TITLE = "row_rules", "Rules of tables"
-CURES = {
-    "rule_refused": "Correct the rule at the place that its line names.",
-    "rule_undecidable": "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule read only key "
+CURES: dict[str, str] = {
+    ErrorCode.RULE_REFUSED: "Correct the rule at the place that its line names.",
+    ErrorCode.RULE_UNDECIDABLE: "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule read only key "
     "columns, or name no other operation than INSERT.",
-    "missing_table": "Take the table's rules away, or create the table.",
+    ErrorCode.MISSING_TABLE: "Take the table's rules away, or create the table.",
 }
 TOO_OLD = "This engine knows no rules: upgrade it to the version of the control plane, or leave the rules out."
 

@@ -11,6 +11,7 @@ from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.words import counted
 
 TITLE = "Definitions"
 LEFT_OUT_TITLE = "What the destination cannot have"
@@ -46,6 +47,7 @@ async def rehearse(
 def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) -> None:
     refused = [one for one in findings if one.outcome == "refused"]
     left_out = [one for one in findings if one.outcome == "left_out"]
+    there = counted(tables, "table")
     not_tried = [one for one in findings if one.outcome == "not_tried"]
     if refused:
         checklist.fail(
@@ -55,13 +57,13 @@ def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) 
     elif not_tried:
         checklist.warn(
             "definitions", TITLE,
-            f"The engine has tried to make all that is missing of {tables} tables but what calls code, which would "
+            f"The engine has tried to make all that is missing of {there} but what calls code, which would "
             f"run as a powerful role before anybody has accepted it: {listed([one.message for one in not_tried])}.",
             "Accept the code once you know what it does, or apply as a role that may write the stream's tables and "
             "nothing else: then all of it is tried.",
         )  # fmt: skip
     else:
-        checklist.ok("definitions", TITLE, f"The engine has tried to make all that is missing of {tables} tables.")
+        checklist.ok("definitions", TITLE, f"The engine has tried to make all that is missing of {there}.")
     if left_out:
         checklist.ask(
             "left_out_there", LEFT_OUT_TITLE,

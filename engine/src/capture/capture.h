@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "capture/stream_rules.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/sample.h"
@@ -44,6 +45,7 @@ struct CaptureOptions {
   // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the
   // source's logical messages are not asked for.
   std::chrono::seconds heartbeat_interval{0};
+  StreamRules rules = {};  // which changes of the tables go into the queue
 };
 
 struct CaptureStatus {

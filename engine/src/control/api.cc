@@ -127,7 +127,7 @@ ApiAnswer failure_answer(ErrorCode code, std::string message) {
 }
 
 size_t body_bytes_max(std::string_view path) {
-  const bool names_tables = path == "/v1/desired" || path == "/v1/rehearsal";
+  const bool names_tables = path == "/v1/desired" || path == "/v1/rehearsal" || path == "/v1/rules/check";
   return names_tables ? kDesiredBytesMax : 4 * kPemBytesMax;
 }
 
@@ -163,6 +163,7 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
   if (is("GET", "/v1/stats")) return document_answer(stats_document(streams_.stats()));
   if (is("GET", "/v1/stats/history")) return history(request);
   if (is("POST", "/v1/rehearsal")) return rehearse(request);
+  if (is("POST", "/v1/rules/check")) return check_rules(request);
   if (is("POST", "/v1/identity/request")) return request_identity(request);
   if (is("PUT", "/v1/identity")) return install_identity(request);
   return no_such_path(request);
@@ -283,6 +284,13 @@ ApiAnswer Api::rehearse(const ApiRequest& request) {
   if (!body) return failure_answer(body.error());
   auto findings = streams_.rehearse(*body);
   return findings ? document_answer(rehearsal_document(*findings)) : failure_answer(findings.error());
+}
+
+ApiAnswer Api::check_rules(const ApiRequest& request) {
+  auto body = parse_rules_check(request.body);
+  if (!body) return failure_answer(body.error());
+  auto findings = streams_.check_rules(*body);
+  return findings ? document_answer(rules_check_document(*findings)) : failure_answer(findings.error());
 }
 
 ApiAnswer Api::resolve(const ApiRequest& request, const StreamTarget& target, Resolution resolution) {

@@ -49,6 +49,7 @@ class Api {
   ApiAnswer install_identity(const ApiRequest& request);
   ApiAnswer history(const ApiRequest& request);
   ApiAnswer rehearse(const ApiRequest& request);
+  ApiAnswer check_rules(const ApiRequest& request);
   ApiAnswer place_marker(const ApiRequest& request, const std::string& stream);
 
   using Resolution = base::Result<void> (ManagedStreams::*)(const StreamTarget&, const TableRef&);

@@ -226,7 +226,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   refuse_old_form(reader, "destination");
   refuse_old_form(reader, "send_to");
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
-  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code, &stream.rules));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
@@ -299,6 +299,9 @@ json to_json(const StreamDefinition& stream) {
     if (const auto code = stream.accepted_code.find(table); code != stream.accepted_code.end()) {
       tables.back()["accepted_code"] = code->second;
     }
+    if (const auto rules = stream.rules.find(table); rules != stream.rules.end()) {
+      tables.back()["rules"] = to_json(rules->second);
+    }
   }
   json out = {{"id", stream.id},
               {"name", stream.name},
@@ -315,6 +318,15 @@ json to_json(const StreamDefinition& stream) {
 }
 
 }  // namespace
+
+base::Result<std::string> read_conninfo(ObjectReader& parent, std::string_view database) {
+  const json* value = parent.member(database, true);
+  if (!value) return std::string{};
+  ObjectReader reader(*value, parent.pointer(database));
+  std::string conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
+  THALWEG_TRY(reader.finish());
+  return conninfo;
+}
 
 base::Result<base::Networks> read_networks(ObjectReader& parent) {
   const json* value = parent.member("database_networks", false);
@@ -351,7 +363,7 @@ base::Result<void> read_accepted_code(ObjectReader& parent, const TableRef& tabl
 }  // namespace
 
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
-                               AcceptedCode* accepted_code) {
+                               AcceptedCode* accepted_code, TableRules* rules) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -365,6 +377,10 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out,
     TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
     if (reader.boolean("inserts_only", false)) inserts_only.insert(table);
     if (accepted_code) THALWEG_TRY(read_accepted_code(reader, table, *accepted_code));
+    if (rules) {
+      THALWEG_ASSIGN(auto of_table, read_rules(reader));
+      if (of_table) rules->emplace(table, std::move(*of_table));
+    }
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
     out.push_back(std::move(table));

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/networks.h"
 #include "control/parameters.h"
+#include "control/rule_definitions.h"
 
 // The desired state of the engine, as the control plane last sent it (engine/contract/desired.example.json).
 
@@ -50,6 +51,9 @@ struct ReceiveFrom {
 // the destinations (engine/src/instantiation/called_code.h).
 using AcceptedCode = std::map<TableRef, std::set<std::string>>;
 
+// Those tables that have rules.
+using TableRules = std::map<TableRef, RulesDefinition>;
+
 struct DestinationDefinition {
   std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
   std::string name;  // for messages
@@ -77,6 +81,7 @@ struct StreamDefinition {
   std::vector<TableRef> tables;                     // at least one, each once
   std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
   AcceptedCode accepted_code;                       // of these; a table that is not in it: nothing is accepted
+  TableRules rules;                                 // of these
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

@@ -51,6 +51,65 @@ TEST(DesiredState, UpdatesAreGivenUpOfTheTablesThatSaySo) {
   EXPECT_NE(refusal(document).find("/streams/0/tables/1/inserts_only"), std::string::npos);
 }
 
+TEST(DesiredState, KeepsTheRulesOfTablesThroughTheDisk) {
+  const auto parsed = parse_desired(contract("desired.rules.example.json"));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const StreamDefinition& stream = parsed->streams[0];
+  ASSERT_EQ(stream.rules.size(), 3u);
+  const RulesDefinition& orders = stream.rules.at({"public", "orders"});
+  EXPECT_FALSE(orders.negative);
+  EXPECT_EQ(orders.positive,
+            (std::vector{RuleDefinition{
+                .name = "north_only", .operations = {}, .condition = "region = 'north'", .subset = true}}));
+  const RulesDefinition& events = stream.rules.at({"public", "events"});
+  EXPECT_FALSE(events.positive);
+  ASSERT_EQ(events.negative->size(), 2u);
+  EXPECT_EQ(events.negative->front().operations, (std::set{RuledOperation::remove, RuledOperation::truncate}));
+  EXPECT_TRUE(events.negative->front().condition.empty());
+  EXPECT_TRUE(stream.rules.at({"public", "audit"}).positive->empty());
+  EXPECT_FALSE(stream.rules.contains({"public", "customers"}));
+  const auto again = parse_stored_desired(serialise(*parsed));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->streams, parsed->streams);
+  EXPECT_EQ(fingerprint(again->streams[0]), fingerprint(stream));
+
+  json document = json::parse(contract("desired.rules.example.json"));
+  document["streams"][0]["tables"][0]["rules"]["positive"][0]["condition"] = "region = 'south'";
+  EXPECT_NE(fingerprint(parse_desired(document.dump())->streams[0]), fingerprint(stream));
+  document["streams"][0]["tables"][0]["rules"] = json::object();
+  EXPECT_EQ(parse_desired(document.dump())->streams[0].rules.size(), 2u);
+}
+
+TEST(DesiredState, RefusesRulesThatNobodyCanKeep) {
+  const auto with = [](const json& rules) {
+    json document = json::parse(contract("desired.rules.example.json"));
+    document["streams"][0]["tables"][0]["rules"] = rules;
+    const std::string message = refusal(document);
+    const std::string_view at = "/streams/0/tables/0/rules";
+    EXPECT_TRUE(message.starts_with(at)) << message;
+    const size_t end = message.find(':');
+    return end == std::string::npos ? message : message.substr(at.size(), end - at.size());
+  };
+  const auto positive = [&](const json& rule) { return with({{"positive", {rule}}}); };
+  EXPECT_EQ(with("all"), "");
+  EXPECT_EQ(with({{"neutral", json::array()}}), "/neutral");
+  EXPECT_EQ(with({{"positive", "all"}}), "/positive");
+  EXPECT_EQ(positive({{"condition", "true"}}), "/positive/0/name");
+  EXPECT_EQ(positive({{"name", ""}}), "/positive/0/name");
+  EXPECT_EQ(positive({{"name", std::string(64, 'n')}}), "/positive/0/name");
+  EXPECT_EQ(positive({{"name", "r"}, {"condition", ""}}), "/positive/0/condition");
+  EXPECT_EQ(positive({{"name", "r"}, {"condition", std::string(65537, ' ')}}), "/positive/0/condition");
+  EXPECT_EQ(positive({{"name", "r"}, {"operations", json::array()}}), "/positive/0/operations");
+  EXPECT_EQ(positive({{"name", "r"}, {"operations", {"INSERT", "MERGE"}}}), "/positive/0/operations/1");
+  EXPECT_EQ(positive({{"name", "r"}, {"operations", {"INSERT", "INSERT"}}}), "/positive/0/operations/1");
+  EXPECT_EQ(positive({{"name", "r"}, {"operations", {7}}}), "/positive/0/operations/0");
+  EXPECT_EQ(positive({{"name", "r"}, {"when", "true"}}), "/positive/0/when");
+  EXPECT_EQ(positive({{"name", "r"}, {"operations", {"INSERT"}}, {"subset", true}}), "/positive/0/subset");
+  EXPECT_EQ(with({{"negative", {{{"name", "r"}, {"subset", true}}}}}), "/negative/0/subset");
+  EXPECT_EQ(with({{"positive", {{{"name", "a"}, {"subset", true}}, {{"name", "b"}}}}}), "/positive/1/subset");
+  EXPECT_EQ(with({{"positive", {{{"name", "r"}}}}, {"negative", {{{"name", "r"}}}}}), "/negative/0/name");
+}
+
 TEST(DesiredState, KnowsWhichCodeOfATableIsAccepted) {
   json document = json::parse(contract("desired.example.json"));
   json& table = document["streams"][0]["tables"][0];

@@ -212,6 +212,23 @@ class ExampleStreams final : public ManagedStreams {
     }
     return findings;
   }
+  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
+    EXPECT_EQ(request.rules.at({"public", "orders"}).positive->front().name, "north_only");
+    std::vector<RuleFinding> findings;
+    const json document = contract("rules-check.example.json");
+    for (const json& one : document["findings"]) {
+      RuleFinding& finding = findings.emplace_back();
+      finding = {.schema = one["schema"], .table = one["table"], .code = one["code"], .message = one["message"]};
+      if (!one["rule"].is_null()) finding.rule = one["rule"].get<std::string>();
+      if (!one["line"].is_null()) {
+        finding.place = RulePlace{.line = one["line"], .column = one["column"], .offset = one["offset"]};
+      }
+    }
+    return findings;
+  }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
     if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
@@ -397,6 +414,16 @@ TEST_F(HttpServerTest, RehearsesWhatTheContractSays) {
   EXPECT_EQ(told.status, 200);
   EXPECT_EQ(json::parse(told.body), contract("rehearsal.example.json"));
   expect_failure(client_->post("/v1/rehearsal", sides + "[]}"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, ChecksRulesAsTheContractSays) {
+  const std::string source = R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},"tables":)";
+  const std::string table = R"([{"schema":"public","table":"orders","rules":)";
+  const auto told = client_->post("/v1/rules/check", source + table + R"({"positive":[{"name":"north_only"}]}}]})");
+  EXPECT_EQ(told.status, 200);
+  EXPECT_EQ(json::parse(told.body), contract("rules-check.example.json"));
+  expect_failure(client_->post("/v1/rules/check", source + "[]}"), 400, "invalid_request");
+  expect_failure(client_->post("/v1/rules/check", source + table + R"({"positive":[{}]}}]})"), 400, "invalid_request");
 }
 
 TEST_F(HttpServerTest, HistoryHasTheKeysOfTheContractsExample) {

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "control/desired_state.h"
 #include "control/rehearsal.h"
+#include "control/rules_check.h"
 #include "control/state.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
@@ -238,6 +239,8 @@ class ManagedStreams {
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy if too
   // many are running, and with the obstacle to reaching a database.
   virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
+  // Whether rules fit tables of a source as it is now. Fails as rehearse does.
+  virtual base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) = 0;
   // Copies a table again, or accepts its partitions as they are now. They fail with unknown_table, resolution_refused
   // and the obstacle to copying the table.
   virtual base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) = 0;

@@ -47,6 +47,10 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return std::vector<RehearsalFinding>{};
   }
+  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest&) override {
+    ++requests;
+    return std::vector<RuleFinding>{};
+  }
   base::Result<std::string> request_identity(const std::string&) override {
     ++requests;
     return "csr";

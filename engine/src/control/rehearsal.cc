@@ -6,18 +6,6 @@
 #include "control/strict_json.h"
 
 namespace thalweg::control {
-namespace {
-
-base::Result<std::string> read_conninfo(ObjectReader& parent, std::string_view side) {
-  const nlohmann::json* value = parent.member(side, true);
-  if (!value) return std::string{};
-  ObjectReader reader(*value, parent.pointer(side));
-  std::string conninfo = reader.string("conninfo", 1, kConninfoBytesMax);
-  THALWEG_TRY(reader.finish());
-  return conninfo;
-}
-
-}  // namespace
 
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   THALWEG_ASSIGN(const nlohmann::json body, parse_strict(text));
@@ -30,7 +18,7 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   request.destination_conninfo.within = request.source_conninfo.within;
   request.source_conninfo.side = base::ErrorSide::source;
   request.destination_conninfo.side = base::ErrorSide::destination;
-  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only, nullptr));
+  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only, nullptr, nullptr));
   THALWEG_TRY(reader.finish());
   return request;
 }

@@ -43,6 +43,9 @@ class Ticking final : public ManagedStreams {
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
     return std::vector<RehearsalFinding>{};
   }
+  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest&) override {
+    return std::vector<RuleFinding>{};
+  }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return {}; }
   base::Result<void> accept_table(const StreamTarget&, const TableRef&) override { return {}; }
   base::Result<std::string> request_identity(const std::string&) override { return ""; }

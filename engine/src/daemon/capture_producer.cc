@@ -1,4 +1,5 @@
 #include "daemon/queue_producer.h"
+#include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
 
@@ -27,7 +28,8 @@ class CaptureProducer final : public QueueProducer {
                  .queue = &queue,
                  .confirmed_lsn = nullptr,
                  .clock = &clock,
-                 .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval)} {}
+                 .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval),
+                 .rules = stream_rules(definition)} {}
 
   base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) override {
     options_.start = from;

@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/operator_connection.h"
+#include "daemon/rules_check.h"
 #include "instantiation/rehearsal.h"
 
 namespace thalweg::daemon {
@@ -283,6 +285,14 @@ base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const cont
                    .cure_sql = one.cure_sql});
   }
   return out;
+}
+
+base::Result<std::vector<control::RuleFinding>> Engine::check_rules(const control::RulesCheckRequest& request) {
+  const Place place = take_place(rule_checks_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other checks of rules are under way");
+  THALWEG_ASSIGN(pg::Connection source,
+                 open_for_operator(request.source_conninfo, "thalweg rules check", {.abandon = &abandon_}));
+  return find_rule_troubles(source, request);
 }
 
 base::Result<std::string> Engine::request_identity(const std::string& name) { return identity_->request(name); }

@@ -50,6 +50,7 @@ class Engine final : public control::ManagedStreams {
                                                std::optional<int64_t> error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
+  base::Result<std::vector<control::RuleFinding>> check_rules(const control::RulesCheckRequest& request) override;
   base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<void> accept_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<std::string> request_identity(const std::string& name) override;
@@ -73,10 +74,11 @@ class Engine final : public control::ManagedStreams {
   std::unique_ptr<Identity> identity_;  // neither is null once open; both outlive the streams
   std::unique_ptr<Peering> peering_;
   Places rehearsals_{3};
+  Places rule_checks_{3};
   Places listings_{4};                // of parked transactions
   Places openings_{2};                // of one of them
   Places actions_{4};                 // on parked transactions and on tables
-  std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: rehearsals' connections
+  std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: connections of rehearsals and checks
   std::mutex put_mutex_;              // one desired document at a time
   mutable std::mutex mutex_;
   uint64_t revision_ = 0;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "capture/logical/publication.h"
 #include "capture/logical/slot.h"
+#include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
 #include "instantiation/instantiation.h"
@@ -38,6 +39,8 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   for (const auto& [table, code] : definition.accepted_code) {
     options.accepted_code[{table.schema, table.table}] = code;
   }
+  for (const auto& [table, rules] : definition.rules) options.rules[{table.schema, table.table}] = rule_sets(rules);
+  options.source_name = definition.source.name;
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
   options.copy_range_rows = definition.parameters.copy_range_rows;

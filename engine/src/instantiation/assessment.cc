@@ -10,6 +10,9 @@
 #include "instantiation/ranges.h"
 #include "instantiation/rewrites.h"
 #include "pg/text_array.h"
+#include "rules/insert_filter.h"
+#include "rules/rule_errors.h"
+#include "rules/source_table.h"
 
 // Checks before an instantiation makes anything, and their refusals.
 
@@ -57,6 +60,23 @@ base::Result<void> Instantiation::State::read_source() {
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
     THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
     shapes.push_back(std::move(shape->second));
+  }
+  return read_rules();
+}
+
+// Of every table, although few are to be copied: a rule that does not fit is refused before anything flows.
+base::Result<void> Instantiation::State::read_rules() {
+  for (const TableShape& shape : shapes) {
+    const auto sets = options.rules.find(shape.name);
+    if (sets == options.rules.end()) continue;
+    THALWEG_ASSIGN(const auto table, rules::read_table(source->connection, shape.name.schema, shape.name.name));
+    if (!table) {
+      return base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", shape.name.quoted()),
+                        base::ErrorSide::source);
+    }
+    auto filter = rules::insert_filter(sets->second, *table, options.source_name);
+    if (!filter) return std::unexpected(rules::error_of(filter.error(), *table));
+    row_filters[shape.name] = std::move(*filter);
   }
   return {};
 }

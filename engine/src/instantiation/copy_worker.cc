@@ -28,6 +28,17 @@ base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const 
   return connection;
 }
 
+// Rules are evaluated by the source while it reads, and end its COPY where PostgreSQL cannot compute them. Other data
+// exceptions of reading are about encodings.
+base::Error failed_read(base::Error error, const CopyTable& table) {
+  const bool is_of_data = error.sqlstate.starts_with("22") && error.sqlstate != "22021" && error.sqlstate != "22P05";
+  if (table.row_filter.empty() || !is_of_data) return error;
+  error.code = base::ErrorCode::rule_failed;
+  error.table = table.shape->name.quoted();
+  error.message = fmt::format("A rule of {} failed on a row to copy: {}", error.table, error.message);
+  return error;
+}
+
 }  // namespace
 
 std::string copy_application_name(const std::string& stream_id) { return "thalweg copy " + stream_id; }
@@ -102,7 +113,7 @@ base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep
                                          "DATA",
                                          kStaging, columns, table.shape->name.quoted())));
   }
-  THALWEG_ASSIGN(const std::string condition, range_condition(*source_, *table.shape, step.range));
+  THALWEG_ASSIGN(const std::string condition, range_condition(*source_, *table.shape, step.range, table.row_filter));
   THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns,
                                                   read_from(*table.shape), condition, format)));
   THALWEG_TRY(destination_->copy_in_begin(fmt::format("COPY {} ({}) FROM STDIN (FORMAT {})", target, columns, format)));
@@ -120,7 +131,7 @@ base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep
     auto row = source_->copy_out_next();
     if (!row) {
       destination_->copy_in_fail("the source failed");
-      return std::unexpected(row.error());
+      return std::unexpected(failed_read(std::move(row).error(), table));
     }
     if (!*row) break;
     message.insert(message.end(), (*row)->begin(), (*row)->end());

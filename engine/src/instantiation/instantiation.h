@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
 #include "pg/publication_names.h"
+#include "rules/rule_set.h"
 
 // Instantiation: a stream's tables at the destination, filled from a snapshot of the source, with the positions from
 // which changes apply. Resumable: docs/internals/instantiation.md has the protocol.
@@ -27,9 +29,11 @@ struct InstantiationOptions {
   base::Conninfo destination_conninfo;
   pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
-  std::set<TableName> inserts_only;  // of these: updates and deletes are given up
-  AcceptedCode accepted_code;        // of these: what definitions may call at the destination
-  bool stops_tables = false;         // a table's trouble stops the table; else assess() fails with table_trouble
+  std::set<TableName> inserts_only;                 // of these: updates and deletes are given up
+  AcceptedCode accepted_code;                       // of these: what definitions may call at the destination
+  std::map<TableName, rules::RuleSets> rules = {};  // of these: rows that they would not let pass are not copied
+  std::string source_name = {};                     // a rule's attribute `source`
+  bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
   int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more
@@ -73,9 +77,10 @@ class Instantiation {
   base::Result<void> connect();
   // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls back: every
   // possible refusal happens here, before anything exists. `fresh`: the stream has no history, and bookkeeping of an
-  // earlier stream with the same id does not count. Refuses to create definitions that would run code at the
-  // destination that nobody has accepted (called_code.h). Stops tables that have changed at the source
-  // (table_identity.h), or fails because of them. Tables with a new name in the stream get it at the destination, too.
+  // earlier stream with the same id does not count. Refuses rules that do not fit their table, and to create
+  // definitions that would run code at the destination that nobody has accepted (called_code.h). Stops tables that have
+  // changed at the source (table_identity.h), or fails because of them. Tables with a new name in the stream get it at
+  // the destination, too.
   base::Result<Assessment> assess(bool fresh);
   // The tables that the publications must publish, under their present names at the source.
   PublishedTables published_tables() const;

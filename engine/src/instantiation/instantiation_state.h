@@ -42,6 +42,7 @@ struct Instantiation::State {
   std::vector<TableShape> shapes;                 // of the source, in the options' order
   TableRecords known;                             // tables with a history
   std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
+  std::map<TableName, std::string> row_filters;   // SQL over the rows at the source; of tables with rules
   std::set<TableName> to_create;
   std::vector<TypeShape> types;
   std::optional<Copier> copier;  // from the first work for it on
@@ -52,6 +53,7 @@ struct Instantiation::State {
 
   base::Result<void> connect();
   base::Result<void> read_source();
+  base::Result<void> read_rules();
   base::Result<base::Error> missing_at_source(const TableName& name);
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);

@@ -86,8 +86,8 @@ base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const Tabl
 }
 
 base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table,
-                                          const KeyRange& range) {
-  if (!range.lower && !range.upper) return "";
+                                          const KeyRange& range, const std::string& row_filter) {
+  if (!range.lower && !range.upper) return row_filter.empty() ? "" : " WHERE " + row_filter;
   const ConstraintShape* const primary = table.primary_key();
   const auto fits = [&](const std::optional<KeyValues>& bound) {
     return !bound || bound->size() == primary->columns.size();
@@ -103,6 +103,7 @@ base::Result<std::string> range_condition(const pg::Connection& connection, cons
   if (range.lower) condition += row + " >= " + key_row(connection, table, key, *range.lower);
   if (range.lower && range.upper) condition += " AND ";
   if (range.upper) condition += row + " < " + key_row(connection, table, key, *range.upper);
+  if (!row_filter.empty()) condition += " AND (" + row_filter + ")";
   return condition;
 }
 

@@ -34,9 +34,10 @@ base::Result<int64_t> estimate_rows(pg::Connection& connection, const TableShape
 base::Result<std::vector<KeyRange>> split(pg::Connection& connection, const TableShape& table, int64_t rows,
                                           int64_t range_rows);
 
-// WHERE clause with a leading space, or empty for everything. Fails where the bounds are of another key.
+// WHERE clause with a leading space, or empty for everything. `row_filter`: SQL that is TRUE for the rows to take;
+// empty: all. Fails where the bounds are of another key.
 base::Result<std::string> range_condition(const pg::Connection& connection, const TableShape& table,
-                                          const KeyRange& range);
+                                          const KeyRange& range, const std::string& row_filter);
 
 // FROM item for reading the table: partitioned tables with their partitions, others without their heirs.
 std::string read_from(const TableShape& table);

@@ -115,6 +115,7 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
     TableWork work{.table = {.shape = shape,
                              .text = form != forms.end() && (form->second.needs_text || form->second.holds_type_oids),
                              .resumed = std::ranges::any_of(of_table, &RangeRecord::copied),
+                             .row_filter = row_filters[shape->name],
                              .counters = &progress.table(shape->name)}};
     if (work.table.resumed) {
       std::vector<Step> left = range_steps(of_table);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -20,8 +21,9 @@ namespace thalweg::instantiation {
 // One table as the workers need it.
 struct CopyTable {
   const TableShape* shape = nullptr;
-  bool text = false;     // the other database would not take some column's binary form (pg::value_forms)
-  bool resumed = false;  // ranges were copied from an earlier snapshot: a row may be there already
+  bool text = false;            // the other database would not take some column's binary form (pg::value_forms)
+  bool resumed = false;         // ranges were copied from an earlier snapshot: a row may be there already
+  std::string row_filter = {};  // SQL that is TRUE for the rows to copy; empty: all
   TableCounters* counters = nullptr;
 };
 

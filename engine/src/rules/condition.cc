@@ -10,7 +10,13 @@ namespace thalweg::rules {
 
 namespace {
 
-// PostgreSQL's words in a rule's `operation`.
+void set_text(Datum& out, std::string_view text) {
+  give_text(out, text);
+  out.state = State::value;
+}
+
+}  // namespace
+
 std::string_view operation_of(lcr::FrameKind kind) {
   switch (kind) {
     case lcr::FrameKind::insert:
@@ -23,13 +29,6 @@ std::string_view operation_of(lcr::FrameKind kind) {
       return "TRUNCATE";
   }
 }
-
-void set_text(Datum& out, std::string_view text) {
-  give_text(out, text);
-  out.state = State::value;
-}
-
-}  // namespace
 
 Ruled<Condition> Condition::compile(std::string_view text, const RuleTable& table) {
   RULES_ASSIGN(syntax, parse(text));
@@ -46,6 +45,7 @@ Ruled<Condition> Condition::compile(std::string_view text, const RuleTable& tabl
 Condition::Condition(Program program, std::unique_ptr<Strings> strings, const RuleTable& table)
     : program_(std::move(program)), strings_(std::move(strings)), schema_(table.schema), table_(table.name) {
   key_is_sent_ = table.replica_identity == 'd' || table.replica_identity == 'i';
+  old_rows_are_whole_ = !table.is_partitioned;
   std::ranges::stable_sort(program_.loads(), {}, &Load::column);
   for (Load& load : program_.loads()) {
     if (load.from != Load::From::row) {
@@ -55,7 +55,8 @@ Condition::Condition(Program program, std::unique_ptr<Strings> strings, const Ru
     load.is_key = table.columns[load.column].is_key;
     columns_.push_back(load.column);
     reads_before_ = reads_before_ || load.row == Row::before;
-    needs_old_row_ = needs_old_row_ || (load.row != Row::after && !load.is_key);
+    needs_old_values_ = needs_old_values_ || (load.row == Row::before && !load.is_key);
+    needs_plain_values_ = needs_plain_values_ || (load.row == Row::newest && !load.is_key);
   }
   std::ranges::sort(columns_);
   columns_.erase(std::ranges::unique(columns_).begin(), columns_.end());
@@ -116,13 +117,15 @@ Failure Condition::load_new_row(const lcr::TupleView& tuple, Scratch& scratch) {
   return Failure::none;
 }
 
-const Condition::Raw* Condition::find(const Load& load, size_t index, const lcr::FrameHeader& header) const {
+const Condition::Raw* Condition::find(const Load& load, size_t index, const lcr::FrameHeader& header, Row plain) const {
   static constexpr Raw kNull;
+  const bool has_old_row = (header.flags & lcr::kOldRow) != 0 && old_rows_are_whole_;
   const bool has_old_key = (header.flags & lcr::kOldKey) != 0;
-  const bool has_old = (header.flags & lcr::kOldRow) != 0 || (has_old_key && load.is_key);
+  const bool has_old = has_old_row || (has_old_key && load.is_key);
   const bool removes = header.kind == lcr::FrameKind::remove;
+  const Row row = load.row == Row::newest ? plain : load.row;
   const Raw* raw = &new_values_[index];
-  if (load.row == Row::before || (load.row == Row::newest && removes)) {
+  if (row == Row::before || (row == Row::newest && removes)) {
     if (header.kind == lcr::FrameKind::insert) return &kNull;
     const bool same_key = !removes && load.is_key && key_is_sent_ && !has_old_key;
     if (!has_old && !same_key) return nullptr;
@@ -135,18 +138,20 @@ const Condition::Raw* Condition::find(const Load& load, size_t index, const lcr:
   return raw->mark == lcr::ValueMark::unchanged ? nullptr : raw;
 }
 
-Failure Condition::load_row(const lcr::FrameView& frame, Scratch& scratch) {
+Failure Condition::load_row(const lcr::FrameView& frame, Scratch& scratch, Row plain) {
   static constexpr Raw kNull;
   const lcr::FrameHeader& header = frame.header();
   const bool has_old = (header.flags & (lcr::kOldRow | lcr::kOldKey)) != 0;
   const bool has_new = header.kind == lcr::FrameKind::insert || header.kind == lcr::FrameKind::update;
-  if (has_new && !has_old && !reads_before_) return load_new_row(frame.new_tuple(), scratch);
+  const bool reads_before = reads_before_ || plain == Row::before;
+  if (has_new && !has_old && !reads_before) return load_new_row(frame.new_tuple(), scratch);
   if (has_old) walk(frame.old_tuple(), old_values_);
   if (has_new) walk(frame.new_tuple(), new_values_);
   const std::vector<Load>& loads = program_.loads();
   for (size_t i = 0; i < loads.size(); ++i) {
     if (loads[i].from != Load::From::row) continue;
-    const Raw* const raw = header.kind == lcr::FrameKind::truncate ? &kNull : find(loads[i], indexes_[i], header);
+    const Raw* const raw =
+        header.kind == lcr::FrameKind::truncate ? &kNull : find(loads[i], indexes_[i], header, plain);
     const Failure failure = set(loads[i], raw, scratch, program_.at(loads[i].place));
     if (failure != Failure::none) return failure;
   }
@@ -182,10 +187,10 @@ void Condition::load_attributes(const lcr::FrameView& frame, const ChangeContext
   }
 }
 
-Verdict Condition::evaluate(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch) {
+Verdict Condition::evaluate(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch, Row plain) {
   scratch.clear();
   if (!columns_.empty()) {
-    const Failure failure = load_row(frame, scratch);
+    const Failure failure = load_row(frame, scratch, plain);
     if (failure != Failure::none) return {.outcome = Outcome::failed, .failure = failure};
   }
   if (has_attributes_) load_attributes(frame, context);

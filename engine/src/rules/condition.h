@@ -29,6 +29,9 @@ struct ChangeContext {
   std::optional<base::UnixMicros> commit_time;  // none: its transaction has not committed yet
 };
 
+// The word of a rule's `operation` for a frame of a change.
+std::string_view operation_of(lcr::FrameKind kind);
+
 // A condition compiled for one version of one table. Owner: one thread.
 class Condition {
  public:
@@ -36,11 +39,14 @@ class Condition {
   static Ruled<Condition> compile(std::string_view text, const RuleTable& table);
 
   // The frame is an insert, update, remove or truncate of that version. Values of a truncate are NULL, and so are the
-  // old values of an insert and the new ones of a delete. Allocates nothing.
-  Verdict evaluate(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch);
+  // old values of an insert and the new ones of a delete. `plain` is the row that a column without `old` or `new` is
+  // of: the newest, or, of an update, the one before it. Allocates nothing.
+  Verdict evaluate(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch,
+                   Row plain = Row::newest);
 
-  // Whether it reads values of old rows that only REPLICA IDENTITY FULL sends, for the preflight.
-  bool needs_old_row() const { return needs_old_row_; }
+  // Whether it reads values of old rows that only REPLICA IDENTITY FULL sends. `plain_too`: plain columns are of an old
+  // row as well, as in a delete.
+  bool needs_old_row(bool plain_too) const { return needs_old_values_ || (plain_too && needs_plain_values_); }
 
  private:
   Condition(Program program, std::unique_ptr<Strings> strings, const RuleTable& table);
@@ -54,8 +60,8 @@ class Condition {
   Failure load_new_row(const lcr::TupleView& tuple, Scratch& scratch);
   void walk(const lcr::TupleView& tuple, std::vector<Raw>& raw) const;
   // The value that the row has for the load; none: it did not come.
-  const Raw* find(const Load& load, size_t index, const lcr::FrameHeader& header) const;
-  Failure load_row(const lcr::FrameView& frame, Scratch& scratch);
+  const Raw* find(const Load& load, size_t index, const lcr::FrameHeader& header, Row plain) const;
+  Failure load_row(const lcr::FrameView& frame, Scratch& scratch, Row plain);
   void load_attributes(const lcr::FrameView& frame, const ChangeContext& context);
 
   Program program_;
@@ -69,7 +75,9 @@ class Condition {
   std::string schema_;
   std::string table_;
   bool key_is_sent_ = false;  // an update without an old tuple did not change the key
-  bool needs_old_row_ = false;
+  bool old_rows_are_whole_ = true;
+  bool needs_old_values_ = false;    // of columns outside the key, by `old`
+  bool needs_plain_values_ = false;  // of the same, without `old` or `new`
 };
 
 }  // namespace thalweg::rules

@@ -33,6 +33,52 @@ SampleRow row(int32_t id, SampleValue n, std::string label) {
   return {SampleValue::int4(id), std::move(n), SampleValue::of(std::move(label))};
 }
 
+std::string outcome_before(std::string_view text, const SampleFrame& frame, const RuleTable& table) {
+  auto condition = Condition::compile(text, table);
+  if (!condition) return "refused: " + condition.error().message;
+  Scratch scratch;
+  const Verdict verdict = condition->evaluate(frame.view(), kContext, scratch, Row::before);
+  return verdict.outcome == Outcome::is_true       ? "true"
+         : verdict.outcome == Outcome::is_false    ? "false"
+         : verdict.outcome == Outcome::undecidable ? "undecidable"
+                                                   : "another";
+}
+
+TEST(ConditionTest, ReadsPlainColumnsOfTheRowBeforeAnUpdate) {
+  const SampleRow before = row(1, SampleValue::int4(5), "before");
+  const SampleRow after = row(1, SampleValue::int4(7), "after");
+  const SampleRow key{SampleValue::int4(1), SampleValue::null(), SampleValue::null()};
+  const SampleFrame update(lcr::FrameKind::update, 0, std::nullopt, after);
+  const SampleFrame full_update(lcr::FrameKind::update, lcr::kOldRow, before, after);
+  const SampleFrame key_update(lcr::FrameKind::update, lcr::kOldKey, key, row(2, SampleValue::int4(7), "after"));
+  const RuleTable table = sample_rule_table();
+  EXPECT_EQ(outcome_before("n = 5 and new.n = 7 and label = 'before'", full_update, table), "true");
+  EXPECT_EQ(outcome_before("n = 7", full_update, table), "false");
+  EXPECT_EQ(outcome_before("n = 7", update, table), "undecidable");
+  EXPECT_EQ(outcome_before("id = 1", update, table), "true");
+  EXPECT_EQ(outcome_before("id = 1", key_update, table), "true");
+  EXPECT_EQ(outcome_before("id = 1 or n = 7", key_update, table), "true");
+  EXPECT_EQ(outcome_before("n = 7", key_update, table), "undecidable");
+}
+
+// The root's REPLICA IDENTITY FULL makes PostgreSQL call an old row whole that a partition has sent the key of.
+TEST(ConditionTest, BelievesNoOldRowOfAPartitionedTable) {
+  RuleTable table = sample_rule_table();
+  table.replica_identity = 'f';
+  table.is_partitioned = true;
+  table.columns[0].is_key = false;  // as its catalogue's reader does with FULL
+  const SampleRow key{SampleValue::int4(1), SampleValue::null(), SampleValue::null()};
+  const SampleFrame remove(lcr::FrameKind::remove, lcr::kOldRow, key, std::nullopt);
+  const SampleFrame update(lcr::FrameKind::update, lcr::kOldRow, key, row(1, SampleValue::int4(7), "after"));
+  EXPECT_EQ(outcome_before("n is null", update, table), "undecidable");
+  auto condition = Condition::compile("n is null", table);
+  ASSERT_TRUE(condition);
+  Scratch scratch;
+  EXPECT_EQ(condition->evaluate(remove.view(), kContext, scratch).outcome, Outcome::undecidable);
+  EXPECT_TRUE(condition->needs_old_row(true));
+  EXPECT_FALSE(condition->needs_old_row(false));
+}
+
 TEST(ConditionTest, ReadsOldNewAndNewestValues) {
   const SampleRow before = row(1, SampleValue::int4(5), "before");
   const SampleRow after = row(1, SampleValue::int4(7), "after");

@@ -9,6 +9,7 @@
 #include "rules/parser.h"
 #include "rules/rule_samples.h"
 #include "rules/sanitized.h"
+#include "rules/sql_text.h"
 #include "support/test_cluster.h"
 
 // Generated conditions over generated rows: PostgreSQL evaluates the same expression over the same rows, and every
@@ -324,6 +325,24 @@ TEST_F(DifferentialTest, JudgesAsPostgresOnAHundredThousandPairs) {
   EXPECT_GT(outcomes_["equal values"], pairs_ / 10);
   EXPECT_GT(outcomes_["!22003"] + outcomes_["!22012"] + outcomes_["!22P02"], pairs_ / 100);
   EXPECT_LT(refused_ * kRows, pairs_ / 10);
+}
+
+// The SQL that is written for the source means what the text means: values, and errors with their SQLSTATE.
+TEST_F(DifferentialTest, WritesConditionsThatMeanTheSame) {
+  new_rows();
+  std::vector<Question> texts, written;
+  const RuleTable table = sample_columns_table();
+  while (texts.size() < kConditions) {
+    const std::string text = maker_.condition(kDepth);
+    if (!Condition::compile(text, table)) continue;
+    texts.push_back({text, Type::boolean});
+    written.push_back({to_sql(*parse(text), {.schema = "rules", .table = "t", .source = "here"}), Type::boolean});
+  }
+  const auto meant = ask(texts);
+  const auto found = ask(written);
+  ASSERT_EQ(meant.size(), texts.size());
+  ASSERT_EQ(found.size(), texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(found[i], meant[i]) << texts[i].text << "\n" << written[i].text;
 }
 
 // Each literal reads as at the server, for each type: the same value, or an error at both, or refused because it might

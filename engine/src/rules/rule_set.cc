@@ -1,14 +1,13 @@
 #include "rules/rule_set.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "rules/parser.h"
 
 namespace thalweg::rules {
 
 namespace {
-
-bool concerns(const Rule& rule, const RuleTable& table) {
-  return (rule.schema.empty() || rule.schema == table.schema) && (rule.table.empty() || rule.table == table.name);
-}
 
 Kinds kind_of(lcr::FrameKind kind) {
   switch (kind) {
@@ -23,7 +22,41 @@ Kinds kind_of(lcr::FrameKind kind) {
   }
 }
 
+// The first node of the tree, in the order of the text, that `is` true of; null: none.
+const Expression* find_node(const Expression& node, const auto& is) {
+  if (is(node)) return &node;
+  for (const Expression& argument : node.arguments) {
+    if (const Expression* const found = find_node(argument, is)) return found;
+  }
+  return nullptr;
+}
+
+// Refuses what a condition may say, but not in this rule.
+Ruled<void> check_use(const Rule& rule) {
+  RULES_ASSIGN(tree, parse(rule.condition));
+  const auto is_commit_time = [](const Expression& node) {
+    return node.kind == Syntax::attribute && node.text == "commit_time";
+  };
+  if (const Expression* const found = find_node(tree, is_commit_time)) {
+    return std::unexpected(place_in(rule.condition, {.message = "a rule of a table cannot read commit_time: it is not "
+                                                                "known before the transaction ends",
+                                                     .offset = found->offset}));
+  }
+  const auto is_qualified = [](const Expression& node) {
+    return node.kind == Syntax::column && node.row != Row::newest;
+  };
+  const Expression* const found = rule.subset ? find_node(tree, is_qualified) : nullptr;
+  if (found == nullptr) return {};
+  return std::unexpected(place_in(rule.condition, {.message = "a rule that makes a subset reads columns without old "
+                                                              "or new: it is evaluated for both rows of an update",
+                                                   .offset = found->offset}));
+}
+
 }  // namespace
+
+bool concerns(const Rule& rule, const RuleTable& table) {
+  return (rule.schema.empty() || rule.schema == table.schema) && (rule.table.empty() || rule.table == table.name);
+}
 
 std::expected<std::vector<TableRules::Compiled>, RuleRefusal> TableRules::compile_set(const std::vector<Rule>& rules,
                                                                                       const RuleTable& table) {
@@ -33,6 +66,9 @@ std::expected<std::vector<TableRules::Compiled>, RuleRefusal> TableRules::compil
     Compiled made{.rule = &rule, .condition = std::nullopt};
     if (!rule.condition.empty()) {
       auto condition = Condition::compile(rule.condition, table);
+      if (condition) {
+        if (auto fit = check_use(rule); !fit) condition = std::unexpected(std::move(fit).error());
+      }
       if (!condition) return std::unexpected(RuleRefusal{.rule = rule.name, .error = std::move(condition).error()});
       made.condition.emplace(std::move(*condition));
     }
@@ -54,19 +90,21 @@ std::expected<TableRules, RuleRefusal> TableRules::compile(const RuleSets& sets,
     if (!positive) return std::unexpected(std::move(positive).error());
     made.positive_ = std::move(*positive);
     made.otherwise_ = Decision::drop;
+    made.makes_subset_ = std::ranges::any_of(*sets.positive, &Rule::subset);
   }
   return made;
 }
 
 std::optional<Judgement> TableRules::find_true(std::vector<Compiled>& rules, Decision decision,
                                                const lcr::FrameView& frame, const ChangeContext& context,
-                                               Scratch& scratch) {
+                                               Scratch& scratch, Row plain) {
   const Kinds kind = kind_of(frame.kind());
   std::optional<Judgement> unclear;
   for (Compiled& compiled : rules) {
     if ((compiled.rule->kinds & kind) == 0) continue;
-    if (!compiled.condition) return Judgement{.decision = decision, .rule = compiled.rule};
-    const Verdict verdict = compiled.condition->evaluate(frame, context, scratch);
+    const bool empties_subset = compiled.rule->subset && kind == kTruncate;
+    if (!compiled.condition || empties_subset) return Judgement{.decision = decision, .rule = compiled.rule};
+    const Verdict verdict = compiled.condition->evaluate(frame, context, scratch, plain);
     switch (verdict.outcome) {
       case Outcome::is_true:
         return Judgement{.decision = decision, .rule = compiled.rule};
@@ -85,12 +123,27 @@ std::optional<Judgement> TableRules::find_true(std::vector<Compiled>& rules, Dec
   return unclear;
 }
 
-Judgement TableRules::judge(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch) {
+std::vector<const Rule*> TableRules::rules_of_old_rows() const {
+  std::vector<const Rule*> found;
+  for (const auto* set : {&negative_, &positive_}) {
+    for (const Compiled& compiled : *set) {
+      const uint8_t kinds = compiled.rule->kinds;
+      const bool plain_too = (kinds & kDelete) != 0 || (makes_subset_ && (kinds & kUpdate) != 0);
+      const bool meets_old_rows = (kinds & (kUpdate | kDelete)) != 0;
+      if (meets_old_rows && compiled.condition && compiled.condition->needs_old_row(plain_too)) {
+        found.push_back(compiled.rule);
+      }
+    }
+  }
+  return found;
+}
+
+Judgement TableRules::judge(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch, Row plain) {
   std::optional<Judgement> negative;
-  if (!negative_.empty()) negative = find_true(negative_, Decision::drop, frame, context, scratch);
+  if (!negative_.empty()) negative = find_true(negative_, Decision::drop, frame, context, scratch, plain);
   if (negative && negative->decision == Decision::drop) return *negative;
   std::optional<Judgement> positive;
-  if (!positive_.empty()) positive = find_true(positive_, Decision::pass, frame, context, scratch);
+  if (!positive_.empty()) positive = find_true(positive_, Decision::pass, frame, context, scratch, plain);
   const Judgement rest = positive.value_or(Judgement{.decision = otherwise_});
   // Where the positive set drops the change, it does not matter what the negative set could not decide.
   return negative && rest.decision != Decision::drop ? *negative : rest;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/condition.h"
@@ -17,6 +18,10 @@ struct Rule {
   std::string table;
   uint8_t kinds = kEveryKind;
   std::string condition;  // empty: always true
+  // Its rows are to be at the destination, and no others: an update that brings a row in or takes it out is passed on
+  // as an INSERT or DELETE (Passage), and a TRUNCATE passes whatever the condition says. In positive sets only, for
+  // every kind, and then in all rules of the set.
+  bool subset = false;
 };
 
 // Rule sets of a capture, a propagation or an apply. An empty set is not the same as none.
@@ -38,15 +43,25 @@ struct RuleRefusal {
   RuleError error;
 };
 
+bool concerns(const Rule& rule, const RuleTable& table);
+
 // The rules that concern one version of a table, compiled. Rules on other tables are not in it and cost nothing.
 // Owner: one thread. The rule sets must outlive it.
 class TableRules {
  public:
+  // Refuses conditions that read commit_time, which is unknown until the transaction ends, and `old` or `new` in rules
+  // that make a subset.
   static std::expected<TableRules, RuleRefusal> compile(const RuleSets& sets, const RuleTable& table);
 
   // Negative rules first. One that is TRUE drops the change; else one positive rule that is TRUE lets it pass. A rule
-  // that cannot be decided, or fails, is told only where no other rule decides. Allocates nothing.
-  Judgement judge(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch);
+  // that cannot be decided, or fails, is told only where no other rule decides. `plain`: as Condition::evaluate takes
+  // it. Allocates nothing.
+  Judgement judge(const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch, Row plain = Row::newest);
+
+  // Whether updates are judged by the row before them, too.
+  bool make_subset() const { return makes_subset_; }
+  // Those that read values of old rows that only REPLICA IDENTITY FULL sends.
+  std::vector<const Rule*> rules_of_old_rows() const;
 
  private:
   struct Compiled {
@@ -57,12 +72,13 @@ class TableRules {
                                                                        const RuleTable& table);
   // Of the first rule that is TRUE (`decision`), or of the first that is neither TRUE nor FALSE nor NULL; else none.
   static std::optional<Judgement> find_true(std::vector<Compiled>& rules, Decision decision,
-                                            const lcr::FrameView& frame, const ChangeContext& context,
-                                            Scratch& scratch);
+                                            const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch,
+                                            Row plain);
 
   std::vector<Compiled> negative_;
   std::vector<Compiled> positive_;
   Decision otherwise_ = Decision::pass;  // where no rule is TRUE
+  bool makes_subset_ = false;
 };
 
 }  // namespace thalweg::rules

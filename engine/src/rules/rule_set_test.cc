@@ -135,6 +135,64 @@ TEST(RuleSetTest, TakesTheRulesOfTheTableOnly) {
   EXPECT_EQ(found.rule->name, "global");
 }
 
+TEST(RuleSetTest, RefusesWhatARuleOfATableCannotRead) {
+  const auto refusal = [](Rule rule) {
+    rule.schema = rule.table = "";
+    const auto rules = TableRules::compile({.negative = {}, .positive = std::vector{rule}}, sample_rule_table());
+    return rules ? "none" : std::to_string(rules.error().error.column) + " " + rules.error().error.message;
+  };
+  EXPECT_TRUE(refusal(rule("r", "n = 1 or commit_time > '2026-01-01 00:00Z'")).starts_with("10 ")) << "commit_time";
+  EXPECT_TRUE(refusal(rule("r", "\"commit_time\" is null")).contains("no column"));
+  EXPECT_EQ(refusal(rule("r", "old.n = 1")), "none");
+  Rule subset = rule("r", "n = 1 and new.n = 1");
+  subset.subset = true;
+  EXPECT_TRUE(refusal(subset).starts_with("11 ")) << refusal(subset);
+  subset.condition = "n = 1 and operation <> 'DELETE'";
+  EXPECT_EQ(refusal(subset), "none");
+}
+
+TEST(RuleSetTest, ATruncateEmptiesASubset) {
+  const base::RelationId relation{16'385};
+  const auto truncate = lcr::make_truncate_frame({1}, {}, {1}, 0, std::span(&relation, 1));
+  const auto decided = [&](const RuleSets& sets) {
+    Scratch scratch;
+    auto rules = TableRules::compile(sets, sample_rule_table());
+    EXPECT_TRUE(rules);
+    return rules
+        ->judge(lcr::FrameView::trusted(truncate.data()), {.source = "here", .tag = {}, .commit_time = {}}, scratch)
+        .decision;
+  };
+  Rule seven = rule("seven", "n = 7");
+  EXPECT_EQ(decided({.negative = {}, .positive = std::vector{seven}}), Decision::drop);
+  seven.subset = true;
+  EXPECT_EQ(decided({.negative = {}, .positive = std::vector{seven}}), Decision::pass);
+  Rule none = rule("none", "");
+  none.kinds = kTruncate;
+  EXPECT_EQ(decided({.negative = std::vector{none}, .positive = std::vector{seven}}), Decision::drop);
+}
+
+TEST(RuleSetTest, TellsWhichRulesReadOldRows) {
+  const auto found = [](const RuleSets& sets) {
+    const auto rules = TableRules::compile(sets, sample_rule_table());
+    EXPECT_TRUE(rules);
+    std::string names;
+    for (const Rule* const one : rules->rules_of_old_rows()) names += one->name + " ";
+    return names;
+  };
+  Rule inserts = rule("inserts", "n = 1");
+  inserts.kinds = kInsert;
+  Rule updates = rule("updates", "n = 1");
+  updates.kinds = kInsert | kUpdate;
+  Rule before = rule("before", "old.n = 1");
+  before.kinds = kUpdate;
+  const std::vector<Rule> rules{inserts,           updates, before, rule("all", "n = 1"), rule("key", "id = 1"),
+                                rule("always", "")};
+  EXPECT_EQ(found({.negative = {}, .positive = rules}), "before all ");
+  Rule subset = rule("subset", "id = 1");
+  subset.subset = true;
+  EXPECT_EQ(found({.negative = rules, .positive = std::vector{subset}}), "updates before all ");
+}
+
 TEST(RuleSetTest, NamesTheRuleThatIsRefused) {
   const RuleSets sets{.negative = {}, .positive = std::vector{rule("good", "n = 1"), rule("bad", "n =\n missing")}};
   const auto rules = TableRules::compile(sets, sample_rule_table());

@@ -29,6 +29,9 @@ struct RuleTable {
   std::string name;
   char replica_identity = 'd';
   Collation database_collation = Collation::other;
+  // A partition's changes come as its root's. pgoutput then says by the root's replica identity whether an old row is
+  // whole, while the partition's own has decided it: with FULL at the root, nothing of an old row can be believed.
+  bool is_partitioned = false;
   std::vector<RuleColumn> columns;
 };
 

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query";
 import { beforeEach, describe, expect, it } from "vitest";
-import { lag, sample, stream } from "@/test/data";
+import { destination, lag, sample, stream } from "@/test/data";
 import { keys } from "./keys";
 import { appendSample, RATES_MAX, type Rates, SAMPLES_MAX, takeEvent } from "./live-cache";
 import type { Overview, Sample, Stream } from "./types";
@@ -45,6 +45,26 @@ describe("takeEvent", () => {
     for (const seen of [inOverview, onPage])
       expect(seen).toMatchObject({ lcrs_per_second: 500, latency: { p99_ms: 9 }, sampled_at: at(9) });
     expect(onPage?.etag).toBe('"7"');
+  });
+
+  it("brings the states of the stream and its destinations, where the sample has them", () => {
+    const east = destination({ id: "east" });
+    const stalled = { ...east, destination_id: "east", bytes_per_second: 0, state: "STALLED" as const };
+    cache.setQueryData(keys.stream("stream01"), stream({ destinations: [east] }));
+    const states = () => {
+      const { state, destinations } = cache.getQueryData<Stream>(keys.stream("stream01")) ?? {};
+      return [state, destinations?.[0]?.state];
+    };
+    takeEvent(cache, {
+      name: "stream.sample",
+      data: sample(at(9), { state: "STALLED", destinations: [stalled] }),
+    });
+    expect(states()).toEqual(["STALLED", "STALLED"]);
+    takeEvent(cache, {
+      name: "stream.sample",
+      data: sample(at(10), { state: null, destinations: [{ ...stalled, state: null }] }),
+    });
+    expect(states()).toEqual(["STALLED", "STALLED"]);
   });
 
   it("keeps a history only when a page has asked for one", () => {

@@ -41,11 +41,12 @@ function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Samp
     latency: sample.latency,
     lag: sample.lag,
     error_queue_transactions: sample.error_queue_transactions,
+    state: sample.state ?? summary.state,
     destinations: summary.destinations.map((one) => {
       const own = sample.destinations.find(({ destination_id }) => destination_id === one.id);
       if (!own) return one;
       const { destination_id: _, status: _status, phase: _phase, bytes_per_second: _bytes, ...numbers } = own;
-      return { ...one, ...numbers };
+      return { ...one, ...numbers, state: own.state ?? one.state };
     }),
     sampled_at: sample.at,
   };

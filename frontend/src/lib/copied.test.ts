@@ -20,6 +20,8 @@ describe("copiedInWords", () => {
     [{ rows_copied: 12_345, rows_estimated: 100_000 }, "12\u202f345 of about 100\u202f000 rows, 12\u00a0%"],
     [{ rows_copied: 500, rows_estimated: 100 }, "500 of about 500 rows, 99\u00a0%"],
     [{ rows_copied: 5, rows_estimated: null }, "5 rows"],
+    [{ rows_copied: 1, rows_estimated: null }, "1 row"],
+    [{ rows_copied: 0, rows_estimated: 1 }, "0 of about 1 row, 0\u00a0%"],
   ])("%o is %s", (copied, words) => {
     expect(copiedInWords(copied)).toBe(words);
   });

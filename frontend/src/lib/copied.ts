@@ -1,6 +1,6 @@
 // How far a copy is, said in the same words and figures wherever it is told of.
 import type { components } from "@/api/generated/schema";
-import { asText, formatCount, percent } from "./format";
+import { asText, counted, formatCount, percent } from "./format";
 import { knownSum } from "./sums";
 
 export interface Copied {
@@ -33,8 +33,8 @@ export function copiedShare({ rows_copied, rows_estimated, state, atLeast }: Cop
 export function copiedInWords(copied: Copied): string {
   const { rows_copied, rows_estimated, atLeast } = copied;
   const share = copiedShare(copied);
-  if (rows_estimated === null || (share === null && !atLeast)) return `${formatCount(rows_copied)} rows`;
+  if (rows_estimated === null || (share === null && !atLeast)) return counted(rows_copied, "row");
   const total = Math.max(rows_copied, rows_estimated);
-  if (share === null) return `${formatCount(rows_copied)} of at least ${formatCount(total)} rows`;
-  return `${formatCount(rows_copied)} of about ${formatCount(total)} rows, ${asText(percent(share))}`;
+  if (share === null) return `${formatCount(rows_copied)} of at least ${counted(total, "row")}`;
+  return `${formatCount(rows_copied)} of about ${counted(total, "row")}, ${asText(percent(share))}`;
 }

@@ -1,6 +1,8 @@
 import { duration, formatAgo, latencyMs, type Quantity } from "./format";
 
 const RECENT_MS = 5_000;
+/** The line of a chart for lower bounds. */
+export const P99_AT_LEAST = "p99, at least";
 
 /** Of one interval, and of the last one in which anything came. */
 export interface Latency {

@@ -15,6 +15,7 @@ const FIXED: Record<string, number> = {
   "Not yet applied": 4,
   p50: 1,
   p99: 3,
+  "p99, at least": 2,
 };
 const COLOURS = 8;
 

@@ -1,14 +1,5 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import {
-  type DestinationState,
-  destinationState,
-  healthInWords,
-  reasonBeside,
-  sentenceCase,
-  stateInWords,
-  streamState,
-} from "./states";
+import { healthInWords, reasonBeside, sentenceCase, stateInWords } from "./states";
 
 describe("states of the engine's contract", () => {
   it.each([
@@ -92,26 +83,9 @@ describe("health", () => {
   });
 });
 
-interface Case {
-  phase: Parameters<typeof streamState>[0]["phase"];
-  destinations: DestinationState[];
-  states: string[];
-  stream: string;
-}
-
-// The backend's states read the same cases.
-const cases: Case[] = JSON.parse(readFileSync("../backend/tests/shown_states.json", "utf8"));
-
-describe("a stream's badge", () => {
-  it.each(cases)("$states", ({ phase, destinations, states, stream }) => {
-    expect(destinations.map(destinationState)).toEqual(states);
-    expect(streamState({ phase, destinations })).toBe(stream);
-  });
-
-  it("does not call well what parks or stands still", () => {
-    expect(stateInWords("PARKING").tone).toBe("bad");
-    expect(stateInWords("STALLED").tone).toBe("warning");
-  });
+it("does not call well what parks or stands still", () => {
+  expect(stateInWords("PARKING").tone).toBe("bad");
+  expect(stateInWords("STALLED").tone).toBe("warning");
 });
 
 it("says Stopping until the engine has stopped", () => {

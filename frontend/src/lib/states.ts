@@ -49,7 +49,7 @@ const ofComponents: Record<string, Words> = {
   "WAITING FOR ACKNOWLEDGEMENT": ["warning", "As much is in flight as allowed; waiting for the other end."],
 };
 
-/** Every state that the API's document names, a database's, and those that this console makes of a destination's sample. */
+/** Every state that the API's document names, and a database's. */
 type ApiState =
   | ObservedStatus
   | StreamPhase
@@ -60,9 +60,8 @@ type ApiState =
   | Schemas["MarkerState"]
   | Schemas["ExecutionState"]
   | Uppercase<Schemas["OperationState"]>
-  | "UNREADABLE"
-  | "PARKING"
-  | "STALLED";
+  | Schemas["ShownState"]
+  | "UNREADABLE";
 
 const ofApi: Record<ApiState, Words> = {
   // the backlog of a destination
@@ -94,6 +93,7 @@ const ofApi: Record<ApiState, Words> = {
   // of a database, as the control plane reads it
   UNREADABLE: ["warning", "The control plane could not read it when it last tried."],
   // of a destination
+  PAUSED: ["quiet", "Nothing is applied here until it is resumed; the other destinations continue."],
   PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
   STALLED: ["warning", "Changes wait for it, but nothing has been applied for 15 s or longer."],
   // phases of a stream
@@ -153,46 +153,6 @@ export function stateInWords(state: string | null | undefined): StateInWords {
  */
 export function reasonBeside(reason: string, state: string): string | null {
   return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
-}
-
-export interface DestinationState {
-  status: ObservedStatus;
-  phase: StreamPhase;
-  parks_since?: string | null;
-  stalled_since?: string | null;
-}
-
-/** State of a destination: one that only parks, or stands still, has no other state, whatever its phase. */
-export function destinationState({ status, phase, parks_since, stalled_since }: DestinationState): ApiState {
-  if (status !== "ENABLED") return status;
-  if (parks_since) return "PARKING";
-  return stalled_since && moves.includes(phase) ? "STALLED" : phase;
-}
-
-/**
- * State of a destination beside its buttons: one that is paused by itself says so, one that rests with its stream is
- * stopped, as that is.
- */
-export function destinationInWords(one: DestinationState, stream: { desired_status: string }): StateInWords {
-  const state = destinationState(one);
-  if (state !== "DISABLED") return stateInWords(state);
-  if (stream.desired_status !== "ENABLED") return stateInWords("STOPPED");
-  return {
-    label: "Paused",
-    tone: "quiet",
-    definition: "Nothing is applied here until it is resumed; the other destinations keep going.",
-  };
-}
-
-/** Phases in which changes are expected to be applied. */
-const moves: StreamPhase[] = ["CATCHING UP", "REPLICATING"];
-
-const worstFirst: ApiState[] = ["ABORTED", "PARKING", "RETRYING", "STALLED"];
-
-/** State of a stream: that of the destination in the worst trouble; with no trouble, its phase. */
-export function streamState(stream: { phase: StreamPhase; destinations: DestinationState[] }): ApiState {
-  const states = stream.destinations.map(destinationState);
-  return worstFirst.find((state) => states.includes(state)) ?? stream.phase;
 }
 
 const healths: Record<HealthLevel, [label: string, tone: Tone, definition: string]> = {

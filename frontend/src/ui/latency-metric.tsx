@@ -10,9 +10,13 @@ interface LatencyProps {
 }
 
 /** A labelled latency; of an idle stream its last heartbeat's, with the age. */
-export function LatencyMetric({ latency, of, size }: LatencyProps & { size?: "sm" | "lg" }) {
+export function LatencyMetric({
+  latency,
+  of,
+  ...look
+}: LatencyProps & { label?: string; size?: "sm" | "lg" }) {
   const { quantity, ago } = latencyShown(latency, of);
-  return <Metric metric={metrics[of]} quantity={quantity} note={ago} size={size} />;
+  return <Metric metric={metrics[of]} quantity={quantity} note={ago} {...look} />;
 }
 
 /** The same in a table's cell. */

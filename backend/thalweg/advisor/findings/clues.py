@@ -60,7 +60,7 @@ class Clues:
 
     @property
     def samples(self) -> list[Sample]:
-        return self.view.path.stream.samples
+        return self.view.path.samples
 
     def value(self, name: str) -> Value | None:
         parameter = self.facts.parameters.get(name)

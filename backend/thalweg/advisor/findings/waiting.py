@@ -1,4 +1,4 @@
-"""Findings about paths that others hold up: sessions at a server, or another destination with a full backlog."""
+"""Findings about paths that are held up: by sessions at a server, or by a destination's full backlog."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def waiting(clues: Clues) -> Iterator[Finding]:
         for number, wait in enumerate(clues.view.path.condition.waits):
             yield _behind_sessions(clues, wait, number)
     elif verdict is Verdict.HELD_UP:
-        for share in clues.view.path.full_elsewhere:
+        for share in clues.view.path.full_backlogs:
             yield _behind_backlog(clues, share)
 
 
@@ -60,9 +60,9 @@ def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
     evidence: list[Evidence] = []
     if backlog is not None:
         evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
+    code = "full_backlog" if path.is_own(share) else "full_backlog_elsewhere"
     return clues.finding(
-        "full_backlog_elsewhere", f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation,
-        evidence,
+        code, f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation, evidence,
         [
             action(
                 f"{first}, raise its queue_spill_limit_mb, or drop {name} from the stream. The path then continues by "

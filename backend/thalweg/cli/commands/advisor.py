@@ -9,6 +9,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, number, out, print_json, print_table, seconds, size, styled
+from thalweg.kernel.words import counted, setting_in_words
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
 Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
@@ -110,7 +111,7 @@ def _limit(path: Json) -> str:
 def _show(document: Json) -> None:
     named = f" “{document['name']}”" if document["name"] else ""
     heading = styled(f"Run {document['id']}", "bold")
-    out.print(line(heading, f"{named}, {_time(document['at'])}, {document['samples']} samples"))
+    out.print(line(heading, f"{named}, {_time(document['at'])}, {counted(document['samples'], 'sample')}"))
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
         figures = f"{rates}, latency p50 {seconds(path['latency_p50_seconds'])}, lag {size(path['lag_bytes'])}"
@@ -135,7 +136,8 @@ def _show_finding(finding: Json) -> None:
     for cure in finding["cures"]:
         out.print(f"   cure: {cure['text']}")
         for change in cure["parameters"]:
-            out.print(f"         {change['name']} = {change['proposed']}  (now {change['current']})")
+            proposed, current = setting_in_words(change["proposed"]), setting_in_words(change["current"])
+            out.print(f"         {change['name']} = {proposed}  (now {current})")
         for statement in (cure["sql"] or "").splitlines():
             out.print(f"         {statement}")
 

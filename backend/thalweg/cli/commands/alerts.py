@@ -70,7 +70,8 @@ def _outcome(delivery: Json) -> str:
     if delivery["error"] is None:
         return str(delivery["state"])
     error = delivery["error"]
-    return f"{delivery['state']} after {delivery['tries']} tries: {error['message']} {error['cure']}"
+    tries = "1 try" if delivery["tries"] == 1 else f"{delivery['tries']} tries"
+    return f"{delivery['state']} after {tries}: {error['message']} {error['cure']}"
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
-from thalweg.cli.output import AsJson, confirm, done, line, out, print_json, print_table
+from thalweg.cli.output import AsJson, confirm, done, line, out, print_json, print_table, settings_in_words
 from thalweg.kernel.lifecycle import ExecutionState
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
@@ -115,7 +115,7 @@ def set_parameters(
     one = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{one['id']}"
     changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
-    done("\n".join(f"{key} = {value}" for key, value in changed["parameters"].items()), changed)
+    done(settings_in_words(changed["parameters"]), changed)
 
 
 def errors(
@@ -194,7 +194,8 @@ def errors(
     )  # fmt: skip
     waiting = queue["total"] - queue["roots"]
     if waiting > 0 and not every:
-        out.print(f"{queue['total']} are parked; {waiting} of them wait behind others: --all lists them.")
+        verb = "waits" if waiting == 1 else "wait"
+        out.print(f"{queue['total']} are parked; {waiting} of them {verb} behind others: --all lists them.")
     if queue["next_cursor"]:
         out.print(f"There are more: --cursor {queue['next_cursor']}")
     execution = queue["execution"]

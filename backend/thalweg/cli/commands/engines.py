@@ -7,6 +7,7 @@ import typer
 
 from thalweg.cli.client import Json, connect
 from thalweg.cli.output import AsJson, done, out, print_json, print_table
+from thalweg.kernel.states import in_words
 
 app = typer.Typer(no_args_is_help=True, help="Engines: the processes that capture and apply, one on each host.")
 Name = Annotated[str, typer.Argument(help="The engine's name or id.")]
@@ -23,7 +24,7 @@ def list_engines(as_json: AsJson = False) -> None:
         ["NAME", "ADDRESS", "STATE", "VERSION", "HOST", "LAST SEEN", "MESSAGE"],
         [
             [
-                item["name"], item["url"], item["state"], item["version"] or "–", item["hostname"] or "–",
+                item["name"], item["url"], in_words(item["state"]), item["version"] or "–", item["hostname"] or "–",
                 (item["last_seen_at"] or "–")[:19], _message(item),
             ]
             for item in items

@@ -14,22 +14,23 @@ from thalweg.cli.output import (
     AsJson,
     ago,
     confirm,
-    destination_state_of,
     done,
     health_of,
     json_wanted,
     latency_in_words,
+    latency_of,
     line,
-    milliseconds,
     number,
     out,
     print_json,
     print_table,
     seconds,
+    settings_in_words,
     size,
     state_of,
     styled,
 )
+from thalweg.kernel.states import in_words
 
 app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
 Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
@@ -154,8 +155,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), table["state"], number(table["inserts"]),
-                number(table["updates"]), number(table["deletes"]),
+                f"{table['schema']}.{table['table']}", replicated(table), in_words(table["state"]),
+                number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
             ]
             for table in stream["tables"]
         ],
@@ -195,12 +196,13 @@ def _engines(stream: Json) -> str:
 
 
 def print_destinations(stream: Json) -> None:
+    at = datetime.now(UTC)
     print_table(
         ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
         [
             [
-                one["database"]["name"], one["engine"]["name"], destination_state_of(one),
-                number(one["lcrs_per_second"]), milliseconds(one["latency"]["p99_ms"]), size(one["lag"]["bytes"]),
+                one["database"]["name"], one["engine"]["name"], state_of(one),
+                number(one["lcrs_per_second"]), latency_of(one["latency"], "p99_ms", at), size(one["lag"]["bytes"]),
                 size(one["backlog"]["bytes"]) if one["backlog"] else "–",
                 size(one["backlog"]["limit_bytes"]) if one["backlog"] else "–",
                 number(one["error_queue_transactions"]), one["error"]["message"] if one["error"] else "",
@@ -337,9 +339,10 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
     api = connect()
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    lines = [f"{key} = {value}" for key, value in changed["parameters"].items()]
-    lines += ["Some changes take effect only after a stop and start."] if changed["restart_needed"] else []
-    done("\n".join(lines), changed)
+    told = settings_in_words(changed["parameters"])
+    if changed["restart_needed"]:
+        told += "\nSome changes take effect only after a stop and start."
+    done(told, changed)
 
 
 @app.command("rules")

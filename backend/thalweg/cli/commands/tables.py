@@ -10,6 +10,7 @@ from thalweg.cli.commands.streams import Name, Yes, counted, replicated
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
 from thalweg.cli.output import AsJson, confirm, done, line, number, out, print_json, print_table
+from thalweg.kernel.states import in_words
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
 Table = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table as the stream names it.")]
@@ -36,8 +37,8 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
         ["TABLE", "REPLICATED", "STATE", "TROUBLE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), table["state"],
-                table["trouble"]["kind"] if table["trouble"] else "–", number(table["inserts"]),
+                f"{table['schema']}.{table['table']}", replicated(table), in_words(table["state"]),
+                in_words(table["trouble"]["kind"]) if table["trouble"] else "–", number(table["inserts"]),
                 number(table["updates"]), number(table["deletes"]),
             ]
             for table in tables

@@ -18,12 +18,11 @@ from thalweg.cli.output import (
     ago,
     behind_in_words,
     cell,
-    destination_state_of,
     health_of,
     lag_in_words,
     latency_in_words,
+    latency_of,
     line,
-    milliseconds,
     number,
     out,
     path_of,
@@ -32,6 +31,14 @@ from thalweg.cli.output import (
     size,
     state_of,
 )
+from thalweg.kernel.states import in_words
+from thalweg.kernel.words import counted
+
+UNSAMPLED = {
+    "lcrs_per_second": None, "transactions_per_second": None,
+    "latency": {"p50_ms": None, "p99_ms": None, "last": None, "at_least": False},
+}  # fmt: skip
+"""Figures of a destination of which no sample tells."""
 
 
 def status(as_json: AsJson = False) -> None:
@@ -60,7 +67,8 @@ def _amiss(overview: Json) -> list[str]:
     if online is None:
         warnings = ["Whether the engines answer is unknown: the collector may not run."]
     else:
-        warnings = [] if online == total else [f"{total - online} of {total} engines do not answer."]
+        silent, do = total - online, "does" if total - online == 1 else "do"
+        warnings = [] if silent == 0 else [f"{silent} of {counted(total, 'engine')} {do} not answer."]
     return warnings if overview["live"] else [*warnings, "Redis cannot be reached: rates and latencies are missing."]
 
 
@@ -73,7 +81,7 @@ def _line(stream: Json, at: datetime) -> Text:
 
 def _destination_line(stream: Json, one: Json) -> Text:
     error = one["error"]["message"] if one["error"] else ""
-    return line(f"  {path_of(stream, one):<22} {destination_state_of(one):<14} {_figures(one)}  {error}")
+    return line(f"  {path_of(stream, one):<22} {state_of(one):<14} {_figures(one)}  {error}")
 
 
 def _figures(shown: Json) -> str:
@@ -149,12 +157,13 @@ def _shares(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | No
 
 
 def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
-    at = datetime.fromisoformat(sample["at"]).astimezone().strftime("%H:%M:%S")
+    taken = datetime.fromisoformat(sample["at"])
+    at = taken.astimezone().strftime("%H:%M:%S")
     for one, share in _shares(stream, sample):
         if share is not None:
             yield (
-                f"{at} {path_of(stream, one):<24} {destination_state_of(share):<14} "
-                f"{number(share['lcrs_per_second']):>9} LCR/s  p50 {milliseconds(share['latency']['p50_ms'])}  "
+                f"{at} {path_of(stream, one):<24} {state_of(share):<14} "
+                f"{number(share['lcrs_per_second']):>9} LCR/s  {latency_in_words(share['latency'], taken)}  "
                 f"behind {behind_in_words(share['lag'])}  lag {size(share['lag']['bytes'])}"
             )
 
@@ -163,15 +172,15 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("STREAM", "STATE", "LCR/s", "TX/s", "P50", "P99", "BEHIND", "LAG", "BUSIEST"):
         table.add_column(column, justify="left" if column in ("STREAM", "STATE", "BUSIEST") else "right")
+    at = datetime.now(UTC)
     for stream_id, stream in streams.items():
         sample = samples.get(stream_id)
         for one, share in _shares(stream, sample):
-            shown = share or {**one, "lcrs_per_second": None, "transactions_per_second": None}
-            latency = share["latency"] if share is not None else {"p50_ms": None, "p99_ms": None}
+            shown = share or {**one, **UNSAMPLED}
             table.add_row(
-                cell(path_of(stream, one)), destination_state_of(shown), number(shown["lcrs_per_second"]),
-                number(shown["transactions_per_second"]), milliseconds(latency["p50_ms"]),
-                milliseconds(latency["p99_ms"]), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
+                cell(path_of(stream, one)), state_of(shown), number(shown["lcrs_per_second"]),
+                number(shown["transactions_per_second"]), latency_of(shown["latency"], "p50_ms", at),
+                latency_of(shown["latency"], "p99_ms", at), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
                 cell(_busiest(sample, one["id"]) if sample is not None else "–"),
             )  # fmt: skip
     return table
@@ -197,7 +206,7 @@ def operations(as_json: AsJson = False, limit: int = 20) -> None:
         ["ID", "KIND", "TARGET", "STATE", "PROGRESS", "STARTED", "ERROR"],
         [
             [
-                item["id"], item["kind"], _target(item["target"]), item["state"],
+                item["id"], item["kind"], _target(item["target"]), in_words(item["state"]),
                 f"{number(item['progress']['done'])} of {number(item['progress']['total'])} {item['progress']['unit']}",
                 (item["started_at"] or "–")[:19], item["error"]["message"] if item["error"] else "",
             ]

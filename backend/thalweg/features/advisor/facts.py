@@ -16,6 +16,7 @@ from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both, read_waits
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
+from thalweg.kernel.words import counted
 
 READ_AT_ONCE = 6
 PATHS_READ_MAX = 40
@@ -135,7 +136,7 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
     if facts.failure is None:
         lines.append(("working sessions seen", str(facts.waits.sessions)))
         lines += [
-            (f"wait {event}", f"{count} times") for event, count in facts.waits.events.most_common(SESSIONS_SHOWN)
+            (f"wait {event}", counted(count, "time")) for event, count in facts.waits.events.most_common(SESSIONS_SHOWN)
         ]
         lines += [("blocked by", blocker.description) for blocker in facts.waits.blockers.values()]
     if isinstance(facts, SourceFacts) and facts.slot is not None:

@@ -82,7 +82,7 @@ def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
         destinations={one.id: _facts(one.database) for one in row.destinations},
         destination_conditions={} if span.is_past else _conditions(row),
         engines={engine.id: engine.name for engine in engines.values()},
-        condition=_past(samples) if span.is_past and samples else _condition(row, engines),
+        condition=_past(samples) if span.is_past and samples else _condition(row, engines), is_past=span.is_past,
     )  # fmt: skip
 
 
@@ -95,8 +95,9 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
     error = (row.observed or {}).get("error") or {}
     return Condition(
         desired_status=row.desired_status, status=row.observed_status, phase=row.observed_phase,
-        error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
-        engine_silent=engine.name if engine.state in SILENT else None, waits=waits_of(row, None),
+        error_code=error.get("code"), error_side=error.get("side"), error_message=error.get("message"),
+        error_cure=error.get("cure"), engine_silent=engine.name if engine.state in SILENT else None,
+        waits=waits_of(row, None),
     )  # fmt: skip
 
 
@@ -112,8 +113,8 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
             silent = next((engine.name for engine in (row.capture_engine, one.engine) if engine.state in SILENT), None)
             found[one.id] = Condition(
                 desired_status=one.desired_status, status=seen["status"], phase=seen["phase"],
-                error_side=error.get("side"), error_message=error.get("message"), error_cure=error.get("cure"),
-                engine_silent=silent, waits=waits_of(row, one.id),
+                error_code=error.get("code"), error_side=error.get("side"), error_message=error.get("message"),
+                error_cure=error.get("cure"), engine_silent=silent, waits=waits_of(row, one.id),
             )  # fmt: skip
     return found
 

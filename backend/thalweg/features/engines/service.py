@@ -34,6 +34,7 @@ from thalweg.kernel.lifecycle import EngineState
 from thalweg.kernel.models import FieldProblem, Page
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
+from thalweg.kernel.words import counted
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +128,7 @@ async def delete_engine(context: Context, engine_id: str) -> None:
         raise not_found("engine", engine_id)
     streams = (await repository.streams_of(context.session, [row.id])).get(row.id, [])
     if streams:
-        raise Problem("engine_in_use", f"{row.name} runs {len(streams)} streams.", "Delete these streams first.")
+        raise Problem("engine_in_use", f"{row.name} runs {counted(len(streams), 'stream')}.", "Delete them first.")
     await context.session.delete(row)
     record(context, "engines_delete", ("engine", row.id, row.name), before=snapshot(_resource(row, [])))
 

@@ -36,6 +36,7 @@ from thalweg.kernel.lifecycle import (
     offered_stream_actions,
 )
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.states import destination_state, stream_state
 from thalweg.kernel.sums import known_sum
 from thalweg.live.health import Facts, engine_of_concern, health_of, is_fresh, is_heard
 from thalweg.live.lag import UNKNOWN_LAG, of_stream, standing
@@ -104,6 +105,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
     heard = is_heard(facts, at)
     destinations = [DestinationSummary(**_destination_fields(row, one, live, at)) for one in row.destinations]
     copied = [one for one in destinations if one.rows_copied is not None]
+    phase = _phase_of(row.observed_phase if heard else None)
     return {
         "id": row.id,
         "name": row.name,
@@ -113,7 +115,8 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "mode": StreamMode.FAN_OUT if len(row.destinations) > 1 else _mode(row, row.destinations),
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status if heard else None),
-        "phase": _phase_of(row.observed_phase if heard else None),
+        "phase": phase,
+        "state": stream_state(phase, [one.state for one in destinations]),
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
@@ -167,14 +170,24 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
     own = live.of(one.id)
     heard = row.capture_engine.state not in SILENT and one.engine.state not in SILENT and is_fresh(row.observed_at, at)
     error, backlog = _error(observed.get("error")), observed.get("backlog")
+    status = _status_of(observed.get("status") if heard else None)
+    phase = _phase_of(observed.get("phase") if heard else None)
+    parks_since, stalled_since = (own.parks_since, own.stalled_since) if own else (None, None)
     return {
         "id": one.id,
         "database": database_ref(one.database),
         "engine": engine_ref(one.engine),
         "mode": _mode(row, [one]),
         "desired_status": DesiredStatus(one.desired_status),
-        "status": _status_of(observed.get("status") if heard else None),
-        "phase": _phase_of(observed.get("phase") if heard else None),
+        "status": status,
+        "phase": phase,
+        "state": destination_state(
+            status,
+            phase,
+            parks=parks_since is not None,
+            stalls=stalled_since is not None,
+            stream_desired_status=row.desired_status,
+        ),
         "error": error,
         "retry_at": observed.get("retry_at"),
         "lcrs_per_second": own.lcrs_per_second if own else None,
@@ -183,8 +196,8 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
         "lag": _lag(row, one, live, at),
         "backlog": backlog_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
-        "parks_since": own.parks_since if own else None,
-        "stalled_since": own.stalled_since if own else None,
+        "parks_since": parks_since,
+        "stalled_since": stalled_since,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
         "actions": destination_actions(row, one, troubled=error is not None),

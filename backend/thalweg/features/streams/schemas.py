@@ -9,7 +9,15 @@ from pydantic import Field, StrictBool
 
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
-from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus, StreamPhase, TableState, TroubleKind
+from thalweg.kernel.lifecycle import (
+    DesiredStatus,
+    EngineState,
+    ObservedStatus,
+    ShownState,
+    StreamPhase,
+    TableState,
+    TroubleKind,
+)
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import RULES_MAX, TableRules
@@ -340,6 +348,10 @@ class DestinationSummary(Resource):
     desired_status: DesiredStatus
     status: ObservedStatus
     phase: StreamPhase
+    state: ShownState = Field(
+        description="The one word for what it does, in the console and on the command line: from its status, its phase "
+        "and the two fields `parks_since` and `stalled_since`."
+    )
     error: StreamError | None
     retry_at: datetime | None
     lcrs_per_second: float | None
@@ -379,6 +391,10 @@ class StreamSummary(Resource):
     desired_status: DesiredStatus
     status: ObservedStatus
     phase: StreamPhase
+    state: ShownState = Field(
+        description="The one word for what it does, in the console and on the command line: its phase, or the state of "
+        "a destination that is in trouble, the worst of several."
+    )
     observed_at: datetime | None
     health: Health
     error: StreamError | None

@@ -11,11 +11,13 @@ from thalweg.db.streams import whole_streams
 from thalweg.features.topology.schemas import EdgeKind, NodeKind, Topology, TopologyEdge, TopologyNode
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
-from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, EngineState, ObservedStatus, ShownState
+from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, DesiredStatus, EngineState, ObservedStatus, ShownState
 from thalweg.kernel.states import destination_state
 from thalweg.live.health import is_fresh
 from thalweg.live.latest import fresh_samples
 from thalweg.live.schemas import ComponentSample, Sample
+
+RESTS = (ShownState.PAUSED, ShownState.STOPPED)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) 
     whole = _observed_state(stream, link.destination_id, sample)
     component = _component(sample, link.component)
     # The others on the way to a destination that fails or rests may still work.
-    if component is None or (link.kind is NodeKind.APPLY and whole in WORST_FIRST) or whole is ShownState.DISABLED:
+    if component is None or (link.kind is NodeKind.APPLY and whole in WORST_FIRST) or whole in RESTS:
         return whole
     return component.state
 
@@ -114,8 +116,12 @@ def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sampl
     own = (
         next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
     )
-    since = {"parks_since": own.parks_since, "stalled_since": own.stalled_since} if own is not None else {}
-    return destination_state({**since, "status": one["status"], "phase": one["phase"]})
+    # The shared components rest with their stream, even if only its one destination is paused.
+    wanted = stream.desired_status if one is not whole else DesiredStatus.DISABLED
+    return destination_state(
+        one["status"], one["phase"], parks=own is not None and own.parks_since is not None,
+        stalls=own is not None and own.stalled_since is not None, stream_desired_status=wanted,
+    )  # fmt: skip
 
 
 def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: Sample | None) -> list[TopologyEdge]:

@@ -1,6 +1,7 @@
 #include "capture/logical/frame_translator.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -140,7 +141,8 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
     error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
     return std::unexpected(std::move(error));
   }
-  if (!announce(*table)) return false;
+  THALWEG_ASSIGN(const bool announced, announce(*table));
+  if (!announced) return false;
   const bool streamed = parser.in_stream();
   const base::Xid subxid = subxid_of(message.xid, parser);
   if (subxid) subtransactions_.note(parser.open_xid(), subxid);
@@ -161,12 +163,54 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
                       fmt::format("A change of {}.{} has {} bytes; a frame holds {}.", table->description.schema_name,
                                   table->description.table_name, bytes, lcr::kFrameLengthMax));
   }
+  if (table->filter) return put_filtered(row, *table);
+  return put_row_frame(row);
+}
+
+bool FrameTranslator::put_row_frame(const lcr::RowFrame& row) {
+  const size_t bytes = lcr::row_frame_bytes(row);
   const auto memory = sink_.reserve(bytes);
   if (memory.empty()) return false;
   lcr::write_row_frame(row, memory);
   sink_.enqueue();
   ++counts_.lcrs;
   counts_.bytes += bytes;
+  return true;
+}
+
+base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table& table) {
+  const size_t bytes = lcr::row_frame_bytes(row);
+  const auto memory = sink_.reserve(bytes);
+  if (memory.empty()) return false;
+  lcr::write_row_frame(row, memory);
+  const auto change = lcr::FrameView::trusted(memory.data());
+  const auto fate = table.filter->judge(change);
+  if (!fate) return std::unexpected(placed(fate.error(), row.xid));
+  lcr::RowFrame moved = row;
+  switch (*fate) {
+    case RowFilter::Fate::drop:
+      return true;
+    case RowFilter::Fate::pass:
+      sink_.enqueue();
+      ++counts_.lcrs;
+      counts_.bytes += bytes;
+      return true;
+    case RowFilter::Fate::becomes_insert: {
+      const auto whole = table.filter->inserted_row(change);
+      if (!whole) return std::unexpected(placed(whole.error(), row.xid));
+      moved.kind = lcr::FrameKind::insert;
+      moved.flags &= lcr::kStreamed;
+      moved.old_tuple = {};
+      moved.new_tuple = *whole;
+      return put_row_frame(moved);
+    }
+    case RowFilter::Fate::becomes_delete:
+      // Only an old tuple can have said that the row was inside, where the new one says that it is not.
+      assert(!row.old_tuple.empty());
+      moved.kind = lcr::FrameKind::remove;
+      moved.new_tuple = {};
+      return put_row_frame(moved);
+  }
   return true;
 }
 
@@ -177,13 +221,37 @@ base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message,
       return base::fail(ErrorCode::protocol_violation,
                         fmt::format("A truncate of relation {} comes before its description.", relation.value));
     }
-    if (!announce(*table)) return false;
+    THALWEG_ASSIGN(const bool announced, announce(*table));
+    if (!announced) return false;
   }
   const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
   const base::Xid subxid = subxid_of(message.xid, parser);
   if (subxid) subtransactions_.note(parser.open_xid(), subxid);
+  auto frame = lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, message.truncated);
+  if (filters_ != nullptr) {
+    THALWEG_ASSIGN(const auto passed, truncated(lcr::FrameView::trusted(frame.data()), message.truncated));
+    if (passed.empty()) return true;
+    if (passed.size() < message.truncated.size()) {
+      frame = lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, passed);
+    }
+  }
   ++counts_.lcrs;
-  return put(lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, message.truncated));
+  return put(frame);
+}
+
+base::Result<std::vector<base::RelationId>> FrameTranslator::truncated(const lcr::FrameView& truncate,
+                                                                       std::span<const base::RelationId> relations) {
+  std::vector<base::RelationId> passed;
+  for (const base::RelationId relation : relations) {
+    RowFilter* const filter = find(relation)->filter.get();
+    if (filter != nullptr) {
+      const auto fate = filter->judge(truncate);
+      if (!fate) return std::unexpected(placed(fate.error(), truncate.xid()));
+      if (*fate == RowFilter::Fate::drop) continue;
+    }
+    passed.push_back(relation);
+  }
+  return passed;
 }
 
 void FrameTranslator::describe(const lcr::TableDescription& described) {
@@ -196,14 +264,24 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   table.columns = static_cast<uint16_t>(described.columns.size());
   table.has_key = std::ranges::any_of(described.columns, &lcr::ColumnDescription::is_key);
   table.announced = false;
+  table.filter.reset();
   last_table_ = nullptr;
 }
 
-bool FrameTranslator::announce(Table& table) {
+base::Result<bool> FrameTranslator::announce(Table& table) {
   if (table.announced) [[likely]]
     return true;
+  if (filters_ != nullptr) {
+    THALWEG_ASSIGN(table.filter, filters_->make(table.description));
+  }
   table.announced = put(lcr::make_table_frame(table.description));
   return table.announced;
+}
+
+base::Error FrameTranslator::placed(base::Error error, base::Xid xid) const {
+  error.lsn = lsn_;
+  error.xid = xid;
+  return error;
 }
 
 FrameTranslator::Table* FrameTranslator::find(base::RelationId relation) {

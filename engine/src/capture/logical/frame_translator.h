@@ -2,13 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "capture/logical/streamed_subtransactions.h"
+#include "capture/row_filter.h"
 #include "lcr/frame.h"
 
 namespace thalweg::capture {
@@ -17,7 +20,7 @@ namespace thalweg::capture {
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // Waits as long as it takes; empty when the capture has to end.
+  // Waits as long as it takes; empty when the capture has to end. Gives up what was reserved and not enqueued.
   virtual std::span<std::byte> reserve(size_t frame_bytes) = 0;
   virtual void enqueue() = 0;
 };
@@ -28,16 +31,18 @@ class FrameSink {
 // every table again.
 //
 // The frames of a subtransaction that was rolled back are followed by its ABORT frame in any case: the source tells
-// which subtransactions of a streamed transaction committed, and a streamed commit without that is refused. Owner: the
-// capture's agent.
+// which subtransactions of a streamed transaction committed, and a streamed commit without that is refused.
+//
+// A change of a table with rules is written, then judged, and enqueued only if it passes. Owner: the capture's agent.
 class FrameTranslator {
  public:
-  explicit FrameTranslator(FrameSink& sink) : sink_(sink) {}
+  // `filters` outlives it. Null: no table has rules.
+  explicit FrameTranslator(FrameSink& sink, RowFilters* filters = nullptr) : sink_(sink), filters_(filters) {}
 
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
   // commits of which it was not said which subtransactions do; with replica_identity_missing when an UPDATE does not
-  // say which row it is of.
+  // say which row it is of; with rule_refused, rule_undecidable and rule_failed where a table has rules.
   base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
@@ -54,6 +59,8 @@ class FrameTranslator {
     uint16_t columns = 0;
     bool has_key = false;    // columns that identify a row without the old one
     bool announced = false;  // the TABLE frame of this version is out
+    // Of this version, once it is announced. Null: it has no rules.
+    std::unique_ptr<RowFilter> filter;
   };
 
   bool put(std::span<const std::byte> frame);
@@ -61,13 +68,21 @@ class FrameTranslator {
   bool put_aborts_of_others(const PgoutputMessage& message);
   base::Result<bool> put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark);
   base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
+  // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
+  base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
+  bool put_row_frame(const lcr::RowFrame& row);
   base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
+  // Those of `relations` whose rules let the truncate pass.
+  base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
+                                                        std::span<const base::RelationId> relations);
   void describe(const lcr::TableDescription& described);
-  // The table's TABLE frame, unless it is out already; false when the sink wants no more.
-  bool announce(Table& table);
+  // The table's TABLE frame, and its filter, unless they are there already; false when the sink wants no more.
+  base::Result<bool> announce(Table& table);
+  base::Error placed(base::Error error, base::Xid xid) const;
   Table* find(base::RelationId relation);
 
   FrameSink& sink_;
+  RowFilters* const filters_;
   std::unordered_map<base::RelationId, Table> tables_;
   Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
   base::Lsn lsn_;                // of the last message that had one

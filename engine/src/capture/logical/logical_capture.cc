@@ -60,7 +60,15 @@ std::unique_ptr<Capture> make_logical_capture(CaptureOptions options) {
 LogicalCapture::LogicalCapture(CaptureOptions options)
     : options_(std::move(options)),
       application_name_(capture_application_name(options_.stream_id)),
-      markers_(*options_.clock) {}
+      markers_(*options_.clock),
+      filters_(make_filters()) {}
+
+std::unique_ptr<RowFilters> LogicalCapture::make_filters() const {
+  if (options_.rules.tables.empty()) return nullptr;
+  return std::make_unique<RowFilters>(options_.rules, options_.source_conninfo,
+                                      pg::ConnectOptions{.application_name = application_name_, .abandon = &stop_},
+                                      *options_.clock);
+}
 
 LogicalCapture::~LogicalCapture() {
   request_stop();
@@ -203,6 +211,7 @@ base::Result<void> LogicalCapture::connect() {
     }
     THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, pg::text_array(options_.publications)));
   }
+  if (filters_) THALWEG_TRY(filters_->locate());
   first_position_.store(from.value, std::memory_order_relaxed);
   captured_.store(from.value, std::memory_order_relaxed);
   received_ = from;

@@ -43,6 +43,7 @@ class LogicalCapture final : public Capture, private FrameSink {
  private:
   using Duration = std::chrono::steady_clock::duration;
 
+  std::unique_ptr<RowFilters> make_filters() const;
   void run();
   base::Result<void> capture();
   base::Result<void> connect();
@@ -90,7 +91,8 @@ class LogicalCapture final : public Capture, private FrameSink {
   std::optional<SourceEndProbe> probe_;
   std::optional<FeedbackSchedule> feedback_;
   PgoutputParser parser_;
-  FrameTranslator translator_{*this};
+  const std::unique_ptr<RowFilters> filters_;  // null: no table has rules
+  FrameTranslator translator_{*this, filters_.get()};
   ReceivePace pace_;
   SilenceWatch silence_;
   std::chrono::microseconds send_delay_{0};               // of the last commit, from its time to its sending

@@ -3667,6 +3667,8 @@ export interface components {
             destination_id: string;
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for all of it, as the stream's resource has it. Null: the sample is of the past. */
+            state: components["schemas"]["ShownState"] | null;
             /** Lcrs Per Second */
             lcrs_per_second: number | null;
             /** Transactions Per Second */
@@ -3711,6 +3713,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: from its status, its phase and the two fields `parks_since` and `stalled_since`. */
+            state: components["schemas"]["ShownState"];
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
@@ -5870,6 +5874,8 @@ export interface components {
             interval_seconds: number | null;
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for all of it, as the stream's resource has it. Null: the sample is of the past. */
+            state: components["schemas"]["ShownState"] | null;
             /**
              * Lcrs Per Second
              * @description LCRs applied. With several destinations: LCRs captured, counted once; each destination has its own rate.
@@ -6180,6 +6186,15 @@ export interface components {
             /** Password */
             password: string;
         };
+        /**
+         * ShownState
+         * @description The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
+         *     phase. PAUSED: a destination is switched off while its stream is not. PARKING: it applies nothing, and parks every
+         *     transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN also what only a newer
+         *     version knows.
+         * @enum {string}
+         */
+        ShownState: "PAUSED" | "ABORTED" | "DROPPED" | "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "PARKING" | "STALLED" | "UNKNOWN";
         /** Slot */
         Slot: {
             /** Name */
@@ -6451,6 +6466,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
             health: components["schemas"]["Health"];
@@ -6601,6 +6618,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: from its status, its phase and the two fields `parks_since` and `stalled_since`. */
+            state: components["schemas"]["ShownState"];
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
@@ -6874,6 +6893,8 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
             health: components["schemas"]["Health"];

@@ -2,7 +2,7 @@ import { Badge, Box, Checkbox, Group, Text } from "@mantine/core";
 import { IconPin } from "@tabler/icons-react";
 import type { RunPath, RunSummary } from "@/api/types";
 import { bottleneckInWords, reasonInWords, severityInWords, verdictInWords } from "@/lib/advisor";
-import { asText, duration, formatTime, rate } from "@/lib/format";
+import { asText, counted, duration, formatTime, rate } from "@/lib/format";
 import { type KnownSum, knownSum, sumQuantity } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -108,7 +108,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       align: "right",
       definition: "From the first to the last sample that was analysed.",
       cell: (run) => (
-        <Text size="sm" title={`${run.samples} samples`}>
+        <Text size="sm" title={counted(run.samples, "sample")}>
           {asText(duration(spanSeconds(run)))}
         </Text>
       ),

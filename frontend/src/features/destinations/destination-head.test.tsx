@@ -72,12 +72,12 @@ describe("DestinationHead", () => {
   });
 
   it("pauses, is paused, and resumes; with its stream it is stopped", () => {
-    const paused = { ...away, status: "DISABLED" as const, phase: "STOPPED" as const, error: null };
+    const paused = { ...away, status: "DISABLED" as const, state: "PAUSED" as const, error: null };
     const { unmount } = show(true, { ...paused, desired_status: "DISABLED", actions: ["start", "drop"] });
     expect(screen.getByText("Paused")).toBeVisible();
     expect(screen.getByRole("button", { name: "Resume warehouse" })).toBeEnabled();
     unmount();
-    show(true, paused, stream({ desired_status: "DISABLED", status: "DISABLED" }));
+    show(true, { ...paused, state: "STOPPED" }, stream({ desired_status: "DISABLED", status: "DISABLED" }));
     expect(screen.getByText("Stopped")).toBeVisible();
     expect(screen.getByRole("button", { name: "Pause warehouse" })).toBeDisabled();
   });

@@ -15,7 +15,7 @@ import type { RestCallSpec } from "@/lib/curl";
 import { isEngineError } from "@/lib/engine-errors";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
-import { destinationInWords, stateInWords } from "@/lib/states";
+import { stateInWords } from "@/lib/states";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
 import { EngineErrorAlert } from "@/ui/engine-error-alert";
@@ -55,7 +55,7 @@ export function DestinationHead(props: DestinationHeadProps) {
           <Text size="sm" fw={600} component="h3" title={database.address}>
             {database.name}
           </Text>
-          <ToneBadge state={destinationInWords(destination, props.stream)} compact />
+          <ToneBadge state={stateInWords(destination.state)} compact />
           <Text size="xs" c="dimmed">
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>

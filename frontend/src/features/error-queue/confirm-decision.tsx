@@ -1,6 +1,7 @@
 import { Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { ParkedTransaction } from "@/api/types";
+import { counted } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
 import { RestCall } from "@/ui/rest-call";
 
@@ -23,6 +24,7 @@ const REASON_MIN = 3;
 export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: ConfirmDecisionProps) {
   const [reason, setReason] = useState("");
   const verb = discards ? "Discard" : "Execute";
+  const changes = counted(error.lcrs, "change");
   const tables = error.tables.join(", ");
   const call = discards
     ? { method: "DELETE" as const, path: `${path}/${error.id}?reason=${encodeURIComponent(reason.trim())}` }
@@ -38,8 +40,8 @@ export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: C
         <Stack gap="sm">
           <Text size="sm">
             {discards
-              ? `Its ${error.lcrs} changes will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
-              : `Applies its ${error.lcrs} changes in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.`}
+              ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
+              : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.`}
           </Text>
           {discards && (
             <TextInput

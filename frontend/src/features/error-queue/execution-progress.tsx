@@ -1,21 +1,18 @@
 import { Progress, Stack, Text } from "@mantine/core";
 import type { ErrorExecution } from "@/api/types";
-import { formatCount, formatTime } from "@/lib/format";
+import { counted, formatCount, formatTime } from "@/lib/format";
 import { ProblemAlert } from "@/ui/problem-alert";
 
 /** How far the execution is that somebody has asked for, or why it stopped. */
 export function ExecutionProgress({ execution }: { execution: ErrorExecution | null }) {
   if (!execution || execution.state === "DONE") return null;
-  const share = `${formatCount(execution.executed)} of ${formatCount(execution.total)}`;
+  const share = `${formatCount(execution.executed)} of ${counted(execution.total, "transaction")}`;
   if (execution.state === "FAILED") {
     return (
       <ProblemAlert
         tone="warning"
         problem={{
-          title:
-            execution.error_id === null
-              ? `${share} transactions were executed`
-              : `The execution stopped after ${share} transactions`,
+          title: execution.error_id === null ? `Executed: ${share}` : `The execution stopped after ${share}`,
           message: execution.message,
           facts: [formatTime(execution.finished_at)],
         }}
@@ -24,7 +21,7 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
   }
   return (
     <Stack gap={4} px={14} role="status">
-      <Text size="sm">Executing: {share} transactions are applied.</Text>
+      <Text size="sm">Executing: {share} done.</Text>
       <Progress
         value={(100 * execution.executed) / Math.max(1, execution.total)}
         aria-label="Executed transactions"

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
 import { parkedContentsQuery } from "@/api/streams";
 import type { ParkedTransaction } from "@/api/types";
+import { counted } from "@/lib/format";
 import { useNarrow } from "@/ui/narrow";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCall } from "@/ui/rest-call";
@@ -29,7 +30,7 @@ export function ParkedDetails({ streamId, destinationId, error, path, onClose }:
             <Stack gap="md">
               <Group justify="space-between">
                 <Text size="sm" c="dimmed">
-                  {changes_total === 1 ? "1 change." : `${changes_total} changes.`}
+                  {counted(changes_total, "change")}.
                   {changes.length < changes_total && ` The first ${changes.length} are shown.`} ≠ marks values
                   that differ from the destination's row now.
                 </Text>

@@ -72,6 +72,21 @@ describe("charts of the past", () => {
   });
 });
 
+it("a dead destination's latency is at least as long as changes have waited for it", () => {
+  const latency = chartsOf(names).find(({ title }) => title === "Latency, source to destination");
+  if (!latency) throw new Error("no such chart");
+  const shown = (bounds: (number | null)[]) =>
+    seriesOf(latency, history({ "latency.p99_ms": [4, null], latency_at_least_ms: bounds })).map(
+      ({ label, values }) => [label, values],
+    );
+  expect(shown([null, 240_000])).toEqual([
+    ["p50", [null, null]],
+    ["p99", [4, null]],
+    ["p99, at least", [null, 240_000]],
+  ]);
+  expect(shown([null, null])).toHaveLength(2);
+});
+
 describe("charts of a fan-out", () => {
   const perDestination = ["lcrs_per_second", "latency.p99_ms", "lag.bytes"];
   const ids = ["east", "west"];
@@ -98,6 +113,7 @@ describe("charts of a fan-out", () => {
     expect(lines("Latency, source to west side").flatMap(({ statistics }) => statistics)).toEqual([
       "destinations.west.latency.p50_ms",
       "destinations.west.latency.p99_ms",
+      "destinations.west.latency_at_least_ms",
     ]);
     expect(lines("Replication lag of west side")[0]?.statistics).toEqual(["destinations.west.lag.bytes"]);
     expect(lines("Occupied, by thread").map(({ label }) => label)).toEqual([

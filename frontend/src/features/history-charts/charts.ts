@@ -2,6 +2,7 @@
 import type { StatisticName, StreamHistory } from "@/api/types";
 import { threadInWords } from "@/lib/advisor";
 import { bytes, compactCount, latencyMs, type Maybe, percent, type Quantity, rate } from "@/lib/format";
+import { P99_AT_LEAST } from "@/lib/latency-shown";
 import { coloursOf } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
@@ -21,6 +22,8 @@ interface Line {
   statistics: string[];
   /** From the statistics' values at one point; null as soon as one of them is unknown. */
   value: (values: number[]) => number;
+  /** Left out where it has no value at all. */
+  isRare?: boolean;
 }
 
 const same = ([value = 0]: number[]) => value;
@@ -122,6 +125,7 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
       lines: [
         { label: "p50", statistics: own("latency.p50_ms"), value: same },
         { label: "p99", statistics: own("latency.p99_ms"), value: same },
+        { label: P99_AT_LEAST, statistics: own("latency_at_least_ms"), value: same, isRare: true },
       ],
     },
     {
@@ -155,9 +159,14 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
 function comparing(names: StatisticName[], destinations: Charted[]): Chart[] {
   if (destinations.length < 2) return [];
   const known = new Set(names.map(({ name }) => name));
-  const lines = (statistic: string): Line[] =>
+  const lines = (statistic: string, isRare = false): Line[] =>
     destinations
-      .map(({ id, name }) => ({ label: name, statistics: [`destinations.${id}.${statistic}`], value: same }))
+      .map(({ id, name }) => ({
+        label: isRare ? `${name}, at least` : name,
+        statistics: [`destinations.${id}.${statistic}`],
+        value: same,
+        isRare,
+      }))
       .filter(({ statistics: [name] }) => name !== undefined && known.has(name))
       .slice(0, DESTINATIONS_MAX);
   return [
@@ -166,7 +175,7 @@ function comparing(names: StatisticName[], destinations: Charted[]): Chart[] {
       title: "Latency p99, by destination",
       binary: false,
       format: latencyMs,
-      lines: lines("latency.p99_ms"),
+      lines: [...lines("latency.p99_ms"), ...lines("latency_at_least_ms", true)],
     },
     { title: "Replication lag, by destination", binary: true, format: bytes, lines: lines("lag.bytes") },
   ];
@@ -179,13 +188,16 @@ export function statisticsOf(charts: Chart[]): string[] {
 /** The chart's lines from an answer. A point that is not wholly known is a gap. */
 export function seriesOf(chart: Chart, history: StreamHistory): Series[] {
   const columns = new Map(history.series.map(({ statistic, values }) => [statistic, values]));
-  const colours = coloursOf(chart.lines.map(({ label }) => label));
-  return chart.lines.map(({ label, statistics, value }, index) => ({
-    label,
-    colour: colours[index] ?? 1,
-    values: history.times.map((_, point) => {
-      const parts = statistics.map((name) => columns.get(name)?.[point]);
-      return parts.every((part) => part !== null && part !== undefined) ? value(parts as number[]) : null;
-    }),
-  }));
+  const lines = chart.lines
+    .map(({ label, statistics, value, isRare }) => ({
+      label,
+      isRare,
+      values: history.times.map((_, point) => {
+        const parts = statistics.map((name) => columns.get(name)?.[point]);
+        return parts.every((part) => part !== null && part !== undefined) ? value(parts as number[]) : null;
+      }),
+    }))
+    .filter(({ isRare, values }) => !isRare || values.some((known) => known !== null));
+  const colours = coloursOf(lines.map(({ label }) => label));
+  return lines.map(({ label, values }, index) => ({ label, colour: colours[index] ?? 1, values }));
 }

@@ -48,7 +48,7 @@ function FinishedCopy({ title, instantiation }: { title: string; instantiation: 
             {asText(bytes(instantiation.bytes_copied))}
           </Text>
           <Button variant="default" aria-expanded={opened} onClick={toggle}>
-            {opened ? "Hide tables" : `Show ${instantiation.tables.length} tables`}
+            {opened ? "Hide tables" : `Show ${counted(instantiation.tables.length, "table")}`}
           </Button>
         </Group>
       }

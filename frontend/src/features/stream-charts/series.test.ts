@@ -24,6 +24,21 @@ describe("chartSeries", () => {
     ]);
   });
 
+  it("has a line of its own for a latency that is at least so long, where there is one", () => {
+    const last = null;
+    const arrived = { p50_ms: 2, p99_ms: 4, transactions: 9, last, at_least: false };
+    const waits = { p50_ms: null, p99_ms: 240_000, transactions: 0, last, at_least: true };
+    const samples = [sample(at(0), { latency: arrived }), sample(at(1), { latency: waits })];
+    const lines = ({ latencies }: ReturnType<typeof chartSeries>) =>
+      latencies.map(({ label, values }) => [label, values]);
+    expect(lines(chartSeries(samples, 1))).toEqual([
+      ["p50", [2, null]],
+      ["p99", [4, null]],
+      ["p99, at least", [null, 240_000]],
+    ]);
+    expect(lines(chartSeries(samples.slice(0, 1), 1))).toHaveLength(2);
+  });
+
   it("is empty without samples", () => {
     expect(chartSeries([], 5).times).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import type { Sample } from "@/api/types";
 import type { Maybe } from "@/lib/format";
+import { P99_AT_LEAST } from "@/lib/latency-shown";
 import { coloursOf } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
@@ -61,16 +62,19 @@ export function chartSeries(samples: Sample[], minutes: number, destinations: Ch
         { label: "Apply reader", values: column(readersRate) },
         { label: "Applied", values: column((sample) => sample.lcrs_per_second) },
       ];
+  const bounds = column(({ latency }) => (latency.at_least ? latency.p99_ms : null));
   return {
     times: shown.map((sample) => Date.parse(sample.at)),
     rates: coloured([
       { label: "Capture", values: column((sample) => componentRate(sample, "capture")) },
       ...applied,
     ]),
-    latencies: [
-      { label: "p50", colour: 1, values: column((sample) => sample.latency.p50_ms) },
-      { label: "p99", colour: 3, values: column((sample) => sample.latency.p99_ms) },
-    ],
+    latencies: coloured([
+      { label: "p50", values: column((sample) => sample.latency.p50_ms) },
+      { label: "p99", values: column(({ latency }) => (latency.at_least ? null : latency.p99_ms)) },
+      // Latencies of changes that only wait are no part of the line of those that have arrived.
+      ...(bounds.some((bound) => bound !== null) ? [{ label: P99_AT_LEAST, values: bounds }] : []),
+    ]),
     lag: [{ label: "Not yet applied", colour: 4, values: column((sample) => sample.lag.bytes) }],
   };
 }

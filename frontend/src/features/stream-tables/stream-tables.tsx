@@ -4,7 +4,16 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { previewQuery, type TableResolution } from "@/api/streams";
 import type { Stream, StreamDestination, StreamTable } from "@/api/types";
-import { formatAgo, formatCount, formatTime, latency, parseMicros, parseTime, rate } from "@/lib/format";
+import {
+  counted,
+  formatAgo,
+  formatCount,
+  formatTime,
+  latency,
+  parseMicros,
+  parseTime,
+  rate,
+} from "@/lib/format";
 import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -191,7 +200,7 @@ export function StreamTables({
           )}
         </Group>
         <Text size="xs" c="dimmed">
-          {rows.length} of {tables.length} tables. {countsSince(shown)}
+          {rows.length} of {counted(tables.length, "table")}. {countsSince(shown)}
         </Text>
       </Group>
       <DataTable

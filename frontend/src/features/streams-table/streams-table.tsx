@@ -8,7 +8,7 @@ import { bytes, rate } from "@/lib/format";
 import { isStanding, lagInBrief } from "@/lib/lag";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
-import { type HealthLevel, healthInWords, reasonBeside, streamState } from "@/lib/states";
+import { type HealthLevel, healthInWords, reasonBeside } from "@/lib/states";
 import { parkedOf } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
@@ -42,8 +42,8 @@ const columns: Column<StreamSummary>[] = [
     key: "phase",
     header: "Phase",
     definition: "What the stream does now.",
-    sortBy: streamState,
-    cell: (stream) => <StateBadge state={streamState(stream)} compact />,
+    sortBy: ({ state }) => state,
+    cell: (stream) => <StateBadge state={stream.state} compact />,
   },
   {
     key: "rate",
@@ -117,7 +117,7 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
         <li key={stream.id} className={classes.card} aria-label={stream.name}>
           <Group justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
             <NameCell stream={stream} />
-            <StateBadge state={streamState(stream)} compact />
+            <StateBadge state={stream.state} compact />
           </Group>
           <HealthCell stream={stream} />
           <div className={classes.figures}>
@@ -178,7 +178,7 @@ function AlertMark({ streamId }: { streamId: string }) {
 
 function HealthCell({ stream }: { stream: StreamSummary }) {
   const words = healthInWords(stream.health.level, stream.status);
-  const reason = reasonBeside(stream.health.reason, streamState(stream));
+  const reason = reasonBeside(stream.health.reason, stream.state);
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">
       <Box pt={2}>

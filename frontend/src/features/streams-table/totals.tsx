@@ -1,16 +1,19 @@
 import { Group } from "@mantine/core";
 import type { Overview, StreamSummary } from "@/api/types";
-import { bytes, doneOf, latencyMs, rate } from "@/lib/format";
-import { latencyValue } from "@/lib/latency-shown";
+import { bytes, doneOf, rate } from "@/lib/format";
+import { type Latency, latencyValue } from "@/lib/latency-shown";
 import type { Tone } from "@/lib/states";
 import { knownSum, sumQuantity } from "@/lib/sums";
+import { LatencyMetric } from "@/ui/latency-metric";
 import { Metric } from "@/ui/quantity";
 import { ToneIcon } from "@/ui/tone";
 import classes from "./totals.module.css";
 
-function worst(streams: StreamSummary[]): number | null {
-  const values = streams.flatMap(({ latency }) => latencyValue(latency, "p99_ms") ?? []);
-  return values.length === 0 ? null : Math.max(...values);
+const unknown: Latency = { p50_ms: null, p99_ms: null, last: null, at_least: false };
+
+function worst(streams: StreamSummary[]): Latency {
+  const value = (latency: Latency) => latencyValue(latency, "p99_ms") ?? -1;
+  return streams.reduce((found, { latency }) => (value(latency) > value(found) ? latency : found), unknown);
 }
 
 /** One line of figures over all streams. */
@@ -40,12 +43,7 @@ export function OverviewTotals({ overview }: { overview: Overview }) {
         />
       </Tile>
       <Tile>
-        <Metric
-          metric="latencyP99"
-          label="Worst latency p99"
-          size="lg"
-          quantity={latencyMs(worst(streams))}
-        />
+        <LatencyMetric latency={worst(streams)} of="p99_ms" label="Worst latency p99" size="lg" />
       </Tile>
       <Tile>
         <Metric

@@ -2,7 +2,7 @@ import { Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import type { SourceTable } from "@/api/types";
-import { bytes, rows } from "@/lib/format";
+import { bytes, counted, rows } from "@/lib/format";
 import { rowIdentity } from "@/lib/row-identity";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
@@ -110,7 +110,7 @@ export function SourceTables({ tables, selection, maxHeight = 420 }: SourceTable
         <Text size="xs" c="dimmed">
           {found.length > ROWS_MAX
             ? `The first ${ROWS_MAX} of ${found.length} tables: narrow the filter to see others.`
-            : `${found.length} of ${tables.length} tables`}
+            : `${found.length} of ${counted(tables.length, "table")}`}
         </Text>
       </Group>
       <DataTable

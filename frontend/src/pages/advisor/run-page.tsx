@@ -17,7 +17,7 @@ import { AdvisorTables } from "@/features/advisor-tables/advisor-tables";
 import { PathChoice } from "@/features/path-view/path-choice";
 import { PathView } from "@/features/path-view/path-view";
 import { CURE_AT_WORK, reasonInWords } from "@/lib/advisor";
-import { asText, duration, formatTime } from "@/lib/format";
+import { asText, counted, duration, formatTime } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
@@ -149,7 +149,7 @@ function Description({ run }: { run: AdvisorRun }) {
     formatTime(run.at),
     `${reasonInWords(run.reason)}${run.detail ? `: ${run.detail}` : ""}`,
     `by ${run.requested_by}`,
-    span && `${run.samples} samples over ${asText(duration((span.until - span.from) / 1000))}`,
+    span && `${counted(run.samples, "sample")} over ${asText(duration((span.until - span.from) / 1000))}`,
     run.kept && "kept",
   ];
   return (

@@ -2,7 +2,7 @@ import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } 
 import { useEffect, useRef, useState } from "react";
 import type { Check, Database, Engine, StreamCreate, TablePreview } from "@/api/types";
 import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-checks";
-import { asText, bytes } from "@/lib/format";
+import { asText, bytes, counted } from "@/lib/format";
 import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
 import { CopyBlock } from "@/ui/copy-block";
@@ -79,7 +79,7 @@ export function ReviewStep(props: ReviewStepProps) {
               )}
               <Fact label="Tables">
                 {preview
-                  ? `${preview.replicable} tables, ${estimatedRows(preview.tables)}, ${asText(bytes(preview.bytes))}`
+                  ? `${counted(preview.replicable, "table")}, ${estimatedRows(preview.tables)}, ${asText(bytes(preview.bytes))}`
                   : "–"}
               </Fact>
               <Fact label="Include">{body.rules.include.map(rule).join(", ")}</Fact>

@@ -20,7 +20,6 @@ import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { isEngineError } from "@/lib/engine-errors";
 import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
-import { streamState } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
@@ -80,7 +79,7 @@ function StreamView({ stream }: { stream: Stream }) {
         beside={
           <>
             <HealthBadge level={stream.health.level} status={stream.status} />
-            <StateBadge state={streamState(stream)} />
+            <StateBadge state={stream.state} />
           </>
         }
         description={<Facts stream={stream} />}

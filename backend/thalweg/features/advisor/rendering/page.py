@@ -6,7 +6,7 @@ from thalweg.advisor.finding import Cure, Finding
 from thalweg.features.advisor.rendering.charts import COLOURS, legend, line_chart, share_bars
 from thalweg.features.advisor.rendering.tables import Table, as_text, tables_of
 from thalweg.features.advisor.schemas import PathSeries, Run, RunPath
-from thalweg.kernel.words import setting_in_words
+from thalweg.kernel.words import counted, setting_in_words
 
 STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b2430;background:#fff}
@@ -31,7 +31,8 @@ def html_page(run: Run) -> str:
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>",
         f'<meta name=viewport content="width=device-width"><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>',
-        f"<p>{as_text(run.at)} UTC, {escape(run.reason)}, by {escape(run.requested_by)}; {run.samples} samples.</p>",
+        f"<p>{as_text(run.at)} UTC, {escape(run.reason)}, by {escape(run.requested_by)}; "
+        f"{counted(run.samples, 'sample')}.</p>",
         note,
         *(_path(run, path, series.get(path.path_id)) for path in run.paths),
         "<h2>Findings</h2>",

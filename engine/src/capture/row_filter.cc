@@ -1,0 +1,135 @@
+#include "capture/row_filter.h"
+
+#include <fmt/format.h>
+
+#include "pg/text_array.h"
+#include "rules/rule_errors.h"
+#include "rules/source_table.h"
+
+namespace thalweg::capture {
+
+namespace {
+
+constexpr const char* kRelations =
+    "SELECT c.oid, n.nspname, c.relname FROM unnest($1::text[], $2::text[]) w(schema, name) "
+    "JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema "
+    "JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name";
+
+// The capture gives no feedback while it waits for an answer. Later questions get a connection of their own.
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kReuse{10};
+
+pg::ConnectOptions within_patience(pg::ConnectOptions options) {
+  options.lifetime = kPatience;
+  return options;
+}
+
+}  // namespace
+
+base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row plain) {
+  const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
+  const rules::Judgement judgement = compiled_.judge(change, context, scratch_, plain);
+  switch (judgement.decision) {
+    case rules::Decision::pass:
+      return true;
+    case rules::Decision::drop:
+      return false;
+    default:
+      return std::unexpected(rules::error_of(judgement, table_, change.kind()));
+  }
+}
+
+base::Result<RowFilter::Fate> RowFilter::judge(const lcr::FrameView& change) {
+  THALWEG_ASSIGN(const bool now, passes(change, rules::Row::newest));
+  if (change.kind() != lcr::FrameKind::update || !compiled_.make_subset()) return now ? Fate::pass : Fate::drop;
+  THALWEG_ASSIGN(const bool before, passes(change, rules::Row::before));
+  if (now) return before ? Fate::pass : Fate::becomes_insert;
+  return before ? Fate::becomes_delete : Fate::drop;
+}
+
+base::Result<std::vector<std::byte>> RowFilter::inserted_row(const lcr::FrameView& update) const {
+  std::vector<lcr::Value> values, before;
+  update.new_tuple().read(values);
+  const bool is_whole = update.has(lcr::kOldRow) && !table_.is_partitioned;
+  if (is_whole) update.old_tuple().read(before);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].mark != lcr::ValueMark::unchanged) continue;
+    if (!is_whole) {
+      const std::string column = i < table_.columns.size() ? table_.columns[i].name : "";
+      return std::unexpected(rules::undecidable(
+          table_, update.kind(),
+          fmt::format("the value of column {}, which did not change", pg::quote_identifier(column))));
+    }
+    values[i] = before[i];
+  }
+  return lcr::make_tuple(values);
+}
+
+RowFilters::RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options,
+                       const base::Clock& clock)
+    : rules_(rules), conninfo_(std::move(conninfo)), options_(within_patience(std::move(options))), clock_(clock) {}
+
+base::Result<pg::Connection*> RowFilters::connection() {
+  const auto now = clock_.steady_now();
+  if (!connection_ || connection_->broken() || now - opened_ > kReuse) {
+    connection_.reset();
+    THALWEG_ASSIGN(connection_, pg::Connection::open(conninfo_, options_));
+    opened_ = now;
+  }
+  return &*connection_;
+}
+
+base::Result<void> RowFilters::locate() {
+  if (rules_.tables.empty()) return {};
+  std::vector<std::string> schemas, names;
+  for (const auto& [table, sets] : rules_.tables) {
+    schemas.push_back(table.first);
+    names.push_back(table.second);
+  }
+  THALWEG_ASSIGN(pg::Connection * source, connection());
+  THALWEG_ASSIGN(const pg::Rows rows, source->query(kRelations, {pg::text_array(schemas), pg::text_array(names)}));
+  std::set<TableKey> found;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const TableKey table(rows.text(i, 1), rows.text(i, 2));
+    relations_[{static_cast<uint32_t>(rows.integer(i, 0))}] = table;
+    found.insert(table);
+  }
+  for (const auto& [table, sets] : rules_.tables) {
+    if (!found.contains(table)) missing_ = table;
+  }
+  return {};
+}
+
+base::Result<const rules::RuleSets*> RowFilters::find(const lcr::TableDescription& table) {
+  const TableKey name(table.schema_name, table.table_name);
+  if (const auto ruled = rules_.tables.find(name); ruled != rules_.tables.end()) {
+    relations_[table.relation] = name;
+    return &ruled->second;
+  }
+  const auto known = relations_.find(table.relation);
+  if (known != relations_.end()) return &rules_.tables.at(known->second);
+  if (!missing_ || rules_.others.contains(name)) return nullptr;
+  base::Error error =
+      base::fail(
+          base::ErrorCode::rule_refused,
+          fmt::format("Changes of {} come, which is none of the stream's tables. It may be {} under another "
+                      "name, whose rules would not be kept. Give the stream's table its new name, or remove it "
+                      "from the stream.",
+                      pg::quote_table(name.first, name.second), pg::quote_table(missing_->first, missing_->second)))
+          .error();
+  error.table = pg::quote_table(name.first, name.second);
+  return std::unexpected(std::move(error));
+}
+
+base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescription& table) {
+  THALWEG_ASSIGN(const rules::RuleSets* sets, find(table));
+  if (sets == nullptr) return nullptr;
+  rules::RuleTable seen = rules::table_of(table);
+  THALWEG_ASSIGN(pg::Connection * source, connection());
+  THALWEG_TRY(rules::complete(*source, table.relation, seen));
+  auto compiled = rules::TableRules::compile(*sets, seen);
+  if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
+  return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_);
+}
+
+}  // namespace thalweg::capture

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/networks.h"
+#include "capture/stream_rules.h"
+#include "lcr/frame.h"
+#include "pg/connection.h"
+#include "rules/rule_set.h"
+
+// The rules of a stream's tables, where a capture puts a change: before it is enqueued. docs/decisions/rules.md.
+
+namespace thalweg::capture {
+
+// The rules of one version of a table. Owner: the capture's agent.
+class RowFilter {
+ public:
+  enum class Fate : uint8_t {
+    pass,
+    drop,
+    becomes_insert,  // an update that brings the row into the subset
+    becomes_delete,  // and one that takes it out
+  };
+
+  // The others outlive it.
+  RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source, rules::Scratch& scratch)
+      : compiled_(std::move(compiled)), table_(std::move(table)), source_(source), scratch_(scratch) {}
+
+  // Of a change of the table. Fails with rule_undecidable or rule_failed. Allocates nothing unless it fails.
+  base::Result<Fate> judge(const lcr::FrameView& change);
+
+  // The tuple of the INSERT that an update becomes: its new row, whose unchanged values come from the old one. Fails
+  // with rule_undecidable where they did not.
+  base::Result<std::vector<std::byte>> inserted_row(const lcr::FrameView& update) const;
+
+ private:
+  base::Result<bool> passes(const lcr::FrameView& change, rules::Row plain);
+
+  rules::TableRules compiled_;
+  rules::RuleTable table_;
+  const std::string& source_;
+  rules::Scratch& scratch_;
+};
+
+// Makes the filters of a session, and outlives them. A table keeps its rules under another name: they are of the
+// relation that had the name in the stream's definition. Owner: the capture's agent.
+class RowFilters {
+ public:
+  // `rules` and `clock` outlive it. The source's catalogue, from which a description is completed, is asked over
+  // connections of its own, as `options` say.
+  RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options, const base::Clock& clock);
+
+  // Notes which relations the tables with rules are, at the start of a session.
+  base::Result<void> locate();
+  // None where the table has no rules. Fails with rule_refused, or as a connection does.
+  base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
+
+ private:
+  base::Result<pg::Connection*> connection();
+  // Null: it has no rules. Fails where it may be a table with rules under another name.
+  base::Result<const rules::RuleSets*> find(const lcr::TableDescription& table);
+
+  const StreamRules& rules_;
+  rules::Scratch scratch_;  // of all filters: one change is judged at a time
+  const base::Conninfo conninfo_;
+  const pg::ConnectOptions options_;
+  const base::Clock& clock_;
+  std::optional<pg::Connection> connection_;
+  std::chrono::steady_clock::time_point opened_;
+  std::map<base::RelationId, TableKey> relations_;
+  std::optional<TableKey> missing_;  // one of them that the source does not have under its name
+};
+
+}  // namespace thalweg::capture

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "rules/rule_set.h"
+
+namespace thalweg::capture {
+
+// Schema and name of a table in the stream's definition.
+using TableKey = std::pair<std::string, std::string>;
+
+struct StreamRules {
+  std::map<TableKey, rules::RuleSets> tables;  // those with rules
+  std::set<TableKey> others;                   // the stream's other tables
+  std::string source;                          // the attribute's value
+};
+
+}  // namespace thalweg::capture

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "control/strict_json.h"
+
+// The rules of a table in the desired document: which of its changes a stream passes on (docs/decisions/rules.md).
+// Whether a condition fits its table is for whoever has the table to say.
+
+namespace thalweg::control {
+
+enum class RuledOperation : uint8_t { insert, update, remove, truncate };
+
+struct RuleDefinition {
+  std::string name;
+  std::set<RuledOperation> operations;  // empty: all
+  std::string condition;                // empty: always
+  bool subset = false;                  // its rows are at the destination, whatever updates do with them
+  bool operator==(const RuleDefinition&) const = default;
+};
+
+// A set that is absent is not the same as one that is empty.
+struct RulesDefinition {
+  std::optional<std::vector<RuleDefinition>> positive;
+  std::optional<std::vector<RuleDefinition>> negative;
+  bool operator==(const RulesDefinition&) const = default;
+};
+
+// The member "rules" of a table; none where it has neither set. Fails with invalid_request.
+base::Result<std::optional<RulesDefinition>> read_rules(ObjectReader& table);
+nlohmann::json to_json(const RulesDefinition& rules);
+
+}  // namespace thalweg::control

@@ -1,0 +1,65 @@
+#include "daemon/rule_sets.h"
+
+namespace thalweg::daemon {
+namespace {
+
+uint8_t kinds_of(const std::set<control::RuledOperation>& operations) {
+  if (operations.empty()) return rules::kEveryKind;
+  uint8_t kinds = 0;
+  for (const control::RuledOperation operation : operations) {
+    switch (operation) {
+      case control::RuledOperation::insert:
+        kinds |= rules::kInsert;
+        break;
+      case control::RuledOperation::update:
+        kinds |= rules::kUpdate;
+        break;
+      case control::RuledOperation::remove:
+        kinds |= rules::kDelete;
+        break;
+      case control::RuledOperation::truncate:
+        kinds |= rules::kTruncate;
+        break;
+    }
+  }
+  return kinds;
+}
+
+// Without schema and table: the sets are of one table, and stay its rules under another name.
+std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& definitions) {
+  std::vector<rules::Rule> set;
+  for (const control::RuleDefinition& one : definitions) {
+    set.push_back({.name = one.name,
+                   .schema = {},
+                   .table = {},
+                   .kinds = kinds_of(one.operations),
+                   .condition = one.condition,
+                   .subset = one.subset});
+  }
+  return set;
+}
+
+}  // namespace
+
+rules::RuleSets rule_sets(const control::RulesDefinition& definition) {
+  rules::RuleSets sets;
+  if (definition.negative) sets.negative = rule_set(*definition.negative);
+  if (definition.positive) sets.positive = rule_set(*definition.positive);
+  return sets;
+}
+
+capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
+  capture::StreamRules rules;
+  rules.source = definition.source.name;
+  for (const control::TableRef& table : definition.tables) {
+    const auto found = definition.rules.find(table);
+    if (found == definition.rules.end()) {
+      rules.others.emplace(table.schema, table.table);
+    } else {
+      rules.tables.emplace(capture::TableKey(table.schema, table.table), rule_sets(found->second));
+    }
+  }
+  return rules;
+}
+
+}  // namespace thalweg::daemon

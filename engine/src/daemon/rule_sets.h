@@ -1,0 +1,13 @@
+#pragma once
+
+#include "capture/stream_rules.h"
+#include "control/desired_state.h"
+
+// The rules of the desired document as those components take them that keep them.
+
+namespace thalweg::daemon {
+
+rules::RuleSets rule_sets(const control::RulesDefinition& definition);
+capture::StreamRules stream_rules(const control::StreamDefinition& definition);
+
+}  // namespace thalweg::daemon

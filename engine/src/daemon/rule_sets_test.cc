@@ -1,0 +1,48 @@
+#include "daemon/rule_sets.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "daemon/sessions.h"
+#include "support/engine_directory.h"
+
+namespace thalweg::daemon {
+namespace {
+
+control::StreamDefinition example() {
+  const auto text = base::read_file(test::engine_directory() + "/contract/desired.rules.example.json");
+  EXPECT_TRUE(text);
+  const auto parsed = control::parse_desired(*text);
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return parsed->streams.front();
+}
+
+TEST(RuleSetsTest, TheDocumentsRulesAreTheCaptures) {
+  const capture::StreamRules rules = stream_rules(example());
+  EXPECT_EQ(rules.source, "orders");
+  EXPECT_EQ(rules.others, (std::set<capture::TableKey>{{"public", "customers"}}));
+  ASSERT_EQ(rules.tables.size(), 3U);
+  const rules::RuleSets& orders = rules.tables.at({"public", "orders"});
+  EXPECT_FALSE(orders.negative);
+  ASSERT_EQ(orders.positive->size(), 1U);
+  EXPECT_TRUE(orders.positive->front().subset);
+  EXPECT_EQ(orders.positive->front().kinds, rules::kEveryKind);
+  EXPECT_EQ(orders.positive->front().condition, "region = 'north'");
+  const rules::RuleSets& events = rules.tables.at({"public", "events"});
+  EXPECT_FALSE(events.positive);
+  EXPECT_EQ(events.negative->front().kinds, rules::kDelete | rules::kTruncate);
+  EXPECT_EQ(events.negative->back().name, "no_tests");
+  EXPECT_TRUE(rules.tables.at({"public", "audit"}).positive->empty());
+}
+
+// Rules take effect at one position: the sessions that are running do not take others up.
+TEST(RuleSetsTest, OtherRulesEndTheSessions) {
+  const control::StreamDefinition before = example();
+  control::StreamDefinition after = before;
+  EXPECT_TRUE(goes_on_with(before, after));
+  after.rules.begin()->second.negative.emplace();
+  EXPECT_FALSE(goes_on_with(before, after));
+}
+
+}  // namespace
+}  // namespace thalweg::daemon

@@ -1,0 +1,83 @@
+#include "daemon/rules_check.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "daemon/rule_sets.h"
+#include "rules/rule_errors.h"
+#include "rules/source_table.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using control::RuleFinding;
+
+std::string code_of(base::ErrorCode code) { return std::string(base::name_of(code)); }
+
+// Each rule in a set of its own kind: the first refusal does not hide the others.
+std::vector<rules::RuleSets> one_by_one(const rules::RuleSets& sets) {
+  std::vector<rules::RuleSets> single;
+  if (sets.negative) {
+    for (const rules::Rule& rule : *sets.negative) single.push_back({.negative = std::vector{rule}, .positive = {}});
+  }
+  if (sets.positive) {
+    for (const rules::Rule& rule : *sets.positive) single.push_back({.negative = {}, .positive = std::vector{rule}});
+  }
+  return single;
+}
+
+lcr::FrameKind change_that_lacks(const rules::Rule& rule) {
+  return (rule.kinds & rules::kDelete) != 0 ? lcr::FrameKind::remove : lcr::FrameKind::update;
+}
+
+// Reads of old rows as the whole of the table's rules makes them: one that makes a subset has them all read old rows.
+void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table, std::vector<RuleFinding>& out) {
+  const auto compiled = rules::TableRules::compile(sets, table);
+  if (!compiled) return;  // a finding already
+  for (const rules::Rule* const rule : compiled->rules_of_old_rows()) {
+    const rules::Judgement judgement{.decision = rules::Decision::undecidable, .rule = rule};
+    const base::Error error = rules::error_of(judgement, table, change_that_lacks(*rule));
+    out.push_back({.schema = table.schema,
+                   .table = table.name,
+                   .rule = rule->name,
+                   .code = code_of(error.code),
+                   .message = error.message});
+  }
+}
+
+}  // namespace
+
+base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source,
+                                                          const control::RulesCheckRequest& request) {
+  std::vector<RuleFinding> findings;
+  for (const auto& [name, definition] : request.rules) {
+    THALWEG_ASSIGN(const auto table, rules::read_table(source, name.schema, name.table));
+    if (!table) {
+      findings.push_back(
+          {.schema = name.schema,
+           .table = name.table,
+           .code = code_of(base::ErrorCode::missing_table),
+           .message = fmt::format("{} does not exist at the source.", pg::quote_table(name.schema, name.table))});
+      continue;
+    }
+    const rules::RuleSets sets = rule_sets(definition);
+    for (const rules::RuleSets& one : one_by_one(sets)) {
+      const auto compiled = rules::TableRules::compile(one, *table);
+      if (compiled) continue;
+      const rules::RuleError& error = compiled.error().error;
+      findings.push_back(
+          {.schema = name.schema,
+           .table = name.table,
+           .rule = compiled.error().rule,
+           .code = code_of(base::ErrorCode::rule_refused),
+           .message = error.message,
+           .place = control::RulePlace{.line = error.line, .column = error.column, .offset = error.offset}});
+    }
+    if (!request.inserts_only.contains(name)) find_undecidable(sets, *table, findings);
+  }
+  return findings;
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "base/error.h"
+#include "control/rules_check.h"
+#include "pg/connection.h"
+
+namespace thalweg::daemon {
+
+// Every rule by itself against its table as the source has it now: the refusals, and what would be undecidable because
+// the replica identity does not send it.
+base::Result<std::vector<control::RuleFinding>> find_rule_troubles(pg::Connection& source,
+                                                                   const control::RulesCheckRequest& request);
+
+}  // namespace thalweg::daemon

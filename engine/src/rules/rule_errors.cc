@@ -1,0 +1,64 @@
+#include "rules/rule_errors.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pg/connection.h"
+
+namespace thalweg::rules {
+
+namespace {
+
+base::Error error_about(base::ErrorCode code, const RuleTable& table, std::string message) {
+  base::Error error = base::fail(code, std::move(message)).error();
+  error.table = pg::quote_table(table.schema, table.name);
+  return error;
+}
+
+std::string rule_of(const std::string& name, const RuleTable& table) {
+  return fmt::format("The rule \"{}\" of {}", name, pg::quote_table(table.schema, table.name));
+}
+
+// PostgreSQL writes whole old rows with FULL alone, and a partition's own identity decides for its rows.
+std::string cure_for(const RuleTable& table) {
+  const std::string name = pg::quote_table(table.schema, table.name);
+  if (table.is_partitioned) {
+    return fmt::format(
+        "{} is partitioned: rules can read old values of its key's columns only, and of none with "
+        "REPLICA IDENTITY FULL",
+        name);
+  }
+  return fmt::format("ALTER TABLE {} REPLICA IDENTITY FULL makes later changes bring the whole old row", name);
+}
+
+}  // namespace
+
+base::Error error_of(const RuleRefusal& refusal, const RuleTable& table) {
+  return error_about(base::ErrorCode::rule_refused, table,
+                     fmt::format("{} is refused at line {}, column {}: {}.", rule_of(refusal.rule, table),
+                                 refusal.error.line, refusal.error.column, refusal.error.message));
+}
+
+base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change) {
+  const std::string rule = rule_of(judgement.rule == nullptr ? "" : judgement.rule->name, table);
+  if (judgement.decision == Decision::undecidable) {
+    return error_about(
+        base::ErrorCode::rule_undecidable, table,
+        fmt::format("{} needs a value that this {} did not bring. {}.", rule, operation_of(change), cure_for(table)));
+  }
+  base::Error error =
+      error_about(base::ErrorCode::rule_failed, table,
+                  fmt::format("{} failed on this {}: {}.", rule, operation_of(change), message_of(judgement.failure)));
+  error.sqlstate = sqlstate_of(judgement.failure);
+  return error;
+}
+
+base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking) {
+  return error_about(
+      base::ErrorCode::rule_undecidable, table,
+      fmt::format("This {} of {} moves a row into the subset of the rules and did not bring {}. {}.",
+                  operation_of(change), pg::quote_table(table.schema, table.name), lacking, cure_for(table)));
+}
+
+}  // namespace thalweg::rules

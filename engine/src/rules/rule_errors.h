@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/error.h"
+#include "rules/rule_set.h"
+
+// The errors that stop a stream because of its rules: each names the table and, where there is one, the rule.
+
+namespace thalweg::rules {
+
+// rule_refused, with line and column of the condition.
+base::Error error_of(const RuleRefusal& refusal, const RuleTable& table);
+// rule_undecidable or rule_failed; `judgement` decided nothing.
+base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change);
+// rule_undecidable: `lacking` is what the change did not bring.
+base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking);
+
+}  // namespace thalweg::rules

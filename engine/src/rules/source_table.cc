@@ -1,0 +1,108 @@
+#include "rules/source_table.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "pg/text_array.h"
+
+namespace thalweg::rules {
+
+namespace {
+
+// A column without a COLLATE of its own has the pseudo-collation "default", whose provider is 'd': the database's.
+constexpr const char* kDatabase =
+    "SELECT datlocprovider = 'c' AND datcollate IN ('C', 'POSIX') FROM pg_catalog.pg_database "
+    "WHERE datname = pg_catalog.current_database()";
+constexpr const char* kRelation = "SELECT relkind = 'p' FROM pg_catalog.pg_class WHERE oid = $1::oid";
+constexpr const char* kCollations =
+    "SELECT a.attname, CASE WHEN NOT c.collisdeterministic THEN 'n' WHEN c.collprovider = 'd' THEN 'd' "
+    "WHEN c.collprovider = 'c' AND c.collcollate IN ('C', 'POSIX') THEN 'c' ELSE 'o' END "
+    "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation "
+    "WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped";
+constexpr const char* kLabels =
+    "SELECT enumtypid, enumlabel FROM pg_catalog.pg_enum WHERE enumtypid = ANY ($1::oid[]) ORDER BY enumsortorder";
+constexpr const char* kTable =
+    "SELECT c.oid, c.relreplident FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p')";
+// Generated columns are not in the description of a table that changes come with.
+constexpr const char* kColumns =
+    "SELECT a.attname, a.atttypid, c.relreplident = 'f' OR coalesce(a.attnum = ANY ((i.indkey::int2[])[:i.indnkeyatts "
+    "- 1]), "
+    "false) "
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid "
+    "LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary "
+    "WHEN 'i' THEN i.indisreplident ELSE false END "
+    "WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum";
+
+constexpr uint32_t kFirstUserType = 16'384;  // OIDs below are PostgreSQL's own, among which there is no enum
+
+using Collations = std::map<std::string, Collation, std::less<>>;
+
+base::Result<Collations> read_collations(pg::Connection& source, const std::string& relation, Collation database) {
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(kCollations, {relation}));
+  Collations found;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const char kind = rows.text(i, 1).front();
+    found.emplace(rows.text(i, 0), kind == 'd'   ? database
+                                   : kind == 'c' ? Collation::c
+                                   : kind == 'n' ? Collation::nondeterministic
+                                                 : Collation::other);
+  }
+  return found;
+}
+
+base::Result<void> read_labels(pg::Connection& source, RuleTable& table) {
+  std::vector<std::string> types;
+  for (const RuleColumn& column : table.columns) {
+    if (column.type.value >= kFirstUserType) types.push_back(std::to_string(column.type.value));
+  }
+  if (types.empty()) return {};
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(kLabels, {pg::text_array(types)}));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (RuleColumn& column : table.columns) {
+      if (column.type.value == static_cast<uint32_t>(rows.integer(i, 0))) {
+        column.enum_labels.emplace_back(rows.text(i, 1));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> complete(pg::Connection& source, base::RelationId relation, RuleTable& table) {
+  const std::string oid = std::to_string(relation.value);
+  THALWEG_ASSIGN(const pg::Rows database, source.query(kDatabase));
+  table.database_collation = database.size() == 1 && database.boolean(0, 0) ? Collation::c : Collation::other;
+  THALWEG_ASSIGN(const pg::Rows found, source.query(kRelation, {oid}));
+  table.is_partitioned = found.size() == 0 || found.boolean(0, 0);
+  THALWEG_ASSIGN(const Collations collations, read_collations(source, oid, table.database_collation));
+  for (RuleColumn& column : table.columns) {
+    const auto collation = collations.find(column.name);
+    column.collation = collation == collations.end() ? Collation::nondeterministic : collation->second;
+    if (table.is_partitioned && table.replica_identity == 'f') column.is_key = false;
+  }
+  return read_labels(source, table);
+}
+
+base::Result<std::optional<RuleTable>> read_table(pg::Connection& source, std::string_view schema,
+                                                  std::string_view table) {
+  THALWEG_ASSIGN(const pg::Rows found, source.query(kTable, {schema, table}));
+  if (found.size() == 0) return std::nullopt;
+  RuleTable made{.schema = std::string(schema),
+                 .name = std::string(table),
+                 .replica_identity = found.text(0, 1).front(),
+                 .columns = {}};
+  THALWEG_ASSIGN(const pg::Rows columns, source.query(kColumns, {found.text(0, 0)}));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    made.columns.push_back({.name = std::string(columns.text(i, 0)),
+                            .type = {static_cast<uint32_t>(columns.integer(i, 1))},
+                            .is_key = columns.boolean(i, 2),
+                            .enum_labels = {}});
+  }
+  THALWEG_TRY(complete(source, {static_cast<uint32_t>(found.integer(0, 0))}, made));
+  return made;
+}
+
+}  // namespace thalweg::rules

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "pg/connection.h"
+#include "rules/rule_table.h"
+
+// Tables of a source as conditions see them: what its catalogue says, and a table's description does not.
+
+namespace thalweg::rules {
+
+// Fills the collations, the labels of enums, and whether it is partitioned, as the source has them now. A column that
+// it no longer has gets a collation that no condition can use.
+base::Result<void> complete(pg::Connection& source, base::RelationId relation, RuleTable& table);
+
+// The table as it is now; none: there is none of this name.
+base::Result<std::optional<RuleTable>> read_table(pg::Connection& source, std::string_view schema,
+                                                  std::string_view table);
+
+}  // namespace thalweg::rules

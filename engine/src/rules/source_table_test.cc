@@ -1,0 +1,87 @@
+#include "rules/source_table.h"
+
+#include <gtest/gtest.h>
+
+#include "support/test_cluster.h"
+
+namespace thalweg::rules {
+namespace {
+
+class SourceTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = pg::Connection::open(test::shared_cluster().conninfo(), {});
+    ASSERT_TRUE(opened) << opened.error().message;
+    source_.emplace(*std::move(opened));
+    run("DROP SCHEMA IF EXISTS kept CASCADE; CREATE SCHEMA kept");
+  }
+  void run(const std::string& sql) {
+    const auto done = source_->script(sql);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  RuleTable read(const std::string& name) {
+    const auto table = read_table(*source_, "kept", name);
+    EXPECT_TRUE(table) << table.error().message;
+    return table && *table ? **table : RuleTable{};
+  }
+  std::optional<pg::Connection> source_;
+};
+
+TEST_F(SourceTableTest, ReadsWhatConditionsSeeOfATable) {
+  run("CREATE TYPE kept.mood AS ENUM ('low', 'high'); "
+      "ALTER TYPE kept.mood ADD VALUE 'middle' BEFORE 'high'; "
+      "CREATE COLLATION kept.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+      "CREATE TABLE kept.t (gone integer, id integer, note text COLLATE \"C\", free text COLLATE kept.loose, "
+      "plain text, feeling kept.mood, twice integer GENERATED ALWAYS AS (id * 2) STORED, extra integer, "
+      "PRIMARY KEY (id) INCLUDE (extra)); ALTER TABLE kept.t DROP COLUMN gone");
+  const RuleTable table = read("t");
+  ASSERT_EQ(table.columns.size(), 6U);
+  EXPECT_EQ(table.schema, "kept");
+  EXPECT_EQ(table.replica_identity, 'd');
+  EXPECT_FALSE(table.is_partitioned);
+  EXPECT_EQ(table.columns[0].name, "id");
+  EXPECT_TRUE(table.columns[0].is_key);
+  EXPECT_EQ(table.columns[1].collation, Collation::c);
+  EXPECT_EQ(table.columns[2].collation, Collation::nondeterministic);
+  EXPECT_EQ(table.columns[3].collation, table.database_collation);
+  EXPECT_EQ(table.columns[4].enum_labels, (std::vector<std::string>{"low", "middle", "high"}));
+  EXPECT_EQ(table.columns[5].name, "extra");
+  EXPECT_FALSE(table.columns[5].is_key);
+  const auto missing = read_table(*source_, "kept", "missing");
+  ASSERT_TRUE(missing);
+  EXPECT_FALSE(*missing);
+}
+
+TEST_F(SourceTableTest, KnowsTheKeyByTheReplicaIdentity) {
+  run("CREATE TABLE kept.t (a integer NOT NULL, b integer PRIMARY KEY); CREATE UNIQUE INDEX t_a ON kept.t (a)");
+  const auto keys = [&] {
+    const RuleTable table = read("t");
+    return std::pair(table.columns[0].is_key, table.columns[1].is_key);
+  };
+  EXPECT_EQ(keys(), std::pair(false, true));
+  run("ALTER TABLE kept.t REPLICA IDENTITY USING INDEX t_a");
+  EXPECT_EQ(keys(), std::pair(true, false));
+  run("ALTER TABLE kept.t REPLICA IDENTITY FULL");
+  EXPECT_EQ(keys(), std::pair(true, true));
+  run("ALTER TABLE kept.t REPLICA IDENTITY NOTHING");
+  EXPECT_EQ(keys(), std::pair(false, false));
+}
+
+TEST_F(SourceTableTest, BelievesNoOldRowsOfPartitions) {
+  run("CREATE TABLE kept.t (a integer PRIMARY KEY) PARTITION BY RANGE (a)");
+  EXPECT_TRUE(read("t").is_partitioned);
+  EXPECT_TRUE(read("t").columns[0].is_key);
+  run("ALTER TABLE kept.t REPLICA IDENTITY FULL");
+  EXPECT_FALSE(read("t").columns[0].is_key);
+}
+
+// A description that is older than the catalogue: a column that is gone must not be taken for comparable.
+TEST_F(SourceTableTest, AColumnThatIsGoneHasACollationThatNoConditionCanUse) {
+  RuleTable table{.schema = "kept", .name = "t", .columns = {{.name = "a", .type = {25}, .enum_labels = {}}}};
+  ASSERT_TRUE(complete(*source_, {4'000'000'000}, table));
+  EXPECT_EQ(table.columns[0].collation, Collation::nondeterministic);
+  EXPECT_TRUE(table.is_partitioned);
+}
+
+}  // namespace
+}  // namespace thalweg::rules
