@@ -17,8 +17,8 @@ from thalweg.kernel.rules import TableRules
 IDENTIFIER, TITLE = "row_rules", "Rules of tables"
 CURES: dict[str, str] = {
     ErrorCode.RULE_REFUSED: "Correct the rule at the place that its line names.",
-    ErrorCode.RULE_UNDECIDABLE: "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule read only key "
-    "columns, or name no other operation than INSERT.",
+    ErrorCode.RULE_UNDECIDABLE: "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule "
+    "read only key columns, or name no other operation than INSERT.",
     ErrorCode.MISSING_TABLE: "Take the table's rules away, or create the table.",
 }
 TOO_OLD = "This engine knows no rules: upgrade it to the version of the control plane, or leave the rules out."
