@@ -180,9 +180,9 @@ struct Done {
 base::Error left_error(Done done) {
   base::Error error = std::move(*done.left.first);
   error.message += fmt::format(
-      ". {} transactions were executed; {} stay in the error queue: what failed, and what waits "
+      "{} {} transactions were executed; {} stay in the error queue: what failed, and what waits "
       "behind it",
-      done.executed, done.left.count);
+      error.message.ends_with('.') ? "" : ".", done.executed, done.left.count);
   return error;
 }
 

@@ -342,5 +342,41 @@ TEST(ErrorQueue, IsHeldWhileItIsExecuted) {
   EXPECT_TRUE(hold_error_queue(h.connection(), "another"));
 }
 
+// Anybody's table may have its name by then, in any shape, or none.
+TEST(ErrorQueue, ChangesOfATableThatWasTakenOutOfTheStreamAreLeftOut) {
+  for (const char* now :
+       {"", "CREATE TABLE other (id int DEFAULT 3 PRIMARY KEY, name text)", "CREATE TABLE other (place point)"}) {
+    ApplyHarness h;
+    h.parameters.disable_on_error = false;
+    h.run(kItems);
+    h.run("CREATE TABLE other (id int PRIMARY KEY, name text); INSERT INTO items VALUES (1, 'in the way', 0)");
+    h.describe("items");
+    h.describe("other");
+    h.begin();
+    h.insert("items", {1, "one", 1});
+    h.insert("other", {1, "of another table"});
+    h.truncate("other");
+    h.insert("other", {2, "of another table"});
+    h.commit();
+    const auto error = h.start_and_finish();
+    ASSERT_FALSE(error) << error->message;
+    make_copies(h);
+    h.run("DELETE FROM thalweg.stream_table WHERE table_name = 'other'; DROP TABLE other");
+    h.run(now);
+    if (*now != '\0') h.run("INSERT INTO other DEFAULT VALUES");
+    const std::string before = h.select("SELECT other::text FROM other");
+    const auto failed = execute_all(h);
+    ASSERT_FALSE(failed);
+    EXPECT_NE(failed.error().message.find(" already exists. 0 transactions were executed"), std::string::npos)
+        << failed.error().message;
+    h.run("DELETE FROM items");
+    const auto executed = execute_all(h);
+    ASSERT_TRUE(executed) << executed.error().message;
+    EXPECT_EQ(h.select("SELECT name FROM items"), "one");
+    EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
+    EXPECT_EQ(h.select("SELECT other::text FROM other"), before);
+  }
+}
+
 }  // namespace
 }  // namespace thalweg::apply

@@ -136,6 +136,12 @@ class ContentsReader {
       tables_.push_back(std::move(table));
       return {};
     }
+    if (names_.is_taken_out(table.source->description)) {
+      table.problem =
+          fmt::format("{} is not in the stream any more: its changes are left out", table.source->quoted_name);
+      tables_.push_back(std::move(table));
+      return {};
+    }
     auto loaded = loader_.load(connection_, *table.source);
     if (loaded) {
       table.here = std::move(*loaded);

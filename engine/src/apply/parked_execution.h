@@ -41,7 +41,8 @@ class ParkedExecution {
   base::Result<void> read_ahead(std::span<ParkedEntry* const> entries);
   void end() { drop_read(); }
   // One that fails stays in the queue, which tells why it did where that is its data's fault: is_about_data(). Fails
-  // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out.
+  // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out,
+  // and those of tables that were taken out of the stream.
   base::Result<void> execute(ParkedEntry& entry);
 
  private:

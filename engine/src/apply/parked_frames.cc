@@ -39,13 +39,18 @@ base::Result<TableNames> TableNames::read(pg::Connection& connection, std::strin
   THALWEG_ASSIGN(const bool exists, pg::trusted_bookkeeping(connection, {"stream_table"}));
   if (!exists) return found;
   THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query("SELECT (to_jsonb(t) -> 'identity' ->> 'relation')::bigint, schema_name, table_name "
-                                  "FROM thalweg.stream_table t WHERE stream_id = $1 AND to_jsonb(t) -> 'identity' ->> "
-                                  "'relation' <> '0' ORDER BY to_jsonb(t) ->> 'trouble' IS NULL",
+                 connection.query("SELECT coalesce((to_jsonb(t) -> 'identity' ->> 'relation')::bigint, 0), "
+                                  "schema_name, table_name FROM thalweg.stream_table t WHERE stream_id = $1 "
+                                  "ORDER BY to_jsonb(t) ->> 'trouble' IS NULL",
                                   {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
-    found.names_[{static_cast<uint32_t>(rows.integer(row, 0))}] = {std::string(rows.text(row, 1)),
-                                                                   std::string(rows.text(row, 2))};
+    const base::RelationId relation{static_cast<uint32_t>(rows.integer(row, 0))};
+    Name name{rows.text(row, 1), rows.text(row, 2)};
+    if (relation.value == 0) {
+      found.of_unknown_relation_.insert(std::move(name));
+    } else {
+      found.names_[relation] = std::move(name);
+    }
   }
   return found;
 }
@@ -59,8 +64,14 @@ void TableNames::apply_to(lcr::TableDescription& description) const {
 
 bool TableNames::is_anothers(const lcr::TableDescription& description) const {
   if (names_.contains(description.relation)) return false;
-  const std::pair name{description.schema_name, description.table_name};
+  const Name name{description.schema_name, description.table_name};
   return std::ranges::any_of(names_, [&](const auto& one) { return one.second == name; });
+}
+
+bool TableNames::is_taken_out(const lcr::TableDescription& description) const {
+  if (names_.empty() && of_unknown_relation_.empty()) return false;
+  return !names_.contains(description.relation) && !is_anothers(description) &&
+         !of_unknown_relation_.contains({description.schema_name, description.table_name});
 }
 
 base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id,

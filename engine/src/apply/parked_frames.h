@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,10 +48,16 @@ class TableNames {
   void apply_to(lcr::TableDescription& description) const;
   // Whether the name is that of another table of the stream.
   bool is_anothers(const lcr::TableDescription& description) const;
+  // Whether it was taken out of the stream, and nothing of the stream has its name: that may be anybody's table by now.
+  // Never where the stream has no records.
+  bool is_taken_out(const lcr::TableDescription& description) const;
   bool operator==(const TableNames&) const = default;
 
  private:
-  std::map<base::RelationId, std::pair<std::string, std::string>> names_;  // schema and table
+  using Name = std::pair<std::string, std::string>;  // schema and table
+
+  std::map<base::RelationId, Name> names_;
+  std::set<Name> of_unknown_relation_;
 };
 
 // The table that a TABLE frame describes, under its name of now. `id`: see SourceTable.

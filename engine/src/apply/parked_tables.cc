@@ -1,6 +1,8 @@
 #include "apply/parked_tables.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,15 @@ bool is_of_the_table(const base::Error& error) {
 
 base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
   return base::parse_lsn(rows.text(row, column)).value_or(base::Lsn{});
+}
+
+// Its changes are left out, so nothing has to be known of what has its name at the destination, if anything has.
+std::unique_ptr<const TableMetadata> left_out(const SourceTable& source) {
+  auto table = std::make_unique<TableMetadata>();
+  table->source = source.description;
+  table->quoted_name = source.quoted_name;
+  table->copied_from = table->copied_to = base::Lsn{std::numeric_limits<uint64_t>::max()};
+  return table;
 }
 
 // A table is its relation; one that an older engine copied, whose relation nobody noted, is its name.
@@ -91,6 +102,10 @@ bool ParkedTables::is_being_copied(const SourceTable& source) const {
 }
 
 base::Result<void> ParkedTables::load(const SourceTable& source) {
+  if (names_.is_taken_out(source.description)) {
+    loaded_.insert_or_assign(source.id, left_out(source));
+    return {};
+  }
   auto table = loader_.load(connection_, source);
   if (!table && !is_of_the_table(table.error())) return std::unexpected(std::move(table).error());
   loaded_.insert_or_assign(source.id, std::move(table));

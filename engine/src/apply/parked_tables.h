@@ -36,7 +36,7 @@ class ParkedTables final : public TableFinder {
   // Whether it has gone, and another table of the stream has its name.
   bool is_replaced(const metadata::SourceTable& source) const { return names_.is_anothers(source.description); }
   // Whether find() knows what it will say. Else load() has to look: a table that cannot be used is a failure of find(),
-  // not of load().
+  // not of load(). One that was taken out of the stream is found as one of which a copy has everything.
   bool has(const metadata::SourceTable& source) const { return loaded_.contains(source.id); }
   base::Result<void> load(const metadata::SourceTable& source);
   // Forgets tables that were changed at the destination since they were looked up.

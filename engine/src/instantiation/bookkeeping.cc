@@ -244,7 +244,8 @@ base::Result<void> Bookkeeping::set_trouble(const TableName& table, const TableI
                                             const TableTrouble& trouble, bool stopped) {
   return done(connection_.query(
       "UPDATE thalweg.stream_table SET trouble = $4::jsonb, stopped = $5::boolean WHERE stream_id = $1 AND schema_name "
-      "= $2 AND table_name = $3 AND NOT copy_again AND (identity IS NULL OR identity = $6::jsonb)",
+      "= $2 AND table_name = $3 AND NOT copy_again AND (identity IS NULL OR identity = $6::jsonb) AND ($5::boolean OR "
+      "NOT stopped)",
       {stream_id_, table.schema, table.name, to_json(trouble), stopped ? "true" : "false",
        instantiation::to_json(was)}));
 }

@@ -89,7 +89,8 @@ class Bookkeeping {
   base::Result<base::Lsn> youngest_snapshot();
 
   base::Result<void> add_tables(const std::vector<NewTable>& tables);
-  // Both do nothing to a table with a newer recorded identity, or one that is to be copied again.
+  // Both do nothing to a table with a newer recorded identity, or one that is to be copied again. Nor is a stopped
+  // one's trouble changed by somebody who has not read that it is stopped.
   base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
   base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
                                  bool stopped);

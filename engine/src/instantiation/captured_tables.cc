@@ -55,6 +55,11 @@ std::optional<TableTrouble> trouble_of(TableRecord& record, const SourceTables& 
   return examine(record.table, record.identity, now);
 }
 
+// The engine itself takes a stopped table out of the publication: its first trouble says more.
+bool is_stopped_for_partitions(const TableRecord& record) {
+  return record.stopped && record.trouble && record.trouble->kind == TroubleKind::partitions_changed;
+}
+
 bool is_captured_as(const TableRecords& records, const TableName& name, uint32_t relation) {
   const auto record = records.find(name);
   return record != records.end() && record->second.identity.relation == relation;
@@ -95,6 +100,7 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     }
     if (record.identity != was) changes.identities.push_back(name);
     if (!trouble || (record.trouble && trouble->loses_nothing())) continue;
+    if (trouble->kind == TroubleKind::unpublished && is_stopped_for_partitions(record)) continue;
     trouble->since = passing && passing->reason == trouble->reason ? passing->since : at;
     if (record.trouble && record.trouble->kind == trouble->kind) {
       trouble->since = record.trouble->since;

@@ -103,6 +103,24 @@ TEST(CapturedTablesTest, PartitionsThatCameWithoutRowsBelongToTheTable) {
   EXPECT_EQ(records.at(kOrders).trouble->kind, TroubleKind::partitions_changed);
 }
 
+TEST(CapturedTablesTest, TheEngineTakesAStoppedTableOutOfThePublicationItself) {
+  const TableIdentity was{.relation = 10,
+                          .publication_entry = 20,
+                          .leaves = {{.relation = 30, .file = 31, .name = {"public", "orders_1"}}}};
+  const TableIdentity detached{.relation = 10, .publication_entry = 20, .leaves = {}};
+  const TableIdentity taken_out{.relation = 10, .publication_entry = 0, .leaves = {}};
+  for (const bool is_stopped : {true, false}) {
+    TableRecords records = recorded(was);
+    TableRecord& record = records.at(kOrders);
+    compare(records, source(kOrders, detached), kFirst);
+    record.stopped = is_stopped;
+    EXPECT_NE(compare(records, source(kOrders, taken_out, Published::nothing), kLater).any(), is_stopped);
+    EXPECT_EQ(record.trouble->kind, is_stopped ? TroubleKind::partitions_changed : TroubleKind::unpublished);
+    compare(records, {}, kLater);
+    EXPECT_EQ(record.trouble->kind, TroubleKind::dropped) << "it cannot be copied again";
+  }
+}
+
 TEST(CapturedTablesTest, TheErrorNamesTableReasonAndCure) {
   const base::Error error =
       trouble_error(kOrders, {.kind = TroubleKind::dropped, .reason = "It is gone.", .since = kFirst, .now = {}});

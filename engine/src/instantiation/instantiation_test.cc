@@ -543,5 +543,22 @@ TEST_F(InstantiationTest, WaitsForAnotherStreamThatMakesTheSchema) {
   EXPECT_TRUE(made) << made.error().message;
 }
 
+// The watch may have read the record before the start that stopped the table and took it out of the publication.
+TEST_F(InstantiationTest, AStoppedTableStaysStoppedForWhatItWas) {
+  const TableName table{"public", "t"};
+  Bookkeeping bookkeeping(*destination_, "teststream");
+  ASSERT_TRUE(bookkeeping.create_tables());
+  ASSERT_TRUE(bookkeeping.add_tables({{table, false, {}}}));
+  const auto set = [&](const char* reason, bool stopped) {
+    EXPECT_TRUE(bookkeeping.set_trouble(
+        table, {}, {.kind = TroubleKind::unpublished, .reason = reason, .since = {}, .now = {}}, stopped));
+    return value(*destination_, "SELECT (trouble->>'reason') || ' ' || stopped FROM thalweg.stream_table");
+  };
+  EXPECT_EQ(set("first", false), "first false");
+  EXPECT_EQ(set("second", true), "second true");
+  EXPECT_EQ(set("third", false), "second true");
+  EXPECT_EQ(set("fourth", true), "fourth true");
+}
+
 }  // namespace
 }  // namespace thalweg::instantiation

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import destination_path
+from harness.engine import RefusedError, destination_path
 from harness.scene import Scene
 from harness.troubles import copy_again, states_of, table_of, wait_state, wait_trouble
 
@@ -100,6 +100,42 @@ def test_what_was_parked_of_a_table_that_has_anothers_name_goes_with_its_copy(sc
     copy_again(scene, "z")
     wait_for(lambda: errors(scene)["total"] == 0, 60, "what the copy has is discarded")
     scene.assert_same([("public", "z"), ("public", "kept")])
+
+
+@pytest.mark.parametrize("taken_out", ["hit", "kept"])
+def test_what_was_parked_of_a_table_that_was_replaced_and_taken_out_is_left_out(scene: Scene, taken_out: str) -> None:
+    """A destination's table may keep the name for long after its table has left the stream."""
+    scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text);"
+                        "CREATE TABLE kept (id integer PRIMARY KEY, body text);"
+                        "CREATE TABLE third (id integer PRIMARY KEY, body text);")
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination("INSERT INTO third VALUES (1, 'in the way')")
+    scene.run_at_source("BEGIN; INSERT INTO hit VALUES (1, 'of the first'); INSERT INTO kept VALUES (1, 'kept');"
+                        "INSERT INTO third VALUES (1, 'third'); COMMIT;")
+    scene.wait_applied()
+    (parked,) = errors(scene)["errors"]
+    scene.run_at_source("DROP TABLE hit; CREATE TABLE hit (id integer PRIMARY KEY, body text);"
+                        "INSERT INTO hit VALUES (2, 'of the second');")
+    wait_trouble(scene, "hit", "REPLACED")
+    copy_again(scene, "hit")
+    staying = [name for name in ("hit", "kept", "third") if name != taken_out]
+    scene.engine.set_stream(scene.stream, tables=tables(*staying))
+    wait_for(lambda: len(states_of(scene)) == 2, 30, "the table is taken out")
+    scene.wait_replicating()
+    scene.at_destination("DELETE FROM third")
+    problems = {one["table"]: one["problem"] for one in errors(scene, f"/{parked['id']}")["changes"]}
+    execute = destination_path(scene.stream) + f"/errors/{parked['id']}/execute"
+    if taken_out == "hit":
+        assert problems == {"hit": '"public"."hit" is not in the stream any more: its changes are left out',
+                            "kept": None, "third": None}
+        assert scene.engine.request("POST", execute) == {"state": "DONE"}
+        scene.assert_same()
+        return
+    assert "is another table now" in problems["hit"]
+    with pytest.raises(RefusedError) as refused:
+        scene.engine.request("POST", execute)
+    assert refused.value.error["code"] == "missing_table"
+    assert scene.at_destination("SELECT id FROM hit UNION ALL SELECT id FROM kept") == [(2,)]
 
 
 def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) -> None:

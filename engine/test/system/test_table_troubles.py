@@ -232,6 +232,25 @@ def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str)
     assert not found, found
 
 
+def test_a_stopped_tables_partitions_stay_its_trouble(scene: Scene) -> None:
+    """The engine takes it out of the publication, which is nobody's doing at the source."""
+    scene.run_at_source(EVENTS + "CREATE TABLE kept (id integer PRIMARY KEY, body text);")
+    scene.start_stream(on_table_trouble="stop_table")
+    scene.run_at_source(ALONE)
+    wait_state(scene, "event", "STOPPED")
+    published = "SELECT tablename FROM pg_publication_tables WHERE tablename LIKE 'event%'"
+    wait_for(lambda: not scene.at_source(published), NOTICED, "nothing of it is published")
+    restart_by_force(scene)
+    scene.wait_replicating()
+    wait_state(scene, "event", "STOPPED")
+    time.sleep(5)  # two looks
+    trouble = table_of(scene, "event")["trouble"]
+    assert (trouble["kind"], trouble["resolutions"]) == ("PARTITIONS CHANGED", ["copy"])
+    assert "was attached with rows" in trouble["reason"]
+    copy_again(scene, "event")
+    assert_events_same(scene)
+
+
 def assert_events_same(scene: Scene) -> None:
     scene.wait_applied()
     found = differences(scene.source, scene.destination, scene.database, scene.database, [("public", "event")])
