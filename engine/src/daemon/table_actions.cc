@@ -12,6 +12,8 @@
 #include "instantiation/called_code.h"
 #include "instantiation/catalogue.h"
 #include "instantiation/comparison.h"
+#include "instantiation/destination_schema.h"
+#include "instantiation/row_security.h"
 #include "instantiation/source_look.h"
 #include "pg/connection.h"
 
@@ -84,10 +86,16 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
   }
   THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
   THALWEG_ASSIGN(const auto at_destination, destination.table(name));
-  if (at_destination) THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
+  if (at_destination) {
+    THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
+    instantiation::DestinationSchema schema(sides.destination, destination);
+    THALWEG_TRY(schema.check_partition_names(*at_source, *at_destination));
+  }
   THALWEG_TRY(check_code(
       sides, definition,
       instantiation::carried_table(*at_source, at_destination ? &*at_destination : nullptr, record.created)));
+  THALWEG_TRY(instantiation::check_row_security(sides.source, {name}, base::ErrorSide::source));
+  THALWEG_TRY(instantiation::check_row_security(sides.destination, {name}, base::ErrorSide::destination));
   THALWEG_TRY(bookkeeping.ask_for_copy(name));
   base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
   return {};

@@ -9,6 +9,7 @@
 #include "instantiation/instantiation_state.h"
 #include "instantiation/ranges.h"
 #include "instantiation/rewrites.h"
+#include "instantiation/row_security.h"
 #include "pg/text_array.h"
 #include "rules/insert_filter.h"
 #include "rules/rule_errors.h"
@@ -224,6 +225,11 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
   const bool key_follows = record != known.end() && record->second.created && !record->second.constraints_done &&
                            (!record->second.finished || record->second.copied_from == record->second.copied_to);
   THALWEG_TRY(check_same_table(shape, *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
+  // Partitions are added to a table of the engine's before its rows go, and are not to be in anything's way.
+  if (record != known.end() && !record->second.finished && is_copied(record->second)) {
+    THALWEG_TRY(
+        DestinationSchema(destination->connection, destination->catalogue).check_partition_names(shape, *there));
+  }
   if (!options.initial_copy || record != known.end()) return {};
   THALWEG_ASSIGN(pg::Rows rows,
                  destination->connection.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(*there))));
@@ -274,6 +280,20 @@ std::vector<const TableShape*> Instantiation::State::missing_tables() const {
     if (to_create.contains(shape.name)) missing.push_back(&shape);
   }
   return missing;
+}
+
+// Before rows are deleted that the copy could not bring again.
+base::Result<void> Instantiation::State::check_row_security() {
+  std::vector<TableName> read;
+  std::vector<TableName> written;
+  for (const TableShape& shape : shapes) {
+    const auto record = known.find(shape.name);
+    if (record != known.end() && record->second.finished) continue;
+    written.push_back(shape.name);
+    if (record == known.end() ? options.initial_copy : is_copied(record->second)) read.push_back(shape.name);
+  }
+  THALWEG_TRY(instantiation::check_row_security(source->connection, read, base::ErrorSide::source));
+  return instantiation::check_row_security(destination->connection, written, base::ErrorSide::destination);
 }
 
 // Apply and copy need these rights on every table, new or old.

@@ -89,6 +89,15 @@ base::Result<std::set<TableName>> Catalogue::existing(const std::vector<TableNam
   return found;
 }
 
+base::Result<std::string> Catalogue::what_is(const TableName& relation) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection_.query("SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) || "
+                                   "coalesce(' of ' || i.indrelid::regclass::text, '') FROM pg_class c "
+                                   "LEFT JOIN pg_index i ON i.indexrelid = c.oid WHERE c.oid = to_regclass($1)",
+                                   {relation.quoted()}));
+  return rows.size() == 0 ? relation.quoted() : text(rows, 0, 0);
+}
+
 base::Result<std::set<IndexOf>> Catalogue::indexes(const std::vector<TableName>& relations) {
   auto [schemas, names] = name_arrays(relations);
   THALWEG_ASSIGN(pg::Rows rows,

@@ -34,6 +34,8 @@ class Catalogue {
   base::Result<void> collect_type(uint32_t oid, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
   // Those of the relations, tables or others, that are there.
   base::Result<std::set<TableName>> existing(const std::vector<TableName>& relations);
+  // Such a relation in words: "index public.r_pkey of public.z".
+  base::Result<std::string> what_is(const TableName& relation);
   base::Result<std::set<IndexOf>> indexes(const std::vector<TableName>& relations);  // those that are indexes
   base::Result<std::set<std::string>> schemas();
   // nullopt when there is no type of that name.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "instantiation/comparison.h"
 
@@ -12,6 +13,12 @@ namespace {
 
 // The server parses a whole script before it runs any of it.
 constexpr size_t kScriptStatements = 500;
+
+std::unexpected<base::Error> differs(const TableName& table, std::string message) {
+  base::Error error = base::fail(base::ErrorCode::destination_table_differs, std::move(message)).error();
+  error.table = table.quoted();
+  return std::unexpected(std::move(error));
+}
 
 }  // namespace
 
@@ -62,8 +69,26 @@ base::Result<void> DestinationSchema::create(const std::vector<TypeShape>& types
   return run(statements, Missing::fails, warn);
 }
 
+// A key's index has a name of the table's schema, too.
+base::Result<void> DestinationSchema::check_key_names(const std::vector<const TableShape*>& tables) {
+  std::map<TableName, TableName> keys;  // and their tables
+  std::vector<TableName> names;
+  for (const TableShape* table : tables) {
+    const ConstraintShape* const key = table->primary_key();
+    if (key) keys.emplace(names.emplace_back(TableName{table->name.schema, key->name}), table->name);
+  }
+  THALWEG_ASSIGN(const std::set<TableName> taken, catalogue_.existing(names));
+  if (taken.empty()) return {};
+  const TableName& name = *taken.begin();
+  THALWEG_ASSIGN(const std::string what, catalogue_.what_is(name));
+  return differs(keys.at(name), fmt::format("The primary key of {} cannot be made: the destination's {} has its name. "
+                                            "Rename it there.",
+                                            keys.at(name).quoted(), what));
+}
+
 base::Result<void> DestinationSchema::rehearse(const std::vector<TypeShape>& types,
                                                const std::vector<const TableShape*>& tables) {
+  THALWEG_TRY(check_key_names(tables));
   THALWEG_ASSIGN(std::vector<Statement> statements, plan(types, tables));
   for (const TableShape* table : tables)
     std::ranges::move(plan_primary_key(*table, nullptr), std::back_inserter(statements));
@@ -96,21 +121,32 @@ base::Result<void> DestinationSchema::run(std::span<const Statement> statements,
   return run(statements.subspan(half), missing, warn);
 }
 
-base::Result<Catalogue::Tables> DestinationSchema::with_partitions(const TableShape& table) {
-  std::vector<TableName> names{table.name};
-  for (const TableShape& partition : table.partitions) names.push_back(partition.name);
-  THALWEG_ASSIGN(Catalogue::Tables there, catalogue_.tables(names));
-  if (!there.contains(table.name))
-    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()),
-                      base::ErrorSide::destination);
-  return there;
+base::Result<void> DestinationSchema::check_partition_names(const TableShape& source, const TableShape& destination) {
+  if (destination.kind != 'p') return {};
+  std::vector<TableName> missing;
+  for (const TableShape& partition : source.partitions) {
+    const auto there = std::ranges::find(destination.partitions, partition.name, &TableShape::name);
+    if (there == destination.partitions.end()) missing.push_back(partition.name);
+  }
+  THALWEG_ASSIGN(const std::set<TableName> taken, catalogue_.existing(missing));
+  if (taken.empty()) return {};
+  const TableName& name = *taken.begin();
+  THALWEG_ASSIGN(const std::string what, catalogue_.what_is(name));
+  return differs(source.name,
+                 fmt::format("{0} is a partition of {1} at the source. The destination's {2} has that name "
+                             "and is no partition of {1}: rename or drop it there, or attach it.",
+                             name.quoted(), source.name.quoted(), what));
 }
 
 base::Result<void> DestinationSchema::add_partitions(const TableShape& table, const Warn& warn) {
-  THALWEG_ASSIGN(const Catalogue::Tables there, with_partitions(table));
-  if (there.at(table.name).kind != 'p') return {};
+  THALWEG_ASSIGN(const std::optional<TableShape> there, catalogue_.table(table.name));
+  if (!there)
+    return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()),
+                      base::ErrorSide::destination);
+  if (there->kind != 'p') return {};
+  THALWEG_TRY(check_partition_names(table, *there));
   std::set<TableName> existing;
-  for (const auto& [name, shape] : there) existing.insert(name);
+  for (const TableShape& partition : there->partitions) existing.insert(partition.name);
   THALWEG_ASSIGN(Present present, look({}));
   return run(plan_partitions(table, existing, present), Missing::warns, warn);
 }
@@ -131,13 +167,9 @@ base::Result<void> DestinationSchema::rename_table(const TableName& from, const 
   THALWEG_ASSIGN(const std::set<TableName> existing, catalogue_.existing({from, to}));
   if (!existing.contains(from)) return {};  // somebody has done it, or dropped it: then the copy's checks say so
   if (existing.contains(to)) {
-    base::Error both = base::fail(ErrorCode::destination_table_differs,
-                                  fmt::format("{} was renamed to {} at the source; the destination has both. Rename or "
-                                              "drop its {}.",
-                                              from.quoted(), to.quoted(), to.quoted()))
-                           .error();
-    both.table = to.quoted();
-    return std::unexpected(std::move(both));
+    return differs(to,
+                   fmt::format("{} was renamed to {} at the source; the destination has both. Rename or drop its {}.",
+                               from.quoted(), to.quoted(), to.quoted()));
   }
   TableName at = from;
   if (from.schema != to.schema) {

@@ -34,6 +34,8 @@ class DestinationSchema {
   // Within a transaction that the caller rolls back: as create(), and the primary keys, which come after the rows.
   base::Result<void> rehearse(const std::vector<TypeShape>& types, const std::vector<const TableShape*>& tables);
 
+  // Fails with destination_table_differs where something else has the name of a partition that only the source has.
+  base::Result<void> check_partition_names(const TableShape& source, const TableShape& destination);
   // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
   // other name, unless it bears that already.
   base::Result<void> add_partitions(const TableShape& table, const Warn& warn);
@@ -45,7 +47,7 @@ class DestinationSchema {
                                             const std::vector<const TableShape*>& tables);
   enum class Missing { fails, warns };  // what comes of an essential statement that is refused
   base::Result<void> run(std::span<const Statement> statements, Missing missing, const Warn& warn);
-  base::Result<Catalogue::Tables> with_partitions(const TableShape& table);
+  base::Result<void> check_key_names(const std::vector<const TableShape*>& tables);
 
   pg::Connection& connection_;
   Catalogue& catalogue_;

@@ -29,7 +29,10 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
     assessment.needs_constraints =
         assessment.needs_constraints || record == s.known.end() || !record->second.constraints_done;
   }
-  if (assessment.needs_snapshot) THALWEG_TRY(s.rehearse());
+  if (assessment.needs_snapshot) {
+    THALWEG_TRY(s.check_row_security());
+    THALWEG_TRY(s.rehearse());
+  }
   THALWEG_TRY(s.show_progress());
   return assessment;
 }

@@ -74,6 +74,7 @@ struct Instantiation::State {
     return record == known.end() || !record->second.trouble;
   }
   std::vector<const TableShape*> missing_tables() const;
+  base::Result<void> check_row_security();
   base::Result<void> check_privileges();
   base::Result<void> rehearse();
   base::Result<void> show_progress();

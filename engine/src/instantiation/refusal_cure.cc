@@ -18,6 +18,7 @@ Cure cure_of_refusal(const Refusal& refusal, int source_version, int destination
             .ends_the_rehearsal = true};
   }
   if (state == "42501") return {.words = "Grant the privilege that the message names.", .sql = {}};
+  if (state == "42P07") return {.words = "Rename what has the name at the destination.", .sql = {}};
   if (state == "55P03") return {.words = "Wait for the session that holds the lock, or end it.", .sql = {}};
   // A syntax that it does not know, a feature that it does not have, an object that it does not bring.
   const bool unknown = state == "42601" || state == "0A000" || state == "42883" || state == "42704" || state == "42P17";
