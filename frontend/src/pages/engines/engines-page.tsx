@@ -176,7 +176,16 @@ function columns(
     {
       key: "host",
       header: "Host",
-      cell: ({ hostname, pid }) => `${hostname ?? "–"}${pid ? `, process ${pid}` : ""}`,
+      cell: ({ hostname, pid }) => (
+        <Box>
+          <Text size="sm">{hostname ?? "–"}</Text>
+          {pid && (
+            <Text size="xs" c="dimmed">
+              process {pid}
+            </Text>
+          )}
+        </Box>
+      ),
     },
     {
       key: "propagation",
@@ -234,7 +243,7 @@ function columns(
       key: "actions",
       header: "Actions",
       cell: (engine) => (
-        <Group gap={6} wrap="nowrap">
+        <Group gap={6}>
           <Button
             variant="default"
             disabled={!mayAct || engine.identity === null}
