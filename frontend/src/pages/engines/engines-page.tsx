@@ -142,6 +142,10 @@ function columns(
           <Text size="xs" c="dimmed" ff="monospace">
             {engine.url}
           </Text>
+          <Text size="xs" c="dimmed">
+            {engine.hostname ?? "–"}
+            {engine.pid && `, process ${engine.pid}`}
+          </Text>
         </Box>
       ),
     },
@@ -172,20 +176,6 @@ function columns(
       header: "Version",
       sortBy: (engine) => engine.version,
       cell: (engine) => engine.version ?? "–",
-    },
-    {
-      key: "host",
-      header: "Host",
-      cell: ({ hostname, pid }) => (
-        <Box>
-          <Text size="sm">{hostname ?? "–"}</Text>
-          {pid && (
-            <Text size="xs" c="dimmed">
-              process {pid}
-            </Text>
-          )}
-        </Box>
-      ),
     },
     {
       key: "propagation",
