@@ -2,8 +2,10 @@
 
 import http.server
 import os
+import socket
 import ssl
 import subprocess
+import tempfile
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -126,3 +128,55 @@ def test_logs_of_services_are_their_callers_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert log.stat().st_mode & 0o077 == 0
     assert "of an earlier version" in log.read_text()
+
+
+@pytest.fixture
+def store() -> Generator[dict[str, str], None, None]:
+    """The environment of a stack that has only a store, which does not run. Root's server runs as another user, who
+    cannot enter tmp_path."""
+    with tempfile.TemporaryDirectory() as home, socket.socket() as probe:
+        Path(home).chmod(0o755)
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+        probe.close()
+        assert run(Path(home), "init_cluster store").returncode == 0
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
+        yield {**kept, "THALWEG_HOME": home, "THALWEG_STORE_PORT": port}
+
+
+def with_store(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ROOT / "scripts" / "with_store.sh", *command], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_command_finds_the_store_alone_and_leaves_it_stopped(store: dict[str, str]) -> None:
+    asked = ("psql", "--no-psqlrc", "-Atc", "SELECT current_user, 6 * 7", "postgres")
+    for _ in range(2):
+        done = with_store(store, *asked)
+        assert (done.returncode, "postgres|42" in done.stdout) == (0, True), done.stdout + done.stderr
+    nested = with_store(store, "env", "-u", "THALWEG_LOCKED", str(ROOT / "scripts" / "with_store.sh"), *asked)
+    assert nested.returncode != 0, "of two at once, one is refused"
+    assert with_store(store, "psql", "-c", "SELECT 1 / 0", "postgres").returncode == 1
+    listening = subprocess.run(["pg_isready", "-q", "-h", "127.0.0.1", "-p", store["THALWEG_STORE_PORT"]], check=False)
+    assert listening.returncode == 2
+
+
+def test_without_a_store_the_command_does_not_run(store: dict[str, str]) -> None:
+    Path(store["THALWEG_HOME"], "clusters", "store").rename(Path(store["THALWEG_HOME"], "clusters", "away"))
+    done = with_store(store, "echo", "went on")
+    assert (done.returncode != 0, "went on" in done.stdout) == (True, False)
+    assert "cure: run 'make up' first" in done.stdout
+
+
+def test_a_store_in_use_is_left_alone(store: dict[str, str]) -> None:
+    inner = (
+        "env",
+        "-u",
+        "THALWEG_LOCKED",
+        f"THALWEG_HOME={store['THALWEG_HOME']}/other",
+        str(ROOT / "scripts/with_store.sh"),
+    )
+    done = with_store(store, *map(str, inner), "echo", "went on")
+    assert (done.returncode, "went on" in done.stdout) == (1, False)
+    assert "run 'make down' first" in done.stderr

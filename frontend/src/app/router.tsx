@@ -17,7 +17,6 @@ import { GuardedShell } from "./shell";
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
-  notFoundComponent: NotFoundPage,
   errorComponent: PageError,
 });
 
@@ -74,8 +73,8 @@ const database = createRoute({
   getParentRoute: () => shell,
   path: "/databases/$databaseId",
   component: lazyRouteComponent(() => import("@/pages/databases/database-page"), "DatabasePage"),
-  validateSearch: (search): { role?: "destination" } => ({
-    role: search.role === "destination" ? "destination" : undefined,
+  validateSearch: (search): { role?: "source" | "destination" } => ({
+    role: search.role === "source" || search.role === "destination" ? search.role : undefined,
   }),
 });
 
@@ -153,6 +152,9 @@ const settings = createRoute({
   validateSearch: (search): { tab?: string } => ({ tab: textParam(search.tab) }),
 });
 
+/** Every other address, so that a page that does not exist has the navigation beside it. */
+const notFound = createRoute({ getParentRoute: () => shell, path: "$", component: NotFoundPage });
+
 const routeTree = root.addChildren([
   login,
   shell.addChildren([
@@ -172,6 +174,7 @@ const routeTree = root.addChildren([
     engines,
     audit,
     settings,
+    notFound,
   ]),
 ]);
 

@@ -14,6 +14,7 @@ import {
   rate,
   rows,
   UNKNOWN,
+  wholeSeconds,
 } from "./format";
 
 const plain = (text: string) => text.replace(/[\u00a0\u202f]/g, " ");
@@ -59,6 +60,9 @@ describe("numbers carry their unit", () => {
     [duration(0.02), "20 ms"],
     [duration(59.4), "59.4 s"],
     [duration(61), "1 min 1 s"],
+    [wholeSeconds(0.971), "1 s"],
+    [wholeSeconds(0.2), "1 s"],
+    [wholeSeconds(9.6), "10 s"],
     [duration(3600), "1 h"],
     [duration(90_061), "1 d 1 h"],
     [percent(0.5), "50 %"],

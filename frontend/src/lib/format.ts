@@ -116,6 +116,11 @@ export function duration(seconds: Maybe): Quantity {
   return { value: `${major[0]} ${major[1]} ${minor[0]}`, unit: minor[1] };
 }
 
+/** As duration, without parts of a second: at least 1 s. */
+export function wholeSeconds(seconds: Maybe): Quantity {
+  return duration(known(seconds) ? Math.max(1, Math.round(seconds)) : null);
+}
+
 /** A share between 0 and 1 as percent. */
 export function percent(share: Maybe): Quantity {
   if (!known(share)) return unknownQuantity;

@@ -2,8 +2,9 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { Database } from "@/api/types";
 import { liveAnalysis } from "./advisor";
-import { database, engine, initialCopy, parallelism, sample, session, stream } from "./data";
+import { database, engine, initialCopy, keylessTable, parallelism, sample, session, stream } from "./data";
 import { EventSourceStub, expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
 vi.mock("uplot", () => ({
@@ -318,6 +319,66 @@ describe("databases", () => {
     await userEvent.click(within(row).getByRole("button", { name: "Test orders" }));
     await waitFor(() => expect(screen.getByRole("row", { name: /orders/ })).toHaveTextContent("15.20"));
     expect(screen.getByRole("row", { name: /orders/ })).not.toHaveTextContent("not tested yet");
+  });
+});
+
+describe("the page of a database", () => {
+  const open = (values: Partial<Database>) => {
+    const requests = stubApi({
+      ...routes,
+      "GET /api/v1/databases/dest0001": { body: { ...database("dest0001", "warehouse"), ...values } },
+      "GET /api/v1/databases/dest0001/preflight": { body: { checks: [] } },
+      "GET /api/v1/databases/dest0001/tables": {
+        body: {
+          items: [
+            { ...keylessTable, table: "log_2026", kind: "partition", unsupported: ["It is a partition."] },
+            keylessTable,
+          ],
+        },
+      },
+    });
+    renderAt("/databases/dest0001");
+    return () =>
+      requests.map(({ url }) => new URL(url)).filter(({ pathname }) => /preflight$/.test(pathname));
+  };
+
+  it("checks first what the database is used as", async () => {
+    const checks = open({ destination_of: ["stream01"] });
+    expect(await screen.findByRole("radio", { name: "As a destination" })).toBeChecked();
+    await userEvent.click(screen.getByRole("radio", { name: "As a source" }));
+    await waitFor(() => expect(screen.getByRole("radio", { name: "As a source" })).toBeChecked());
+    await waitFor(() =>
+      expect(checks().map(({ search }) => search)).toEqual(["?role=destination", "?role=source"]),
+    );
+  });
+
+  it("does not mark a partition as a problem", async () => {
+    open({ source_of: ["stream01"] });
+    const partition = await screen.findByRole("row", { name: /log_2026/ });
+    const tone = (row: HTMLElement) => within(row).getByText(/^It /).parentElement?.querySelector("svg");
+    expect(tone(partition)).toHaveAttribute("stroke", "var(--tone-quiet)");
+    expect(tone(screen.getByRole("row", { name: /public\.log / }))).toHaveAttribute(
+      "stroke",
+      "var(--tone-bad)",
+    );
+    expect(screen.getByRole("radio", { name: "As a source" })).toBeChecked();
+  });
+});
+
+describe("pages that do not exist", () => {
+  it.each(["/nowhere", "/streams"])("%s", async (path) => {
+    stubApi(routes);
+    renderAt(path);
+    expect(await screen.findByRole("heading", { name: "There is no such page" })).toBeVisible();
+    expect(screen.getByRole("navigation", { name: "Main" })).toBeVisible();
+  });
+
+  it("a stream whose id can be none", async () => {
+    const invalid = problem(422, "invalid_request", "The request is not valid", "Correct it.");
+    stubApi({ ...routes, "GET /api/v1/streams/nosuch": invalid });
+    renderAt("/streams/nosuch");
+    expect(await screen.findByRole("heading", { name: "This stream does not exist" })).toBeVisible();
+    expect(screen.queryByText("The request is not valid")).toBeNull();
   });
 });
 

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Marker, MarkerHop, StreamTransactions, Transaction } from "@/api/types";
 import { liveAnalysis } from "./advisor";
-import { sample, session, stream } from "./data";
+import { destination, sample, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
 const AT = new Date().toISOString();
@@ -118,6 +118,48 @@ describe("the tab Transactions", () => {
     expect(await screen.findByText("No transactions in flight")).toBeVisible();
   });
 
+  it("does not call committed what is parked, and leads to it", async () => {
+    const names = [
+      destination({ error_queue_transactions: 1 }),
+      destination({ id: "d2", database: { id: "db2", name: "reports", address: "127.0.0.1:5434/demo" } }),
+    ];
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": { body: stream({ destinations: names, sampled_at: AT }) },
+      "GET /api/v1/streams/stream01/transactions": { body: answer([]) },
+    });
+    renderAt("/streams/stream01?tab=transactions");
+    const link = await screen.findByRole("link", { name: "1 transaction in the error queue of warehouse" });
+    expect(link).toHaveAttribute("href", "/streams/stream01?tab=errors&destination=warehouse");
+    expect(screen.getByText(/is committed at all destinations, except/)).toBeVisible();
+    expect(screen.queryByRole("link", { name: /error queue of reports/ })).toBeNull();
+  });
+
+  it("names destinations by their databases", async () => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": {
+        body: stream({
+          destinations: [
+            destination(),
+            destination({
+              id: "d2",
+              database: { id: "db2", name: "reports", address: "127.0.0.1:5434/demo" },
+            }),
+          ],
+          sampled_at: AT,
+        }),
+      },
+      "GET /api/v1/streams/stream01/transactions": {
+        body: answer([transaction(701, { destination_id: "d2" })]),
+      },
+    });
+    renderAt("/streams/stream01?tab=transactions");
+    const table = await screen.findByRole("table", { name: "Transactions" });
+    expect(within(table).getByText("reports")).toBeVisible();
+    expect(within(table).queryByText("d2")).toBeNull();
+  });
+
   it("shows why they cannot be read, with the cure", async () => {
     stubApi({ ...routes, "GET /api/v1/streams/stream01/transactions": { status: 502, body: problem } });
     renderAt("/streams/stream01?tab=transactions");
@@ -174,6 +216,23 @@ describe("the tab Latency", () => {
     const table = screen.getByRole("table", { name: "Markers" });
     await userEvent.click(within(table).getByRole("button", { name: "Heartbeat" }));
     expect(screen.getByRole("heading", { name: /^Heartbeat/ })).toBeVisible();
+  });
+
+  it("names destinations by their databases", async () => {
+    const arrived = marker({
+      hops: [hop("CAPTURE", 1, 1), { ...hop("COMMIT", 4, 5), destination_id: "d2" }],
+    });
+    const reports = { id: "db2", name: "reports", address: "127.0.0.1:5434/demo" };
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": {
+        body: stream({ destinations: [destination({ id: "d2", database: reports })], sampled_at: AT }),
+      },
+      "GET /api/v1/streams/stream01/markers": { body: { stream_id: "stream01", markers: [arrived] } },
+    });
+    renderAt("/streams/stream01?tab=latency");
+    const panel = (await screen.findByRole("list", { name: "Stages of the path" })).parentElement;
+    expect(panel).toHaveTextContent(/^reports/);
   });
 
   it("says that there are none yet, and lets who only reads place none", async () => {

@@ -1,12 +1,12 @@
 import { Group, Stack, Text, Tooltip } from "@mantine/core";
-import type { Marker } from "@/api/types";
+import type { Marker, StreamDestination } from "@/api/types";
 import { asText, latencyMs } from "@/lib/format";
 import { Quantity } from "@/ui/quantity";
 import classes from "./latency.module.css";
 import { hopInWords, type Lane, lanesOf, slowestOf } from "./way";
 
 /** How long a marker took to each place of the path, one bar for each destination. */
-export function MarkerWay({ marker }: { marker: Marker }) {
+export function MarkerWay({ marker, destinations }: { marker: Marker; destinations: StreamDestination[] }) {
   if (marker.hops.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -16,22 +16,26 @@ export function MarkerWay({ marker }: { marker: Marker }) {
   return (
     <Stack gap="md">
       {lanesOf(marker.hops).map((lane) => (
-        <LaneView key={lane.destination ?? "way"} lane={lane} />
+        <LaneView key={lane.destination ?? "way"} lane={lane} name={nameOf(lane.destination, destinations)} />
       ))}
     </Stack>
   );
 }
 
-function LaneView({ lane }: { lane: Lane }) {
+function nameOf(id: string | null, destinations: StreamDestination[]): string | null {
+  return destinations.find((destination) => destination.id === id)?.database.name ?? id;
+}
+
+function LaneView({ lane, name }: { lane: Lane; name: string | null }) {
   const slowest = slowestOf(lane.hops);
   const stages = lane.hops
     .map((hop) => `${hopInWords(hop.stage)} ${asText(latencyMs(hop.step_ms))}`)
     .join(", ");
   return (
     <Stack gap={8}>
-      {lane.destination && (
+      {name && (
         <Text size="sm" fw={600}>
-          {lane.destination}
+          {name}
         </Text>
       )}
       <div className={classes.way} role="img" aria-label={`The way: ${stages}`}>

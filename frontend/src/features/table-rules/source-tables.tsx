@@ -13,6 +13,9 @@ const ROWS_MAX = 300;
 
 const name = (table: SourceTable) => `${table.schema}.${table.table}`;
 
+/** Something isHindered in the way of replicating it. A partition needs nothing: its partitioned table is replicated. */
+const isHindered = (table: SourceTable) => !table.replicable && table.kind !== "partition";
+
 const factColumns: Column<SourceTable>[] = [
   {
     key: "table",
@@ -59,7 +62,7 @@ const factColumns: Column<SourceTable>[] = [
     key: "problems",
     header: "Problems",
     width: "34%",
-    sortBy: (table) => (table.replicable ? (table.warnings.length > 0 ? 1 : 2) : 0),
+    sortBy: (table) => (isHindered(table) ? 0 : table.warnings.length > 0 ? 1 : 2),
     cell: (table) => <Problems table={table} />,
   },
 ];
@@ -138,7 +141,10 @@ function Key({ table }: { table: SourceTable }) {
 
 function Problems({ table }: { table: SourceTable }) {
   const lines = [
-    ...table.unsupported.map((text) => ({ text, tone: "bad" as const })),
+    ...table.unsupported.map((text) => ({
+      text,
+      tone: isHindered(table) ? ("bad" as const) : ("quiet" as const),
+    })),
     ...table.warnings.map((text) => ({ text, tone: "warning" as const })),
   ];
   if (lines.length === 0)

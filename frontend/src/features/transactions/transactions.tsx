@@ -1,8 +1,9 @@
 import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { IconArrowsExchange } from "@tabler/icons-react";
 import { useState } from "react";
-import type { StreamTransactions, Transaction } from "@/api/types";
-import { asText, bytes, compactCount, duration } from "@/lib/format";
+import type { Stream, StreamDestination, StreamTransactions, Transaction } from "@/api/types";
+import { asText, bytes, compactCount, counted, duration } from "@/lib/format";
+import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
@@ -11,7 +12,7 @@ import { StateBadge } from "@/ui/tone";
 import { type Kind, kinds, ofKind } from "./sums";
 
 /** Transactions of the source that are not committed at the destination yet. */
-export function Transactions({ now }: { now: StreamTransactions }) {
+export function Transactions({ now, stream }: { now: StreamTransactions; stream: Stream }) {
   const [kind, setKind] = useState<Kind>("all");
   const rows = ofKind(now.transactions, kind);
   const total = now.open + now.waiting + now.executing;
@@ -37,12 +38,12 @@ export function Transactions({ now }: { now: StreamTransactions }) {
       <Panel flush>
         {now.transactions.length === 0 ? (
           <Empty icon={<IconArrowsExchange size={36} stroke={1.5} />} title="No transactions in flight">
-            Every transaction received so far is committed at the destination.
+            <NothingInFlight stream={stream} />
           </Empty>
         ) : (
           <DataTable
             label="Transactions"
-            columns={columns(several)}
+            columns={columns(several, stream.destinations)}
             rows={rows}
             rowKey={({ destination_id, xid }) => `${destination_id} ${xid}`}
             initialSort={{ key: "age", descending: true }}
@@ -60,7 +61,34 @@ export function Transactions({ now }: { now: StreamTransactions }) {
   );
 }
 
-function columns(several: boolean): Column<Transaction>[] {
+/** Parked transactions are no longer on their way, and not committed either. */
+function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
+  const where = destinations.length > 1 ? "at all destinations" : "at the destination";
+  const parking = destinations.filter(({ error_queue_transactions }) => (error_queue_transactions ?? 0) > 0);
+  if (parking.length === 0) return `Every transaction received so far is committed ${where}.`;
+  return (
+    <>
+      Every transaction received so far is committed {where}, except those that are parked:{" "}
+      {parking.map((destination, place) => (
+        <span key={destination.id}>
+          {place > 0 && ", "}
+          <AnchorLink
+            to="/streams/$streamId"
+            params={{ streamId: id }}
+            search={{ tab: "errors", destination: destination.id }}
+          >
+            {counted(destination.error_queue_transactions ?? 0, "transaction")} in the error queue of{" "}
+            {destination.database.name}
+          </AnchorLink>
+        </span>
+      ))}
+      .
+    </>
+  );
+}
+
+function columns(several: boolean, destinations: StreamDestination[]): Column<Transaction>[] {
+  const nameOf = (id: string | null) => destinations.find((one) => one.id === id)?.database.name ?? id;
   const all: (Column<Transaction> | false)[] = [
     {
       key: "xid",
@@ -72,8 +100,8 @@ function columns(several: boolean): Column<Transaction>[] {
     several && {
       key: "destination",
       header: "Destination",
-      sortBy: ({ destination_id }) => destination_id,
-      cell: ({ destination_id }) => destination_id ?? "all",
+      sortBy: ({ destination_id }) => nameOf(destination_id),
+      cell: ({ destination_id }) => nameOf(destination_id) ?? "all",
     },
     {
       key: "state",

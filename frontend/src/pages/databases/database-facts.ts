@@ -1,3 +1,4 @@
+import type { DatabaseRole } from "@/api/databases";
 import type { Database } from "@/api/types";
 import { type StateInWords, sentenceCase } from "@/lib/states";
 
@@ -16,6 +17,14 @@ export function testInWords({
 export function versionInWords({ version, tested_at }: Pick<Database, "version" | "tested_at">): string {
   if (version !== null) return version;
   return tested_at === null ? "not tested yet" : "unknown: the test failed";
+}
+
+/** As what it is checked at first: as a source, unless it only serves as a destination. */
+export function usualRole({
+  source_of,
+  destination_of,
+}: Pick<Database, "source_of" | "destination_of">): DatabaseRole {
+  return source_of.length === 0 && destination_of.length > 0 ? "destination" : "source";
 }
 
 const streams = (count: number) => `${count} ${count === 1 ? "stream" : "streams"}`;

@@ -22,7 +22,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { testInWords, usedBy, versionInWords } from "./database-facts";
+import { testInWords, usedBy, usualRole, versionInWords } from "./database-facts";
 
 const route = getRouteApi("/shell/databases/$databaseId");
 
@@ -63,7 +63,7 @@ function DatabaseView({ database }: { database: Database }) {
               calls={[
                 { method: "GET", path },
                 { method: "POST", path: `${path}/test` },
-                { method: "GET", path: `${path}/preflight?role=source` },
+                { method: "GET", path: `${path}/preflight?role=${usualRole(database)}` },
                 { method: "GET", path: `${path}/tables` },
               ]}
             />
@@ -91,7 +91,7 @@ function DatabaseView({ database }: { database: Database }) {
 function DatabasePreflight({ database }: { database: Database }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const role: DatabaseRole = search.role ?? "source";
+  const role: DatabaseRole = search.role ?? usualRole(database);
   const preflight = useQuery(databasePreflightQuery(database.id, role));
   return (
     <Panel
@@ -104,7 +104,7 @@ function DatabasePreflight({ database }: { database: Database }) {
             value={role}
             onChange={(value) =>
               navigate({
-                search: { role: value === "destination" ? "destination" : undefined },
+                search: { role: value === "destination" ? "destination" : "source" },
                 replace: true,
               })
             }

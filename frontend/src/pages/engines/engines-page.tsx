@@ -142,6 +142,10 @@ function columns(
           <Text size="xs" c="dimmed" ff="monospace">
             {engine.url}
           </Text>
+          <Text size="xs" c="dimmed">
+            {engine.hostname ?? "–"}
+            {engine.pid && `, process ${engine.pid}`}
+          </Text>
         </Box>
       ),
     },
@@ -172,11 +176,6 @@ function columns(
       header: "Version",
       sortBy: (engine) => engine.version,
       cell: (engine) => engine.version ?? "–",
-    },
-    {
-      key: "host",
-      header: "Host",
-      cell: ({ hostname, pid }) => `${hostname ?? "–"}${pid ? `, process ${pid}` : ""}`,
     },
     {
       key: "propagation",
@@ -234,7 +233,7 @@ function columns(
       key: "actions",
       header: "Actions",
       cell: (engine) => (
-        <Group gap={6} wrap="nowrap">
+        <Group gap={6}>
           <Button
             variant="default"
             disabled={!mayAct || engine.identity === null}

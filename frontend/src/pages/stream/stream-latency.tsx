@@ -40,7 +40,7 @@ export function StreamLatency({ stream, mayAct }: { stream: Stream; mayAct: bool
                 title={titleOf(shown)}
                 aside={<Quantity size="lg" quantity={latencyMs(shown.latency_ms)} />}
               >
-                <MarkerWay marker={shown} />
+                <MarkerWay marker={shown} destinations={stream.destinations} />
               </Panel>
               <Panel flush title="Markers">
                 <MarkerTable

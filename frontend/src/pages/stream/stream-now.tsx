@@ -7,7 +7,7 @@ import type { Stream } from "@/api/types";
 import { EngineReports } from "@/features/component-strip/engine-reports";
 import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
-import { asText, duration } from "@/lib/format";
+import { asText, wholeSeconds } from "@/lib/format";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
@@ -50,7 +50,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
                 <Text size="xs" c="dimmed">
                   {last.interval_seconds === null
                     ? "First sample: rates are known from the second one on."
-                    : `Rates over the last ${asText(duration(last.interval_seconds))}.`}
+                    : `Rates over the last ${asText(wholeSeconds(last.interval_seconds))}.`}
                 </Text>
                 <SegmentedControl
                   size="xs"

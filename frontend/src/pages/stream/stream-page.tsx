@@ -38,7 +38,9 @@ const route = getRouteApi("/shell/streams/$streamId");
 export function StreamPage() {
   const { streamId } = route.useParams();
   const query = useQuery(streamQuery(streamId));
-  const gone = query.error instanceof ProblemError && query.error.problem.status === 404;
+  const status = query.error instanceof ProblemError ? query.error.problem.status : null;
+  // 422: what the address names cannot be a stream's id.
+  const gone = status === 404 || status === 422;
   if (gone) {
     return (
       <Empty
@@ -134,7 +136,7 @@ function StreamView({ stream }: { stream: Stream }) {
           />
         </Tabs.Panel>
         <Tabs.Panel value="transactions">
-          <StreamTransactionsTab streamId={stream.id} />
+          <StreamTransactionsTab stream={stream} />
         </Tabs.Panel>
         <Tabs.Panel value="latency">
           <StreamLatency stream={stream} mayAct={mayAct} />
