@@ -1,7 +1,7 @@
 """The analysis on samples that the rig recorded of real paths, each slowed by a real cause, and on changed copies."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -106,31 +106,42 @@ def test_what_was_before_the_present_start_is_not_judged() -> None:
     assert analysed([*before, *restarted])[1].path.samples == restarted, "the engine's first answer since its start"
 
 
-def parking(first: int, last: int) -> list[Sample]:
+def parking(first: int, last: int, since: datetime | None = None) -> list[Sample]:
     """An idle path, as one is that applies nothing, whose error queue grows."""
     samples = recorded("idle_source")
     counts = {0: first, len(samples) - 1: last}
     shares = [
-        [one.model_copy(update={"error_queue_transactions": counts.get(number, first)}) for one in sample.destinations]
+        [
+            one.model_copy(update={"error_queue_transactions": counts.get(number, first), "parks_since": since})
+            for one in sample.destinations
+        ]
         for number, sample in enumerate(samples)
     ]
     return [one.model_copy(update={"destinations": parts}) for one, parts in zip(samples, shares, strict=True)]
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "told"),
+    ("first", "last", "since", "told"),
     [
         (
             862,
             14047,
+            None,
             "It applies nothing and parks what comes: 14\u202f047 transactions are parked, 13\u202f185 of them new.",
         ),
-        (1, 1, "Nothing is applied, and 1 transaction is parked."),
+        (3, 3, now(), "Nothing is applied, and 3 transactions are parked."),
     ],
 )
-def test_what_only_parks_is_not_idle(first: int, last: int, told: str) -> None:
-    _, view = analysed(parking(first, last))
+def test_what_only_parks_is_not_idle(first: int, last: int, since: datetime | None, told: str) -> None:
+    _, view = analysed(parking(first, last, since))
     assert (view.bottleneck.verdict, view.bottleneck.explanation) == (Verdict.PARKING, told)
+
+
+def test_a_quiet_source_is_idle_though_a_transaction_lies_parked_from_before() -> None:
+    _, view = analysed(parking(1, 1))
+    assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
+        Verdict.SOURCE_IDLE, "The source has no changes of these tables. 1 transaction is parked.",
+    )  # fmt: skip
 
 
 def test_links_behind_which_a_path_is_held_back_are_marked() -> None:

@@ -15,6 +15,7 @@ MADE = {
     *(f"stream_tables_{how}" for how in (TroubleResolution.COPY, TroubleResolution.ACCEPT)),
 }  # fmt: skip
 """Names that the code puts together."""
+WRITERS = ("record", "record_as", "asked", "_audit", "_change", "_take_away")
 NOUNS = tuple({action.split("_")[0] for action in SENTENCES})
 
 
@@ -24,7 +25,7 @@ def audited() -> set[str]:
     for path in Path(thalweg.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             name = getattr(getattr(node, "func", None), "id", "")
-            if isinstance(node, ast.Call) and name in ("record", "record_as", "_audit", "_change", "_take_away"):
+            if isinstance(node, ast.Call) and name in WRITERS:
                 found |= {
                     one.value for one in node.args
                     if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.startswith(NOUNS)
@@ -44,6 +45,7 @@ def test_every_action_has_a_sentence() -> None:
         ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
         ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w stopped"),
+        ("destinations_drop", None, {"id": "w2", "database": "Warehouse 2"}, "Destination Warehouse 2 dropped"),
         ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t repeated"),
         (
             "stream_tables_copy", None, {"schema": "public", "table": "t", "refused": "not_found"},

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -192,6 +193,9 @@ async def test_stream_from_databases_to_deletion(
     assert (switched.code, "disable_on_error = false" in switched.out) == (0, True)
     invalid = await run("streams", "set", "s", "parallelism=0")
     assert "from 1 to 64" in invalid.err
+    unknown = await run("streams", "set", "s", "paralelism=4")
+    assert "Similar ones: parallelism" in unknown.err and "thalweg streams parameters" in unknown.err
+    assert "1 to 64" in (await run("streams", "parameters")).out
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
     assert (await run("streams", "stop", "s", "--wait")).code == 0
     assert (await run("streams", "start", "s", "--wait")).code == 1
@@ -199,18 +203,31 @@ async def test_stream_from_databases_to_deletion(
     assert (failed.code, "Aborted" in failed.out, "Failed: " in failed.out) == (1, True, True)
     assert (await run("streams", "list")).code == 1
     assert (await run("streams", "retry", "s", "--wait")).code == 0
+    engine.parked = 0
+    assert (await run("errors", "s")).out == "The error queue is empty.\n"
     engine.parked = 3
     queue = (await run("errors", "s")).out
     assert "duplicate key" in queue
     assert "3 are parked; 2 of them wait behind others" in queue
     assert (await run("errors", "s", "--all", "--limit", "2")).out.count("public") == 2
     shown = (await run("errors", "s", "--show", "1")).out
-    assert "INSERT public.orders" in shown
+    assert "INSERT public.orders" in shown and shown.startswith("Transaction 1 (xid ")
     assert "≠ 19.90" in shown
     assert (await run("errors", "s", "--show", "1", "--execute", "1")).code != 0
     assert (await run("streams", "delete", "s", "--wait")).code == 0
     assert (await run("operations")).out.count("stream.") == 5
-    assert (await run("databases", "remove", "shop")).code == 0
+    assert (await run.at_terminal("databases", "remove", "shop", typed="n\n")).code == 1
+    assert (await run.at_terminal("databases", "remove", "shop", "--yes", typed="")).code == 0
+
+
+async def test_the_password_of_a_uri_comes_before_the_environments(shell: Shell, users: Users, sides: Sides) -> None:
+    run, body = with_token(shell, users), sides.source
+    password, at = quote(body["password"]), f"{body['host']}:{body['port']}/{body['dbname']}"
+    shell.environment["PGPASSWORD"] = "wrong"
+    added = await run("databases", "add", "one", "--uri", f"postgresql://{body['user']}:{password}@{at}")
+    assert added.code == 0, added.err
+    refused = await run("databases", "add", "two", "--uri", f"postgresql://{body['user']}@{at}")
+    assert (refused.code, "authentication_failed" in refused.err) == (1, True)
 
 
 async def test_a_changed_login_is_tried_before_it_is_taken(

@@ -291,6 +291,8 @@ async def test_command_line(
 ) -> None:
     run = with_token(shell, users)
     to = ["--to", "warehouse", "--to", "Reports 2.0"]
+    checked = (await run("preflight", "--source", "shop", *to, "--include", "public.*")).out
+    assert "warehouse: Connection: " in checked and "Reports 2.0: Connection: " in checked
     made = await run("streams", "create", "s", "--source", "shop", *to, "--include", "public.*", "--wait")
     assert made.code == 0, made.err
     listed = (await run("destinations", "list", "s")).out
@@ -298,7 +300,7 @@ async def test_command_line(
     which = await run("errors", "s")
     assert (which.code, "--destination" in which.err) == (1, True)
     assert "apply_failed" not in (await run("errors", "s", "--destination", "warehouse")).err
-    kept = await run("destinations", "drop", "s", "warehouse", stdin="n\n")
+    kept = await run.at_terminal("destinations", "drop", "s", "warehouse", typed="n\n")
     assert kept.code != 0
     gone = await run("destinations", "drop", "s", "warehouse", "--yes", "--wait")
     assert gone.code == 0, gone.err

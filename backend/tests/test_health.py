@@ -62,6 +62,12 @@ def test_what_has_stopped_and_what_goes_on(destinations: list[dict[str, Any]], r
     assert told(*destinations)[1] == reason
 
 
+def test_a_paused_destination_is_named() -> None:
+    paused = [destination(name, "DISABLED") for name in ("a", "b")]
+    assert told(destination("c"), paused[1]) == (HealthLevel.OK, "Replicating. Reports is paused.")
+    assert told(*paused, destination("c")) == (HealthLevel.OK, "Replicating. Warehouse and Reports are paused.")
+
+
 FULL = {"title": "No space is left on the disk", "message": "write spill/1.", "side": "engine", "cure": "Free space."}
 
 

@@ -170,7 +170,7 @@ async def test_command_line(
     wrong = await run("alerts", "silence", "soon")
     assert (wrong.code, "is not a duration" in wrong.err) == (1, True)
     set_rule = await run("alerts", "rules", "latency", "--set", "latency_seconds=7", "--off", "--stream", stream)
-    assert f"{stream}: off, latency_seconds 7 seconds" in set_rule.out
+    assert f"{stream}: off, latency_seconds 7 s" in set_rule.out
     assert (await run("alerts", "rules", "latency", "--reset", "--stream", stream)).code == 0
     assert (await run("alerts", "rules", "nonsense", "--off")).code == 1
     async with http_receiver() as receiver:

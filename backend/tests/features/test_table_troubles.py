@@ -114,7 +114,7 @@ async def test_partitions_are_accepted_or_refused_by_the_engine(
     assert (await operator.post(at, json=ORDERS)).status_code == 202
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
     told = [entry["after"].get("refused") for entry in entries if entry["action"] == "stream_tables_accept"]
-    assert told == [None, "resolution_refused", None]
+    assert told == [None, "resolution_refused"], "one entry for one request"
 
 
 async def test_a_rename_is_followed_in_rules_and_tables(

@@ -155,7 +155,7 @@ def _named(path: Path, stage: Stage, thread: Thread, thresholds: Thresholds) -> 
 
 @dataclass(frozen=True)
 class _Parks:
-    """Transactions in the error queue of a destination that applies nothing; `grown` within the span."""
+    """Transactions in the error queue of a destination that parks what comes; `grown` within the span."""
 
     parked: int
     grown: int
@@ -169,11 +169,14 @@ class _Parks:
 
 
 def _parks(path: Path, stages: list[Stage]) -> _Parks | None:
+    """None, too, where transactions lie parked from before and the source is quiet: nothing is held up by that."""
     applied = [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
     if not path.shares or not applied or any(rate is None or rate >= IDLE_LCRS_PER_SECOND for rate in applied):
         return None
-    parked = path.shares[-1].error_queue_transactions
-    return _Parks(parked, max(0, parked - (path.shares[0].error_queue_transactions or 0))) if parked else None
+    first, last = path.shares[0], path.shares[-1]
+    parked = last.error_queue_transactions or 0
+    grown = max(0, parked - (first.error_queue_transactions or 0))
+    return _Parks(parked, grown) if grown or (parked and last.parks_since is not None) else None
 
 
 def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBottleneck:
@@ -184,12 +187,12 @@ def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBot
     rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
     lag = path.shares[-1].lag.bytes if path.shares else None
     still = rates and all(rate is not None and rate < IDLE_LCRS_PER_SECOND for rate in rates)
-    if still and (lag or 0) < SOURCE_IDLE_LAG_BYTES:
-        return _none(path, Verdict.SOURCE_IDLE, "The source has no changes of these tables.")
-    least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
-    assert least.mean is not None  # noqa: S101
     parked = path.shares[-1].error_queue_transactions if path.shares else 0
     beside = f" {parked_in_words(parked).capitalize()}." if parked else ""
+    if still and (lag or 0) < SOURCE_IDLE_LAG_BYTES:
+        return _none(path, Verdict.SOURCE_IDLE, f"The source has no changes of these tables.{beside}")
+    least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
+    assert least.mean is not None  # noqa: S101
     return _none(
         path, Verdict.NONE,
         f"No bottleneck: the least idle stage, {least.title}, is idle {least.mean.idle:.0f} % of the time.{beside}",

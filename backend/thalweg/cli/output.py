@@ -98,6 +98,9 @@ def done(message: str, document: Any) -> None:
         out.print(message)
 
 
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
 def confirm(question: str, yes: bool) -> None:
     """Asks on a terminal, and ends the command where the answer is no. A script has meant what it says."""
     if not yes and sys.stdin.isatty():

@@ -23,9 +23,11 @@ def record(
     target: tuple[str, str, str],
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-) -> None:
+) -> AuditRow:
     """`target` is (type, id, name)."""
-    record_as(context.session, context.principal, context.request_id, context.address, action, target, before, after)
+    return record_as(
+        context.session, context.principal, context.request_id, context.address, action, target, before, after
+    )
 
 
 def record_as(
@@ -37,13 +39,13 @@ def record_as(
     target: tuple[str, str, str],
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
-) -> None:
+) -> AuditRow:
     target_type, target_id, target_name = target
-    session.add(
-        AuditRow(
-            actor_id=principal.user_id if principal.via in ("session", "token") else None, actor_name=principal.name,
-            via=principal.via, credential_id=principal.credential_id, action=action, target_type=target_type,
-            target_id=target_id, target_name=target_name, before=before, after=after,
-            request_id=request_id, address=address,
-        )
+    entry = AuditRow(
+        actor_id=principal.user_id if principal.via in ("session", "token") else None, actor_name=principal.name,
+        via=principal.via, credential_id=principal.credential_id, action=action, target_type=target_type,
+        target_id=target_id, target_name=target_name, before=before, after=after,
+        request_id=request_id, address=address,
     )  # fmt: skip
+    session.add(entry)
+    return entry

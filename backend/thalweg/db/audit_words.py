@@ -90,7 +90,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
         sentence = ", ".join([*changed[:1], *(words.lower() for words in changed[1:])]) or sentence
     sentence = " ".join(
         sentence.format(
-            destination=facts.get("id") or facts.get("destination_id") or "",
+            destination=facts.get("database") or facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
             table=f"{facts.get('schema')}.{facts.get('table')}",
             transactions=facts.get("transactions"),

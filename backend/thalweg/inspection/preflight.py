@@ -159,7 +159,8 @@ async def _inspect_source(
             await check_publication(checklist, connection, stream_id)
         if target.reads_standby:
             await check_standby(checklist, connection, target, timeout)
-        await check_inheritance(checklist, connection, tables)
+        if tables:
+            await check_inheritance(checklist, connection, tables)
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
@@ -178,10 +179,12 @@ async def _inspect_destination(one: DestinationTarget, source: Target, seen: _So
         checklist = await check_destination(connection, seen.columns, present, columns, one.initial_copy, one.own)
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
-        there = {table.name for table in present}
-        check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
-        calls = [call for call in seen.calls if _may_come(call, one, there)]
-        asked = await check_carried_code(checklist, connection, calls)
+        asked: list[Call] = []
+        if seen.tables:
+            there = {table.name for table in present}
+            check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
+            calls = [call for call in seen.calls if _may_come(call, one, there)]
+            asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
     return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)

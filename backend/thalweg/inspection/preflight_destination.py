@@ -31,7 +31,8 @@ async def check_destination(
     initial_copy: bool,
     own: frozenset[tuple[str, str]] = frozenset(),
 ) -> Checklist:
-    """`wanted` are the source's tables with their columns, or None when no tables are chosen yet. The stream's `own`
+    """`wanted` are the source's tables with their columns, or None when no tables are chosen yet: of no
+    tables nothing is said. The stream's `own`
     tables, which it replicates already, may have rows."""
     checklist = Checklist(CheckSide.DESTINATION)
     _, role = await read_role(connection)
@@ -40,7 +41,7 @@ async def check_destination(
     check_version(checklist, server)
     _check_role(checklist, server, role)
     await check_bookkeeping(checklist, connection, role)
-    if wanted is not None:
+    if wanted:
         existing = {table.name: table for table in present if table.name in wanted}
         await _check_schemas(checklist, connection, server, role, [name for name in wanted if name not in existing])
         _check_fit(checklist, wanted, existing, present_columns)

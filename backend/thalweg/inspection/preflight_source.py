@@ -167,6 +167,7 @@ def _check_tables(
             "The rules choose no table.",
             "Correct the include rules; names are case-sensitive.",
         )
+        return
     usable = [table for table in tables if not table.is_partition]
     impossible = [table for table in usable if table.kind in ("foreign", "unlogged")]
     checklist.tables(

@@ -295,15 +295,26 @@ def _held(facts: Facts) -> str:
 def _running(facts: Facts, at: datetime) -> Health:
     if behind := behind_in_words(_behind(facts), at):
         return _health(HealthLevel.WARNING, behind)
+    return _health(HealthLevel.OK, f"{_doing(facts)}{_paused(facts)}")
+
+
+def _doing(facts: Facts) -> str:
     if facts.observed_phase == StreamPhase.INSTANTIATING:
-        return _health(HealthLevel.OK, f"Copying the tables{_copied(facts)}.")
+        return f"Copying the tables{_copied(facts)}."
     if facts.observed_phase == StreamPhase.INITIALIZING:
-        return _health(HealthLevel.OK, "Starting.")
+        return "Starting."
     if facts.observed_phase == StreamPhase.CATCHING_UP:
-        return _health(HealthLevel.OK, "Catching up with the source.")
+        return "Catching up with the source."
     if facts.observed_phase == StreamPhase.DRAINING:
-        return _health(HealthLevel.OK, "Draining its queue.")
-    return _health(HealthLevel.OK, "Replicating.")
+        return "Draining its queue."
+    return "Replicating."
+
+
+def _paused(facts: Facts) -> str:
+    """On purpose, so no trouble; but nothing arrives there. One that is far behind is told of with that."""
+    destinations = (facts.observed or {}).get("destinations", [])
+    names = [_name(facts, one["id"]) for one in destinations if one["status"] == ObservedStatus.DISABLED]
+    return f" {listed(names)} {'is' if len(names) == 1 else 'are'} paused." if names else ""
 
 
 def _behind(facts: Facts) -> Iterator[Behind]:

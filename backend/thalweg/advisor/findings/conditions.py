@@ -46,9 +46,14 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         )  # fmt: skip
     elif verdict is Verdict.SOURCE_IDLE:
         yield clues.finding(
-            "source_idle", "The source is idle", f"{explanation} Nothing needs to be done.",
+            "source_idle", "The source is idle", explanation + ("" if _parked(clues) else " Nothing needs to be done."),
             [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
         )  # fmt: skip
+
+
+def _parked(clues: Clues) -> int:
+    shares = clues.view.path.shares
+    return (shares[-1].error_queue_transactions or 0) if shares else 0
 
 
 def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:

@@ -7,6 +7,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import AsJson, done, line, out, print_json, print_table, styled
+from thalweg.kernel.words import days, duration, size
 
 app = typer.Typer(no_args_is_help=True, help="Alerts: what fires, who takes care, which rules, where notices go.")
 Stream = Annotated[str | None, typer.Option(help="Of this stream only (name or id).")]
@@ -192,15 +193,21 @@ def _rule_row(rule: Json) -> list[str]:
     units = {threshold["name"]: threshold["unit"] for threshold in rule["thresholds"]}
 
     def values(effective: Json) -> str:
-        return ", ".join(f"{name} {value:g} {units[name]}" for name, value in effective["thresholds"].items()) or "–"
+        known = effective["thresholds"].items()
+        return ", ".join(f"{name} {_amount(value, units[name])}" for name, value in known) or "–"
 
     now = rule["effective"]
     own = "; ".join(
         f"{item['stream_name']}: {'on' if item['effective']['enabled'] else 'off'}, {values(item['effective'])}"
         for item in rule["streams"]
     )
-    return [rule["id"], "on" if now["enabled"] else "off", LEVELS[now["severity"]], f"{now['hold_seconds']:g} s",
+    return [rule["id"], "on" if now["enabled"] else "off", LEVELS[now["severity"]], duration(now["hold_seconds"]),
             values(now), own]  # fmt: skip
+
+
+def _amount(value: float, unit: str) -> str:
+    in_words = {"bytes": size, "seconds": duration, "days": days}.get(unit)
+    return in_words(value) if in_words is not None else f"{value:,.15g} {unit}"
 
 
 channels_app = typer.Typer(invoke_without_command=True, help="Where notices go: webhooks, mail, the log.")

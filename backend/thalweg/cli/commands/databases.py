@@ -4,10 +4,25 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import psycopg
 import typer
+from psycopg.conninfo import conninfo_to_dict
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import SIGNS, AsJson, done, json_wanted, line, number, out, print_json, print_table, size
+from thalweg.cli.output import (
+    SIGNS,
+    AsJson,
+    Yes,
+    confirm,
+    done,
+    json_wanted,
+    line,
+    number,
+    out,
+    print_json,
+    print_table,
+    size,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
 PemFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="PEM file, read here.")]
@@ -54,8 +69,8 @@ def add(
     ssl_crl: PemFile = None,
     password_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
 ) -> None:
-    """Register a database, after a connection test. The password comes from the URI, a prompt, standard input or
-    PGPASSWORD. Certificates and keys are read from files here and kept encrypted there."""
+    """Register a database, after a connection test. The password comes from standard input, the URI, PGPASSWORD or a
+    prompt, in this order. Certificates and keys are read from files here and kept encrypted there."""
     given = {
         "uri": uri, "service": service, "host": host, "dbname": dbname, "user": user, "port": port, "sslmode": sslmode,
         "read_from": read_from,
@@ -64,7 +79,7 @@ def add(
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
     if password_stdin:
         body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
-    elif "PGPASSWORD" in os.environ:
+    elif "PGPASSWORD" in os.environ and not _holds_password(uri):
         body["password"] = os.environ["PGPASSWORD"]
     elif uri is None and service is None and ssl_key is None:
         body["password"] = typer.prompt("Password", hide_input=True, default="")
@@ -116,6 +131,14 @@ def edit(
         _test_change(api, database, body)
     changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
     done(f"Changed {changed['name']}.", changed)
+
+
+def _holds_password(uri: str | None) -> bool:
+    """As libpq reads it. The control plane says what is wrong with one that cannot be read."""
+    try:
+        return bool(conninfo_to_dict(uri or "").get("password"))
+    except psycopg.Error:
+        return False
 
 
 def _test_change(api: Api, database: Json, change: Json) -> None:
@@ -181,18 +204,21 @@ def tables(name: Name, search: str | None = None, as_json: AsJson = False) -> No
 
 
 @app.command()
-def remove(name: Name) -> None:
-    """Remove a database. The database itself does not change."""
+def remove(name: Name, yes: Yes = False) -> None:
+    """Remove a database. The database itself does not change. Asks for confirmation on a terminal."""
     api = connect()
     database = api.find("/databases", "database", name)
+    confirm(f"Remove {database['name']}, with its stored password?", yes)
     api.delete(f"/databases/{database['id']}")
     done(f"Removed {database['name']}.", database)
 
 
-def show_checks(result: Json) -> None:
-    """One line for each check, its cure below; fails when a check did."""
+def show_checks(result: Json, names: dict[str, str]) -> None:
+    """One line for each check, its cure below; fails when a check did. `names` are the databases', by id: each of
+    several destinations is named."""
     for check in result["checks"]:
-        out.print(line(SIGNS[check["status"]], f" {check['side']:<11} {check['title']}: {check['detail']}"))
+        where = f"{names[check['database_id']]}: " if check["database_id"] else ""
+        out.print(line(SIGNS[check["status"]], f" {check['side']:<11} {where}{check['title']}: {check['detail']}"))
         for item in check["items"]:
             out.print(line(f"    - {item}"))
         if check["cure"]:

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.commands.streams import Accept, Name, Set, Yes, destination_of, parameters_of, print_destinations
+from thalweg.cli.commands.streams import Accept, Name, Set, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
-from thalweg.cli.output import AsJson, confirm, done, line, out, print_json, print_table, settings_in_words
+from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
 from thalweg.kernel.lifecycle import ExecutionState
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
@@ -93,13 +93,13 @@ def drop(
     name: Name, destination: One, force: Force = False, yes: Yes = False, wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:  # fmt: skip
-    """Drop a destination: its backlog is discarded for good. Its tables and rows stay."""
+    """Drop a destination: its backlog is discarded for good. Its tables and rows stay. Asks for confirmation on a
+    terminal."""
     api = connect()
     stream = whole_stream(api, name)
     one = one_of(stream, destination)
     shown = one["database"]["name"]
-    if not yes:
-        typer.confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", abort=True)
+    confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", yes)
     accepted = api.delete(f"/streams/{stream['id']}/destinations/{one['id']}", force=force)
     lost = "" if force else f"If {shown} is lost for good, drop it with --force."
     follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}", timeout, lost)
@@ -182,16 +182,19 @@ def errors(
     if as_json:
         print_json(parked)
         return
-    print_table(
-        [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
-        [
+    if parked:
+        print_table(
+            [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
             [
-                str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
-                ", ".join(item["tables"]), item["message"] or "",
-            ]
-            for item in parked
-        ],
-    )  # fmt: skip
+                [
+                    str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
+                    ", ".join(item["tables"]), item["message"] or "",
+                ]
+                for item in parked
+            ],
+        )  # fmt: skip
+    elif not queue["total"]:
+        out.print("The error queue is empty.")
     waiting = queue["total"] - queue["roots"]
     if waiting > 0 and not every:
         verb = "waits" if waiting == 1 else "wait"
@@ -210,7 +213,8 @@ MARKS = {True: "≠ ", False: "", None: ""}
 
 
 def show_contents(contents: Json) -> None:
-    out.print(f"Transaction {contents['error']['xid']}: {contents['error']['message']}")
+    error = contents["error"]
+    out.print(f"Transaction {error['id']} (xid {error['xid']}): {error['message']}")
     for place, change in enumerate(contents["changes"], 1):
         found = change["problem"] or (
             "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"

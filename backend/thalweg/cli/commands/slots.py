@@ -6,8 +6,7 @@ import typer
 from rich.text import Text
 
 from thalweg.cli.client import CommandError, Json, connect
-from thalweg.cli.commands.streams import Yes
-from thalweg.cli.output import AsJson, ago, confirm, done, number, out, print_json, print_table, size, styled
+from thalweg.cli.output import AsJson, Yes, ago, confirm, done, number, out, print_json, print_table, size, styled
 
 app = typer.Typer(no_args_is_help=True, help="Replication slots of the servers of registered databases.")
 

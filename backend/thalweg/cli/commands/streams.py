@@ -1,4 +1,4 @@
-"""streams list, show, create, start, stop, retry, delete, set, errors; preflight."""
+"""streams list, show, create, start, stop, retry, delete, set, parameters, rules; preflight."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,6 +12,7 @@ from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
     AsJson,
+    Yes,
     ago,
     confirm,
     done,
@@ -31,6 +32,7 @@ from thalweg.cli.output import (
     styled,
 )
 from thalweg.kernel.states import in_words
+from thalweg.kernel.words import setting_in_words
 
 app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
 Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
@@ -45,7 +47,6 @@ InsertsOnly = Annotated[
     ),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Accept = Annotated[
     list[str] | None,
     typer.Option(
@@ -244,7 +245,7 @@ def preflight(
     if json_wanted(False):
         print_json(result)
         raise typer.Exit(0 if result["ready"] else 1)
-    show_checks(result)
+    show_checks(result, {one["id"]: one["name"] for one in api.items("/databases")})
     out.print("Ready.")
 
 
@@ -335,7 +336,7 @@ def delete(
 
 @app.command("set")
 def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]) -> None:
-    """Change parameters of a stream."""
+    """Change parameters of a stream. `thalweg streams parameters` lists them."""
     api = connect()
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
@@ -343,6 +344,31 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
     if changed["restart_needed"]:
         told += "\nSome changes take effect only after a stop and start."
     done(told, changed)
+
+
+@app.command("parameters")
+def list_parameters(as_json: AsJson = False) -> None:
+    """The parameters that streams have, with their defaults and ranges."""
+    known = connect().get("/stream-parameters")["parameters"]
+    if as_json:
+        print_json(known)
+        return
+    print_table(
+        ["NAME", ">DEFAULT", "UNIT", "VALUES", "MEANING"],
+        [
+            [
+                item["name"], setting_in_words(item["default"]), item["unit"] or "–", values_of(item),
+                item["description"],
+            ]
+            for item in known
+        ],
+    )  # fmt: skip
+
+
+def values_of(parameter: Json) -> str:
+    if parameter["type"] == "integer":
+        return f"{parameter['minimum']} to {parameter['maximum']}"
+    return ", ".join(parameter["values"] or ["true", "false"])
 
 
 @app.command("rules")

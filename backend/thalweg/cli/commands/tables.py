@@ -6,10 +6,10 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
-from thalweg.cli.commands.streams import Name, Yes, counted, replicated
+from thalweg.cli.commands.streams import Name, counted, replicated
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
-from thalweg.cli.output import AsJson, confirm, done, line, number, out, print_json, print_table
+from thalweg.cli.output import AsJson, Yes, confirm, done, line, number, out, print_json, print_table
 from thalweg.kernel.states import in_words
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from thalweg.db.audit import record
-from thalweg.db.models import StreamRow
+from thalweg.db.models import AuditRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import ErrorExecution as EngineExecution
@@ -74,10 +74,13 @@ def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
 
 async def show(context: Context, stream_id: str, destination_id: str, error_id: int) -> ParkedContents:
     row, client = await engine_of(context, stream_id, destination_id)
+    try:
+        contents = await client.error_contents(stream_id, destination_id, error_id)
+    except EngineFailure as failure:
+        raise problem_of(failure) from failure
+    # Committed before the answer leaves: nobody sees rows without an entry, and without rows there is nothing to note.
     facts = {"destination_id": destination_id, "error_id": error_id}
     record(context, "stream_errors_get", ("stream", row.id, row.name), after=facts)
-    async with asked(context, row, "stream_errors_get", facts):
-        contents = await client.error_contents(stream_id, destination_id, error_id)
     return ParkedContents.model_validate(
         {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error, reveals=True)}
     )
@@ -86,7 +89,6 @@ async def show(context: Context, stream_id: str, destination_id: str, error_id: 
 async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id}
-    record(context, "stream_errors_execute", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute", facts, _not_executed):
         execution = await client.execute_error(stream_id, destination_id, error_id)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
@@ -95,7 +97,6 @@ async def execute(context: Context, stream_id: str, destination_id: str, error_i
 async def execute_all(context: Context, stream_id: str, destination_id: str) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id}
-    record(context, "stream_errors_execute_all", ("stream", row.id, row.name), after=facts)
     async with asked(context, row, "stream_errors_execute_all", facts, _not_executed):
         execution = await client.execute_error(stream_id, destination_id, None)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
@@ -104,11 +105,10 @@ async def execute_all(context: Context, stream_id: str, destination_id: str) -> 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
     """Discards a transaction. The audit log keeps what can be shown of it, with the reason."""
     row, client = await engine_of(context, stream_id, destination_id)
-    why = {"destination_id": destination_id, "reason": reason}
-    async with asked(context, row, "stream_errors_delete", why):
-        kept = await _kept(client, stream_id, destination_id, error_id)
-    record(context, "stream_errors_delete", ("stream", row.id, row.name), before=kept, after=why)
-    async with asked(context, row, "stream_errors_delete", why):
+    why = {"destination_id": destination_id, "error_id": error_id, "reason": reason}
+    async with asked(context, row, "stream_errors_delete", why) as entry:
+        entry.before = await _kept(client, stream_id, destination_id, error_id)
+        await context.release()
         await client.delete_error(stream_id, destination_id, error_id)
 
 
@@ -150,12 +150,13 @@ def _not_executed(failure: EngineFailure) -> Problem:
 async def asked(
     context: Context, row: StreamRow, action: str, facts: dict[str, Any],
     told: Callable[[EngineFailure], Problem] = problem_of,
-) -> AsyncGenerator[None, None]:  # fmt: skip
-    """Records the request in the audit log before it goes to the engine; a refusal is recorded, too."""
+) -> AsyncGenerator[AuditRow, None]:  # fmt: skip
+    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry."""
+    entry = record(context, action, ("stream", row.id, row.name), after=facts)
     await context.release()
     try:
-        yield
+        yield entry
     except EngineFailure as failure:
-        record(context, action, ("stream", row.id, row.name), after={**facts, "refused": failure.code})
+        entry.after = {**facts, "refused": failure.code}
         await context.release()
         raise told(failure) from failure

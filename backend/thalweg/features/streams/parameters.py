@@ -1,6 +1,7 @@
 """Stream parameters: defined by the engine's contract, checked here before the engine sees them."""
 
 import json
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,12 +53,12 @@ def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, 
     errors = []
     for name, value in values.items():
         definition = definitions.get(name)
-        message = "There is no such parameter." if definition is None else _wrong(definition, value)
+        message = _unknown(definitions, name) if definition is None else _wrong(definition, value)
         if message is not None:
             errors.append(
                 FieldProblem(
                     pointer=f"{at}/parameters/{name[:100]}", code="invalid_parameter", message=message,
-                    cure="GET /api/v1/stream-parameters says which there are, with their ranges.",
+                    cure="`thalweg streams parameters` (GET /api/v1/stream-parameters) lists them with their ranges.",
                 )
             )  # fmt: skip
     if errors:
@@ -67,6 +68,11 @@ def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, 
             errors[0].cure,
             errors=errors,
         )
+
+
+def _unknown(definitions: dict[str, StreamParameter], name: str) -> str:
+    near = get_close_matches(name, definitions)
+    return "There is no such parameter." + (f" Similar ones: {', '.join(near)}." if near else "")
 
 
 def _wrong(definition: StreamParameter, value: ParameterValue) -> str | None:

@@ -45,8 +45,8 @@ def desired_facts(row: StreamRow) -> Json:
 
 def destination_facts(one: DestinationRow) -> Json:
     return {
-        "id": one.id, "database_id": one.database_id, "engine_id": one.engine_id, "parameters": one.parameters,
-        "desired_status": one.desired_status, "force": one.force,
+        "id": one.id, "database": one.database.name, "database_id": one.database_id, "engine_id": one.engine_id,
+        "parameters": one.parameters, "desired_status": one.desired_status, "force": one.force,
     }  # fmt: skip
 
 

@@ -52,7 +52,6 @@ async def resolve(
         raise being_deleted()
     action = f"stream_tables_{how}"
     facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}
-    record(context, action, ("stream", row.id, row.name), after=facts)
     async with asked(context, row, action, facts):
         await client.resolve_table(row.id, destination_id, how, body.schema_name, body.table)
     return row
