@@ -415,7 +415,7 @@ async def test_troubles_of_tables_are_listed_and_resolved(
     await until(operator, f"{STREAMS}/{stream['id']}", "REPLACED")
     run = with_token(shell, users)
     listed = (await run("streams", "tables", "list", stream["name"])).out
-    assert "STOPPED" in listed and "cure (copy): Mend it." in listed
+    assert "Stopped" in listed and "cure (copy): Mend it." in listed
     refused = await run("streams", "tables", "follow", stream["name"], "public.orders")
     assert (refused.code, "choose one of the trouble's resolutions" in refused.err) == (1, True)
     assert (await run("streams", "tables", "copy", stream["name"], "orders")).code == 1
