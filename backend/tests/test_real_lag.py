@@ -178,4 +178,4 @@ async def test_status_of_the_command_line_tells_of_a_dead_engine(
     dead = await status("status")
     assert dead.code == 1
     assert "REPLICATING" not in dead.out and "Replicating" not in dead.out
-    assert "→" in dead.out and "1 of 1 engines do not answer" in dead.out
+    assert "→" in dead.out and "1 of 1 engine does not answer" in dead.out

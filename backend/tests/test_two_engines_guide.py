@@ -204,7 +204,7 @@ async def test_the_guide_as_it_is_typed(
     await with_the_guides_settings()
     await eventually(lambda: listens(THERE, 8643))
     listed = await hosts.type(trust[0], after)
-    assert re.search(rf"bravo +https://{THERE}:8643 +ONLINE", listed), listed
+    assert re.search(rf"bravo +https://{THERE}:8643 +Online", listed), listed
     assert not (hosts.checkout / "bravo.token").exists()
 
     await hosts.type(*replicate)
