@@ -140,14 +140,15 @@ build_help_venv() {
 
 # The documentation as a searchable site, into $THALWEG_BUILD/help. Lint calls it where bash does not stop at a failure.
 build_help() {
-  local wanted
-  wanted=$(help_sources)
-  if [[ $(cat "$THALWEG_BUILD/help/.sources" 2>/dev/null) == "$wanted" ]]; then
-    return 0
-  fi
-  build_help_venv &&
-    "$HELP_VENV/bin/python" "$THALWEG_ROOT/scripts/help/build.py" "$THALWEG_BUILD/help" &&
-    printf '%s\n' "$wanted" >"$THALWEG_BUILD/help/.sources"
+  mkdir -p "$THALWEG_BUILD"
+  (
+    flock 9 # the static checks build it beside other suites
+    wanted=$(help_sources)
+    [[ $(cat "$THALWEG_BUILD/help/.sources" 2>/dev/null) != "$wanted" ]] || exit 0
+    build_help_venv &&
+      "$HELP_VENV/bin/python" "$THALWEG_ROOT/scripts/help/build.py" "$THALWEG_BUILD/help" &&
+      printf '%s\n' "$wanted" >"$THALWEG_BUILD/help/.sources"
+  ) 9>"$THALWEG_BUILD/.help.lock"
 }
 
 # The page that measures the console's chart, into $THALWEG_BUILD/charts.
