@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, StrictBool, StringConstraints, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 
 NAME_BYTES_MAX = 63
 CONDITION_BYTES_MAX = 64 << 10
@@ -72,12 +72,8 @@ class TableRowRules(Body):
     """The rules of one table. A change passes unless a negative rule is true for it, and if a positive one is, where
     there is a positive set. An empty positive set lets nothing pass."""
 
-    schema_name: Annotated[str, StringConstraints(min_length=1, max_length=63)] = Field(
-        alias="schema", examples=["public"]
-    )
-    table: Annotated[str, StringConstraints(min_length=1, max_length=63)] = Field(
-        description="Its exact name.", examples=["orders"]
-    )
+    schema_name: TableIdentifier = Field(alias="schema", examples=["public"])
+    table: TableIdentifier = Field(description="Its exact name.", examples=["orders"])
     positive: RowRuleSet | None = Field(default=None, description="Null: no such set.")
     negative: RowRuleSet | None = Field(default=None, description="Null: no such set.")
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 from thalweg.kernel.row_rules import RowRules
 
 PATTERN_LENGTH_MAX = 128
@@ -20,12 +20,9 @@ class TableRule(Body):
     table: Pattern = Field(default="*", examples=["orders_*"])
 
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63)]
-
-
 class TableRef(Body):
-    schema_name: Identifier = Field(alias="schema", examples=["public"])
-    table: Identifier = Field(examples=["orders"])
+    schema_name: TableIdentifier = Field(alias="schema", examples=["public"])
+    table: TableIdentifier = Field(examples=["orders"])
 
 
 class TableRules(Body):
