@@ -150,7 +150,7 @@ TEST_P(Beside, ALockThatTheFirstNeedsIsGivenBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Beside, testing::Bool(),
-                         [](const testing::TestParamInfo<bool>& one) { return one.param ? "BelowSql" : "InSql"; });
+                         [](const testing::TestParamInfo<bool>& info) { return info.param ? "BelowSql" : "InSql"; });
 
 }  // namespace
 }  // namespace thalweg::apply
