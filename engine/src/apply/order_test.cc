@@ -310,7 +310,7 @@ TEST_P(Order, OfTwoTransactions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Order, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<OrderCase>& info) { return info.param.name; });
+                         [](const testing::TestParamInfo<OrderCase>& tested) { return tested.param.name; });
 
 TEST(Order, ATableThatChangedAtTheSourceWaits) {
   ApplyHarness h;

@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Failure{"Connection", ErrorCode::database_unreachable, true, Completion::failed,
                               GroupMode::together},
                       Failure{"Stopping", ErrorCode::engine_stopping, true, Completion::stopping, GroupMode::together}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ScheduleTest, AFullGroupBeginsBesideWhatItDependsOn) {
   moment.steady_flow = true;
@@ -342,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(States, ScheduleRestTest,
                                            Sleep{"RunsInCommitOrder", true, false, false, true, 20ms},
                                            Sleep{"HoldsWhileOthersRun", true, true, false, false, 5ms},
                                            Sleep{"HoldsInASteadyFlow", true, true, true, false, 1ms}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& tested) { return tested.param.name; });
 
 TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
   FlowMeter meter;
