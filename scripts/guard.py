@@ -115,13 +115,13 @@ def _reap(child: int) -> int | None:
 
 def _end_descendants() -> None:
     begun, number = time.monotonic(), signal.SIGTERM
-    told: set[int] = set()
+    signalled: set[int] = set()
     while pids := descendants(os.getpid()):
         if number == signal.SIGTERM and time.monotonic() - begun > GRACE:
-            number, told = signal.SIGKILL, set()
-        for pid in pids - told:
+            number, signalled = signal.SIGKILL, set()
+        for pid in pids - signalled:
             _try_to_send(os.kill, pid, number)
-        told |= pids
+        signalled |= pids
         time.sleep(0.02)
         _reap(0)
 

@@ -69,9 +69,9 @@ def test_what_is_known_to_wait_for_a_lock_is_not_said_to_execute() -> None:
 
     def share(of: Analysis, event: str) -> float:
         (value,) = [
-            one.statistic_value or 0.0 for one in of.component_statistics
-            if one.sub_component_type == "APPLY SERVER" and one.thread is None
-            and one.statistic_name == f"EVENT: {event}"
+            statistic.statistic_value or 0.0 for statistic in of.component_statistics
+            if statistic.sub_component_type == "APPLY SERVER" and statistic.thread is None
+            and statistic.statistic_name == f"EVENT: {event}"
         ]  # fmt: skip
         return value
 
@@ -89,13 +89,13 @@ def test_idle_path_has_no_bottleneck() -> None:
 
 def test_what_was_before_the_present_start_is_not_judged() -> None:
     before = recorded("trigger")
-    after = [one.model_copy(update={"interval_seconds": 1.0}) for one in recorded("idle_source")]
+    after = [sample.model_copy(update={"interval_seconds": 1.0}) for sample in recorded("idle_source")]
     stopped = {"status": "ABORTED", "phase": "STOPPED"}
     aborted = [
-        one.model_copy(
-            update={**stopped, "destinations": [part.model_copy(update=stopped) for part in one.destinations]}
+        sample.model_copy(
+            update={**stopped, "destinations": [part.model_copy(update=stopped) for part in sample.destinations]}
         )
-        for one in before[-2:]
+        for sample in before[-2:]
     ]
     analysis, view = analysed([*before, *aborted, *after])
     assert (view.bottleneck.verdict, view.path.samples) == (Verdict.SOURCE_IDLE, after)
@@ -112,12 +112,12 @@ def parking(first: int, last: int, since: datetime | None = None) -> list[Sample
     counts = {0: first, len(samples) - 1: last}
     shares = [
         [
-            one.model_copy(update={"error_queue_transactions": counts.get(number, first), "parks_since": since})
-            for one in sample.destinations
+            destination.model_copy(update={"error_queue_transactions": counts.get(number, first), "parks_since": since})
+            for destination in sample.destinations
         ]
         for number, sample in enumerate(samples)
     ]
-    return [one.model_copy(update={"destinations": parts}) for one, parts in zip(samples, shares, strict=True)]
+    return [sample.model_copy(update={"destinations": parts}) for sample, parts in zip(samples, shares, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
         ]
         for _ in whole
     ]  # fmt: skip
-    samples = [one.model_copy(update={"destinations": parts}) for one, parts in zip(whole, shares, strict=True)]
+    samples = [sample.model_copy(update={"destinations": parts}) for sample, parts in zip(whole, shares, strict=True)]
     names = ["near", "far"]
     ends = {name: DatabaseFacts(name, f"b:1/{name}", "15.1") for name in names}
     source = DatabaseFacts("shop", "a:1/shop", "15.1")

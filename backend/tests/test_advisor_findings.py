@@ -71,7 +71,7 @@ def test_there_is_no_hot_row_where_no_group_depends_on_another() -> None:
         alone.append(sample.model_copy(update={"components": parts}))
     assert findings("hot_row")[0].code == "apply_dependency_chain"
     assert {"apply_dependency_chain", "apply_parallelism"}.isdisjoint(
-        one.code for one in findings("hot_row", samples=alone)
+        finding.code for finding in findings("hot_row", samples=alone)
     )
 
 
@@ -81,8 +81,10 @@ def test_whole_tables_that_are_read_are_never_told_with_no_rows() -> None:
     facts = DestinationFacts(now(), keyless=[item], before={item: activity}, after={item: activity})
 
     def rows_read() -> tuple[object, str]:
-        (told,) = [one for one in findings("missing_index", destination=facts) if one.code == "apply_missing_index"]
-        (read,) = [one for one in told.evidence if one.statistic == "ROWS READ BY SEQUENTIAL SCANS"]
+        (told,) = [
+            finding for finding in findings("missing_index", destination=facts) if finding.code == "apply_missing_index"
+        ]
+        (read,) = [entry for entry in told.evidence if entry.statistic == "ROWS READ BY SEQUENTIAL SCANS"]
         return read.value, read.unit
 
     assert rows_read() == (6000.0, "ROWS SINCE COUNTING BEGAN")
@@ -140,7 +142,7 @@ def test_a_lock_of_another_session_is_named_with_its_holder() -> None:
     assert (found[0].code, found[0].title) == (
         "apply_lock_contention", "Session 4711 (psql) holds a lock that the appliers need",
     )  # fmt: skip
-    assert "apply_parallelism" not in {one.code for one in found}
+    assert "apply_parallelism" not in {finding.code for finding in found}
 
 
 def test_what_has_stopped_has_the_cure_of_its_error() -> None:
@@ -156,14 +158,14 @@ def test_what_is_the_engines_own_fault_is_no_databases_and_has_the_cure_of_its_e
     full = Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, told, cure)
     _, view = analysed(recorded("trigger"), full)
     (found,) = find([view], {view.path.path.path_id: StreamFacts("source", "destination", {}, [])}, 15.0)
-    assert (found.code, [one.text for one in found.cures]) == ("engine_trouble", [cure])
+    assert (found.code, [offered.text for offered in found.cures]) == ("engine_trouble", [cure])
     assert told in found.explanation
 
 
 def test_more_appliers_are_never_the_cure_of_a_standstill() -> None:
     found = findings("lock_contention", samples=standing_still())
-    assert [one.code for one in found if one.is_cause] == ["apply_standstill"]
-    assert not any(cure.parameters for one in found if one.is_cause for cure in one.cures)
+    assert [finding.code for finding in found if finding.is_cause] == ["apply_standstill"]
+    assert not any(cure.parameters for finding in found if finding.is_cause for cure in finding.cures)
 
 
 def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_what_appliers_wait_for() -> None:

@@ -42,7 +42,7 @@ def share(name: str, state: str) -> DestinationSample:
 
 
 def fan_out(samples: list[Sample], conditions: dict[str, Condition]) -> tuple[dict[str, PathView], list[Finding]]:
-    databases = {one: DatabaseFacts(name, f"{one}:1/{name}", "15.1") for one, name in NAMES.items()}
+    databases = {id_: DatabaseFacts(name, f"{id_}:1/{name}", "15.1") for id_, name in NAMES.items()}
     stream = StreamInput(
         "k3j2h1g4", "orders", samples, DatabaseFacts("shop", "a:1/shop", "15.1"), databases, {}, RUNNING, conditions
     )
@@ -62,9 +62,9 @@ def test_a_start_that_waits_at_a_server_says_behind_whom_and_how_to_end_it() -> 
     assert row.verdict is Verdict.WAITING
     assert row.explanation.startswith("It waits for 3 min at the destination warehouse behind server process 4711")
     assert "4712" not in row.explanation, "another destination's wait"
-    (told,) = [one for one in found if one.path_id == row.path_id]
+    (told,) = [finding for finding in found if finding.path_id == row.path_id]
     assert told.title == "Session 4711 (psql) at the destination warehouse keeps the path from starting"
-    blocked = [one.value for one in told.evidence if one.statistic == "BLOCKED BY"]
+    blocked = [entry.value for entry in told.evidence if entry.statistic == "BLOCKED BY"]
     assert blocked == ["session 4711 (psql) of app, idle in transaction for 180 s"]
     assert (told.cures[0].sql, told.cures[0].database) == ("SELECT pg_terminate_backend(4711);", "warehouse")
 
@@ -86,7 +86,7 @@ def test_a_start_is_no_path_without_a_bottleneck() -> None:
     assert (views["near"].bottleneck.verdict, views["near"].bottleneck.explanation) == (
         Verdict.STARTING, "It is starting.",
     )  # fmt: skip
-    assert not [one for one in found if one.path_id == views["near"].path.path.path_id]
+    assert not [finding for finding in found if finding.path_id == views["near"].path.path.path_id]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_path_is_held_up_by_the_full_backlog_of_another_destination(condition:
         Verdict.HELD_UP,
         "The backlog of replica is full: until there is room, nothing more is captured, for any destination.",
     )
-    (told,) = [one for one in found if one.path_id == row.path_id]
+    (told,) = [finding for finding in found if finding.path_id == row.path_id]
     assert told.title == "The full backlog of replica holds the path up"
     assert (told.evidence[0].value, told.evidence[0].threshold) == (16 * MIB, 16 * MIB)
     assert told.cures[0].text.startswith(cure)
@@ -153,7 +153,7 @@ def test_a_full_backlog_of_its_own_is_no_trouble_of_the_engine(name: str, limit:
     row = views["far"].bottleneck
     told = "The backlog of replica is full: until there is room, nothing more is captured, for any destination."
     assert (row.verdict, row.explanation.startswith(told + limit)) == (Verdict.HELD_UP, True), row.explanation
-    (finding,) = [one for one in found if one.path_id == row.path_id]
+    (finding,) = [candidate for candidate in found if candidate.path_id == row.path_id]
     assert (finding.code, finding.title) == ("full_backlog", "The full backlog of replica holds the path up")
     assert finding.cures[0].text.startswith(
         "Remove what keeps replica from applying, raise its queue_spill_limit_mb, or drop replica from the stream."

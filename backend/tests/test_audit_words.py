@@ -27,9 +27,9 @@ def audited() -> set[str]:
             name = getattr(getattr(node, "func", None), "id", "")
             if isinstance(node, ast.Call) and name in WRITERS:
                 found |= {
-                    one.value for one in node.args
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.startswith(NOUNS)
-                    and "_" in one.value
+                    argument.value for argument in node.args
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+                    and argument.value.startswith(NOUNS) and "_" in argument.value
                 }  # fmt: skip
     return found
 

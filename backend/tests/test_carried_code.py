@@ -152,8 +152,8 @@ async def test_the_engine_is_told_what_was_accepted(
         """The tables of the document, once so many definitions of orders are accepted in it."""
 
         async def check() -> list[dict[str, Any]]:
-            tables: list[dict[str, Any]] = [table for one in engine.desired["streams"] for table in one["tables"]]
-            found = {one["table"]: len(one.get("accepted_code", [])) for one in tables}
+            tables: list[dict[str, Any]] = [table for stream in engine.desired["streams"] for table in stream["tables"]]
+            found = {table["table"]: len(table.get("accepted_code", [])) for table in tables}
             return tables if found == {"customers": 0, "orders": orders} else []
 
         return list(await eventually(check))

@@ -300,7 +300,7 @@ async def test_streams_that_a_restored_store_does_not_know_go_on_and_hold_up_nob
     dropped = await admin.post(f"{path}:drop-stream", json={"stream_id": "madelater"})
     assert dropped.json()["unknown_streams"][0]["being_dropped"] is True
     await wait_for(admin, path, unknown_streams=[])
-    assert all(one["status"] == "DROPPED" for one in engine.desired["streams"] if one["id"] == "madelater")
+    assert all(desired["status"] == "DROPPED" for desired in engine.desired["streams"] if desired["id"] == "madelater")
 
 
 async def test_wrong_control_token_is_refused_at_enrolment(

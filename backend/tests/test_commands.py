@@ -171,7 +171,7 @@ async def test_stream_from_databases_to_deletion(
     for body in (sides.source, sides.destination):
         assert (await add(body, body["password"])).code == 0
     known = json.loads((await run("databases", "list", "--json")).out)
-    assert [one["version"] is not None for one in known] == [True, True]
+    assert [engine["version"] is not None for engine in known] == [True, True]
     assert "public.orders" in (await run("databases", "tables", "shop")).out
     sides.on_source("CREATE TABLE notes (body text)", f"ALTER TABLE notes OWNER TO {sides.source['user']}")
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
@@ -253,7 +253,7 @@ async def test_another_address_wants_the_password_again(
     assert (refused.code, "password" in refused.err, "Changed" in refused.out) == (1, True, False)
     assert (await run("databases", "edit", "shop", "--host", "localhost", "--no-test")).code == 1
     known = json.loads((await run("databases", "list", "--json")).out)
-    assert {one["host"] for one in known} == {"127.0.0.1"}
+    assert {database["host"] for database in known} == {"127.0.0.1"}
     with_it = ["--host", "localhost", "--password-stdin"]
     right = await run("databases", "edit", "shop", *with_it, stdin=f"{sides.source['password']}\n")
     assert (right.code, "Connected" in right.out) == (0, True), right.err

@@ -10,7 +10,7 @@ from thalweg.cli.main import commands
 from thalweg.engine_client.error_codes import ErrorCode
 
 CONTRACT = Path(__file__).resolve().parents[2] / "engine" / "contract"
-CURES = {one["code"]: one["cure"] for one in json.loads((CONTRACT / "errors.json").read_text())["errors"]}
+CURES = {error["code"]: error["cure"] for error in json.loads((CONTRACT / "errors.json").read_text())["errors"]}
 
 
 def test_a_table_is_made_anew_by_copying_it_again() -> None:
@@ -38,7 +38,9 @@ def test_a_stream_that_is_created_again_copies_its_tables() -> None:
 
 
 def test_each_limit_of_spilled_changes_has_its_cure() -> None:
-    parameters = {one["name"] for one in json.loads((CONTRACT / "parameters.json").read_text())["parameters"]}
+    parameters = {
+        parameter["name"] for parameter in json.loads((CONTRACT / "parameters.json").read_text())["parameters"]
+    }
     cure = CURES[ErrorCode.SPILL_LIMIT_REACHED]
     for limit in ("spill_limit_mb", "queue_spill_limit_mb"):
         assert limit in parameters

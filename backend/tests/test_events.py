@@ -90,9 +90,9 @@ async def test_needs_login(address: str, users: Users) -> None:
 
 
 async def test_every_tab_gets_every_event(address: str, users: Users, resources: Resources) -> None:
-    async with tab(address, users) as one, tab(address, users) as other:
+    async with tab(address, users) as first, tab(address, users) as second:
         await Bus(resources.redis).publish([event("first"), event("second")])
-        for opened in (one, other):
+        for opened in (first, second):
             assert [(await opened.next())[2]["engine_id"] for _ in range(2)] == ["first", "second"]
 
 

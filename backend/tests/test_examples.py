@@ -43,10 +43,10 @@ def value_of(content: dict[str, Any]) -> Any:
 def closed(schema: Any) -> Any:
     """The schema without room for fields that it does not name: an example must not show what is not there any more."""
     if isinstance(schema, list):
-        return [closed(one) for one in schema]
+        return [closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: closed(one) for name, one in schema.items()}
+    made = {name: closed(part) for name, part in schema.items()}
     if "properties" in made and schema.get("type") == "object":
         made.setdefault("additionalProperties", False)
     return made
@@ -79,10 +79,10 @@ class Product:
     async def __call__(self, operation: str, *, changed: dict[str, Any] | None = None, **path: Any) -> Any:
         self.sent.add(operation)
         (where, method, described) = next(
-            (where, method, one)
+            (where, method, details)
             for where, item in DOCUMENT["paths"].items()
-            for method, one in item.items()
-            if one["operationId"] == operation
+            for method, details in item.items()
+            if details["operationId"] == operation
         )
         text = json.dumps(value_of(described["requestBody"]["content"][JSON]))
         for shown, real in self.ids.items():

@@ -33,7 +33,7 @@ def two(ids: dict[str, str], reports: str, **of_reports: Any) -> dict[str, Any]:
 
 
 def parts(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {one["id"]: one for one in told["destinations"]}
+    return {destination["id"]: destination for destination in told["destinations"]}
 
 
 async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_itself(
@@ -75,7 +75,7 @@ async def test_destinations_are_told_in_the_contract_s_shape_and_shown_each_by_i
     assert (owners["capture"], owners["queue"], owners["warehouse:reader"], owners["reports20:backlog"]) == (
         None, None, "warehouse", "reports20",
     )  # fmt: skip
-    assert [one["lcrs_per_second"] for one in sample["destinations"]] == [pytest.approx(1190)] * 2
+    assert [destination["lcrs_per_second"] for destination in sample["destinations"]] == [pytest.approx(1190)] * 2
     assert sample["lcrs_per_second"] == pytest.approx(1200), "captured once, not applied twice"
     assert sample["destinations"][1]["lag"]["bytes"] > sample["destinations"][0]["lag"]["bytes"]
     topology = (await operator.get("/api/v1/topology")).json()
@@ -115,8 +115,8 @@ async def test_a_cure_of_one_path_changes_that_destination_only(
 
     async def found() -> dict[str, Any] | None:
         run = (await operator.post("/api/v1/advisor/runs", json={"facts": False})).json()
-        one = [item for item in run["findings_ranked"] if item["code"] == "apply_small_groups"]
-        return {"run_id": run["id"], "finding_id": one[0]["id"]} if one else None
+        findings = [item for item in run["findings_ranked"] if item["code"] == "apply_small_groups"]
+        return {"run_id": run["id"], "finding_id": findings[0]["id"]} if findings else None
 
     body = await eventually(found)
     assert body["finding_id"].startswith(f"{stream['id']}:reports20:")
@@ -125,7 +125,9 @@ async def test_a_cure_of_one_path_changes_that_destination_only(
 
     async def parameters() -> tuple[Any, Any]:
         shown = (await operator.get(path)).json()
-        return shown["parameters"], {one["id"]: one["parameters"] for one in shown["destinations"]}
+        return shown["parameters"], {
+            destination["id"]: destination["parameters"] for destination in shown["destinations"]
+        }
 
     # As the stream has it: no value of its own is needed.
     assert await parameters() == ({}, {"warehouse": {}, "reports20": {"queue_spill_limit_mb": 51200}})
@@ -157,7 +159,10 @@ async def test_a_destination_joins_and_is_dropped(
     added = await operator.post(f"{path}/destinations", json={"database_id": reports})
     await wait_for(operator, f"/api/v1/operations/{added.json()['operation_id']}", state="succeeded")
     told_now = parts(engine.desired["streams"][0])
-    assert {name: one["backlog"] for name, one in told_now.items()} == {"warehouse": True, "reports20": True}
+    assert {name: destination["backlog"] for name, destination in told_now.items()} == {
+        "warehouse": True,
+        "reports20": True,
+    }
 
     stopped = await operator.post(f"{path}/destinations/reports20:stop")
     await wait_for(operator, f"/api/v1/operations/{stopped.json()['operation_id']}", state="succeeded")
@@ -174,14 +179,14 @@ async def test_a_destination_joins_and_is_dropped(
     dropped = await operator.delete(f"{path}/destinations/reports20", params={"force": True})
     await wait_for(operator, f"/api/v1/operations/{dropped.json()['operation_id']}", state="succeeded")
     told = [parts(item).get("reports20") for document in engine.documents for item in document["streams"]]
-    assert [one["status"] for one in told if one and one["force"]] == ["DROPPED"]
+    assert [destination["status"] for destination in told if destination and destination["force"]] == ["DROPPED"]
 
     async def left_out() -> bool:
         return set(parts(engine.desired["streams"][0])) == {"warehouse"}
 
     await eventually(left_out)
     left = (await operator.get(path)).json()
-    assert (left["mode"], [one["id"] for one in left["destinations"]]) == ("combined", ["warehouse"])
+    assert (left["mode"], [destination["id"] for destination in left["destinations"]]) == ("combined", ["warehouse"])
     last = await operator.delete(f"{path}/destinations/warehouse")
     assert "last destination" in last.json()["detail"]
     entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
@@ -227,7 +232,7 @@ async def test_an_engine_that_cannot_apply_is_refused_before_the_databases_are_l
     not_ready = await operator.post(path, json={"database_id": registered["source"]})
     assert not_ready.json()["code"] == "preflight_failed"
     refused = (await operator.post(path, json={"database_id": registered["source"], "engine_id": alpha.id})).json()
-    assert (refused["code"], [(one["pointer"], one["code"]) for one in refused["errors"]]) == (
+    assert (refused["code"], [(error["pointer"], error["code"]) for error in refused["errors"]]) == (
         "invalid_request", [("/engine_id", "propagation_address_missing")],
     )  # fmt: skip
 
@@ -241,7 +246,7 @@ async def test_a_destination_of_another_engine_is_told_and_dropped_in_order(
 ) -> None:
     alpha, bravo = pair
     body = {"capture_engine_id": alpha.id, **two(registered, reports, engine_id=bravo.id)}
-    both = [{"database_id": one["database_id"], "engine_id": bravo.id} for one in body["destinations"]]
+    both = [{"database_id": destination["database_id"], "engine_id": bravo.id} for destination in body["destinations"]]
     refused = await operator.post(STREAMS, json=body_of(registered, **{**body, "destinations": both}))
     assert (refused.json()["errors"][0]["pointer"], refused.json()["errors"][0]["code"]) == (
         "/destinations/1/engine_id", "engine_in_use",

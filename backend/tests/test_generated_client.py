@@ -76,7 +76,9 @@ class Api:
         """The operation of an answer 202 has succeeded."""
         states = ("succeeded", "failed", "cancelled")
         operation = await self.until(
-            lambda one: str(one.state) in states, "operations.operations_get", operation_id=accepted.operation_id
+            lambda operation: str(operation.state) in states,
+            "operations.operations_get",
+            operation_id=accepted.operation_id,
         )
         assert operation.state == "succeeded", operation
 
@@ -128,9 +130,9 @@ async def test_a_generated_client_drives_the_main_journey(
 
         sides.on_source("INSERT INTO orders VALUES (501, 'after the copy', 1)")
         await same_rows(sides)
-        stream = await api.until(lambda one: one.lag.bytes_ is not None, "streams.streams_get", **this)
+        stream = await api.until(lambda shown: shown.lag.bytes_ is not None, "streams.streams_get", **this)
         assert stream.lag.bytes_ >= 0
-        await api.until(lambda one: one.latency.p50_ms is not None, "streams.streams_get", **this)
+        await api.until(lambda shown: shown.latency.p50_ms is not None, "streams.streams_get", **this)
 
         both = models.TableRules(include=[models.TableRule(schema="public", table="*")])
         changed = await api(

@@ -21,7 +21,7 @@ REPLACED = {"kind": "REPLACED", "reason": "public.t was replaced.", "cure": "Cop
 
 
 def destination(name: str, status: str = "ENABLED", error: Any = None, *troubles: dict[str, Any]) -> dict[str, Any]:
-    tables = [{"schema": "public", "table": str(number), "trouble": one} for number, one in enumerate(troubles)]
+    tables = [{"schema": "public", "table": str(number), "trouble": trouble} for number, trouble in enumerate(troubles)]
     return {"id": name, "status": status, "error": error, "tables": tables, "backlog": None}
 
 
@@ -90,15 +90,15 @@ def test_who_starts_or_waits_for_a_lock_does_not_go_on() -> None:
     observed = {"error": None, "destinations": [STOPPED, starts, destination("c")], "waits": [wait]}
     known = facts(observed=observed, destination_names=NAMES, observed_at=AT)
     assert health_of(known, AT).reason == f"Warehouse has stopped. {STOPS} And 1 more."
-    assert [one["id"] for one in that_go_on({**observed, "waits": []}, None)] == ["c"]
+    assert [part["id"] for part in that_go_on({**observed, "waits": []}, None)] == ["c"]
     assert that_go_on({**observed, "waits": [{**wait, "destination": None}]}, None) == []
 
 
 def copying(*tables: tuple[int, int]) -> str:
     """Of tables with (estimated, copied) rows."""
     shown = [{"rows_estimated": estimated, "rows_copied": copied} for estimated, copied in tables]
-    one = {**destination("a"), "instantiation": {"tables": shown}}
-    known = facts(observed={"error": None, "destinations": [one]}, observed_phase="INSTANTIATING", observed_at=AT)
+    part = {**destination("a"), "instantiation": {"tables": shown}}
+    known = facts(observed={"error": None, "destinations": [part]}, observed_phase="INSTANTIATING", observed_at=AT)
     return health_of(known, AT).reason
 
 
@@ -133,11 +133,11 @@ def test_behind_whom_it_waits() -> None:
 
 
 def test_parked_transactions_are_at_a_destination() -> None:
-    one = parked(0, 0).destinations[0]
+    share = parked(0, 0).destinations[0]
 
     def reason(**counts: int) -> str:
         shares = [
-            one.model_copy(update={"destination_id": name, "error_queue_transactions": count})
+            share.model_copy(update={"destination_id": name, "error_queue_transactions": count})
             for name, count in counts.items()
         ]
         sample = parked(0, 0).model_copy(update={"destinations": shares})
@@ -151,7 +151,7 @@ def test_parked_transactions_are_at_a_destination() -> None:
 def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
     sample = sample_at(AT + timedelta(seconds=seconds), UNKNOWN)
     share = {"error_queue_transactions": count, "lcrs_per_second": rate}
-    destinations = [one.model_copy(update=share) for one in sample.destinations]
+    destinations = [part.model_copy(update=share) for part in sample.destinations]
     return sample.model_copy(update={"destinations": destinations, **share})
 
 
@@ -171,8 +171,8 @@ def test_parking_everything_begins_with_growth_and_ends_with_anything_applied() 
 
 def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> None:
     sample = parked(0, 14047)
-    one = sample.destinations[0].model_copy(update={"parks_since": AT - timedelta(seconds=300)})
-    sample = sample.model_copy(update={"destinations": [one]})
+    share = sample.destinations[0].model_copy(update={"parks_since": AT - timedelta(seconds=300)})
+    sample = sample.model_copy(update={"destinations": [share]})
     assert told(destination("a"), sample=sample) == (
         HealthLevel.ERROR,
         "Warehouse has parked everything for 5 min and applies nothing: 14\u202f047 transactions are parked in its "

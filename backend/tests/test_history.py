@@ -66,7 +66,7 @@ def test_what_is_stored_is_the_sample() -> None:
     sample = sample_at(NOON, 1234.5)
     document = decode(encode(document_of(sample)))
     lag = sample.lag.model_copy(update={"applied": None})
-    destinations = [one.model_copy(update={"lag": lag}) for one in sample.destinations]
+    destinations = [share.model_copy(update={"lag": lag}) for share in sample.destinations]
     lasting = sample.model_copy(update={"lag": lag, "destinations": destinations})
     assert Sample.model_validate({**document, "stream_id": sample.stream_id}) == lasting
 
@@ -170,13 +170,15 @@ def test_each_destination_is_charted_and_rolled_up_by_itself() -> None:
         documents.append(document)
     rolled = roll_up(documents, NOON + timedelta(minutes=1))
     whole = Sample.model_validate({**rolled, "stream_id": "k3j2h1g4"})
-    assert [(one.lcrs_per_second, one.latency.p50_ms, one.latency.transactions) for one in whole.destinations] == [
+    assert [
+        (share.lcrs_per_second, share.latency.p50_ms, share.latency.transactions) for share in whole.destinations
+    ] == [
         (15, pytest.approx(10 / 3), 3), (30, None, 0),
     ]  # fmt: skip
     assert whole.destinations[1].backlog is not None
     assert (whole.destinations[1].backlog.bytes, rolled["high"]["destinations.east.lcrs_per_second"]) == (512, 20)
-    rows = [Stored("k3j2h1g4", "abcdefgh", NOON + timedelta(seconds=n), 1, encode(one))
-            for n, one in enumerate(documents, 1)]  # fmt: skip
+    rows = [Stored("k3j2h1g4", "abcdefgh", NOON + timedelta(seconds=n), 1, encode(document))
+            for n, document in enumerate(documents, 1)]  # fmt: skip
     names = ["lcrs_per_second", "destinations.*.lcrs_per_second", "components.west:reader.lcrs_per_second"]
     charted = {series.name: series.values for series in resample(spans_of(rows), names, NOON, 1, 2)}
     assert charted["components.west:reader.lcrs_per_second"] == [40, 20]

@@ -77,8 +77,8 @@ def source(end: int, *, confirmed: int = 1000, safe: int | None = None, grows: f
 
 
 def stopped(reached: dict[str, str] | None = None, *, backlog: bool = False) -> StreamRow:
-    one = DestinationRow(id=ONLY, backlog=backlog)
-    return StreamRow(id="s", source_id="db", reached=reached, destinations=[one])
+    destination = DestinationRow(id=ONLY, backlog=backlog)
+    return StreamRow(id="s", source_id="db", reached=reached, destinations=[destination])
 
 
 def test_what_nobody_works_for_grows_as_the_source_writes() -> None:
@@ -121,10 +121,10 @@ def test_a_backlog_has_a_time_to_full_only_while_changes_wait() -> None:
         for second in (0, 10):
             size = (second + 1) << 20
             backlog = Backlog(state=state, bytes=size, lcrs=1, frames=1, age_seconds=1, limit_bytes=111 << 20)
-            one = sample.destinations[0].model_copy(
+            destination = sample.destinations[0].model_copy(
                 update={"backlog": backlog, "lag": Lag(bytes=waiting, seconds=None, applied="0/1")}
             )
-            told = sample.model_copy(update={"destinations": [one]})
+            told = sample.model_copy(update={"destinations": [destination]})
             lag = lags.measured(told, stopped(), after(second)).destinations[0].lag
         return lag.seconds_to_full
 
@@ -187,8 +187,8 @@ def test_samples_get_the_sources_end() -> None:
     assert (shown.lag.bytes, shown.destinations[0].lag.bytes) == (0x7000, 0x7000)
     lags.note_end("db", "0/A000", after(62))
     assert lags.measured(sample, stopped(), after(62)).lag.bytes == 0x8000
-    (one,) = sample.destinations
-    nothing_known = one.model_copy(update={"lag": Lag(bytes=None, seconds=None)})
+    (destination,) = sample.destinations
+    nothing_known = destination.model_copy(update={"lag": Lag(bytes=None, seconds=None)})
     unknown = sample.model_copy(update={"destinations": [nothing_known]})
     assert lags.measured(unknown, stopped(), after(62)).lag.bytes == 0xA000 - 1000, "of a stopped one"
 
@@ -197,12 +197,12 @@ def test_samples_get_the_sources_end() -> None:
 def test_a_backlog_that_is_empty_or_full_has_no_time_until_it_is_full(sizes: tuple[int, int], known: bool) -> None:
     lags = Lags(Seen(readings={"db": source(64 << 20)}))
     sample = sample_of("s", engine_reading(1), engine_reading(2))
-    (one,) = sample.destinations
-    one = one.model_copy(update={"lag": Lag(bytes=32 << 20, seconds=None)})
+    (destination,) = sample.destinations
+    destination = destination.model_copy(update={"lag": Lag(bytes=32 << 20, seconds=None)})
     for seconds, held in enumerate(sizes):
         state = "FULL" if held == 100 else "ON DISK"
         backlog = Backlog(state=state, bytes=held, lcrs=1, frames=1, age_seconds=1, limit_bytes=100)
-        told = sample.model_copy(update={"destinations": [one.model_copy(update={"backlog": backlog})]})
+        told = sample.model_copy(update={"destinations": [destination.model_copy(update={"backlog": backlog})]})
         shown = lags.measured(told, stopped(), after(60 + 10 * seconds))
     assert (shown.destinations[0].lag.seconds_to_full is not None) == known
 

@@ -79,12 +79,12 @@ def test_parts_that_do_not_fit_each_other_are_refused() -> None:
 
 
 def test_chains_and_texts_have_an_end() -> None:
-    one = Authority().certificate
-    PEM_FIELDS["sslcert"](one * CHAIN_MAX)
+    certificate = Authority().certificate
+    PEM_FIELDS["sslcert"](certificate * CHAIN_MAX)
     with pytest.raises(ValueError, match="11 certificates: give 10 at most"):
-        PEM_FIELDS["sslcert"](one * (CHAIN_MAX + 1))
+        PEM_FIELDS["sslcert"](certificate * (CHAIN_MAX + 1))
     with pytest.raises(ValueError, match="51 certificates: give 50 at most"):
-        PEM_FIELDS["sslrootcert"](one * 51)
+        PEM_FIELDS["sslrootcert"](certificate * 51)
     with pytest.raises(ValueError, match=f"give {KEY_BYTES_MAX} at most"):
         PEM_FIELDS["sslkey"]("# a comment\n" * 2000 + rsa_key(2048))
 

@@ -30,7 +30,7 @@ async def test_row_filter_that_may_not_be_tried_is_told_all_the_same(sides: Side
         "CREATE PUBLICATION thalweg_filtered FOR TABLE orders WHERE (id > 0)", "ALTER TABLE orders OWNER TO postgres"
     )
     facts = await read_source(target(sides.source), "filtered", [("public", "orders")], 5)
-    assert [(one.expression, one.row_us) for one in facts.row_filters] == [("(id > 0)", None)]
+    assert [(row_filter.expression, row_filter.row_us) for row_filter in facts.row_filters] == [("(id > 0)", None)]
 
 
 async def test_who_holds_a_lock_of_a_whole_table_is_told(sides: Sides) -> None:
@@ -52,7 +52,7 @@ async def test_who_holds_a_lock_of_a_whole_table_is_told(sides: Sides) -> None:
         await holder.rollback()
         await waiting
     for facts in (looked, snapshot):
-        assert [(one.pid, one.application) for one in facts.waits.blockers.values()] == [(pid, "psql")]
+        assert [(blocker.pid, blocker.application) for blocker in facts.waits.blockers.values()] == [(pid, "psql")]
         assert facts.waits.share("Lock:") == 100
 
 

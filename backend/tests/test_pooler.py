@@ -31,14 +31,14 @@ def pooler(sides: Sides) -> Generator[Pooler, None, None]:
 
     def start(database: str = "", **settings: str) -> int:
         directory, port = Path(tempfile.mkdtemp(prefix="thalweg-test-pooler-")), free_port()
-        one = sides.source
+        source = sides.source
         lines = {
             "listen_addr": "127.0.0.1", "listen_port": port, "auth_type": "trust", "pool_mode": "transaction",
             "auth_file": directory / "users", "default_pool_size": 1, "unix_socket_dir": "", **settings,
         }  # fmt: skip
-        (directory / "users").write_text(f'"{one["user"]}" "{one["password"]}"\n')
+        (directory / "users").write_text(f'"{source["user"]}" "{source["password"]}"\n')
         (directory / "ini").write_text(
-            f"[databases]\n* = host=127.0.0.1 port={one['port']} {database}\n[pgbouncer]\n"
+            f"[databases]\n* = host=127.0.0.1 port={source['port']} {database}\n[pgbouncer]\n"
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
         prefix = []
@@ -68,8 +68,8 @@ def pooler(sides: Sides) -> Generator[Pooler, None, None]:
 
 
 def connect(sides: Sides, port: int) -> psycopg.Connection[tuple[str, str]]:
-    one = sides.source
-    return psycopg.connect(host="127.0.0.1", port=port, dbname=one["dbname"], user=one["user"], autocommit=True)
+    source = sides.source
+    return psycopg.connect(host="127.0.0.1", port=port, dbname=source["dbname"], user=source["user"], autocommit=True)
 
 
 def settings_of_pool(sides: Sides, port: int) -> tuple[str, str] | None:
@@ -105,7 +105,7 @@ async def test_pooler_that_hands_out_sessions_of_others_is_found(
 ) -> None:
     """Its sessions have all our settings, as another one of ours has begun them."""
     begun = session_options("1", read_only=True).removeprefix("-c ").replace("\\ ", " ").split(" -c ")
-    settings = "; ".join(f"SET {name} = ''{value}''" for name, value in (one.split("=", 1) for one in begun))
+    settings = "; ".join(f"SET {name} = ''{value}''" for name, value in (setting.split("=", 1) for setting in begun))
     port = pooler(f"connect_query='{settings}'", ignore_startup_parameters="options,extra_float_digits")
     with connect(sides, port) as other:
         assert other.execute("SELECT current_setting('thalweg.session')").fetchone() == ("1",)
@@ -152,7 +152,7 @@ async def test_settings_of_the_role_do_not_reach_our_sessions(operator: httpx.As
 
 def test_looks_at_the_catalogue_are_not_compiled(sides: Sides) -> None:
     """That takes seconds for hundreds of tables, and pays never."""
-    one = sides.source
-    target = {"host": "127.0.0.1", **{name: one[name] for name in ("port", "user", "password", "dbname")}}
+    source = sides.source
+    target = {"host": "127.0.0.1", **{name: source[name] for name in ("port", "user", "password", "dbname")}}
     with psycopg.connect(**target, options=session_options("own", read_only=True)) as connection:
         assert connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)

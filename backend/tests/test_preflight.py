@@ -151,7 +151,7 @@ async def test_consents_are_asked_for_and_kept(
     made = await operator.post("/api/v1/streams", json={**body, "accept": ["left_out"]})
     assert made.status_code == 202, made.text
     entries = (await admin.get("/api/v1/audit")).json()["items"]
-    (entry,) = (one for one in entries if one["action"] == "streams_create")
+    (entry,) = (item for item in entries if item["action"] == "streams_create")
     assert "comments: public.orders" in entry["after"]["accepted"][0]
 
 
@@ -287,7 +287,7 @@ async def test_updates_may_be_given_up_of_tables_without_a_key(
         "/api/v1/streams:preview-tables", json={"source_id": registered["source"], "rules": only_one}
     )
     told_of = {table["table"]: table for table in preview.json()["tables"]}
-    flags = {name: (one["identified"], one["inserts_only"], one["replicable"]) for name, one in told_of.items()}
+    flags = {name: (table["identified"], table["inserts_only"], table["replicable"]) for name, table in told_of.items()}
     assert flags["notes"] == (False, True, True)
     assert flags["loose"] == flags["parts"] == (False, False, False)
     assert flags["orders"] == (True, False, True)

@@ -201,7 +201,9 @@ async def test_both_engines_get_the_contract_s_shapes(
         told, shape = enrolled.told(stream["id"]), pattern[name]["streams"][0]
         assert set(enrolled.double.desired) == set(pattern[name])
         assert set(told) == set(shape) | {"parameters"}
-        assert [set(one) for one in told["destinations"]] == [set(one) for one in shape["destinations"]]
+        assert [set(destination) for destination in told["destinations"]] == [
+            set(destination) for destination in shape["destinations"]
+        ]
         for part in {"source", "receive_from"} & set(shape):
             assert set(told[part]) == set(shape[part])
     (sent,), (received,) = (enrolled.told(stream["id"])["destinations"] for enrolled in pair)
@@ -225,10 +227,10 @@ async def test_one_engine_in_both_places_is_combined(
     pair: tuple[Enrolled, Enrolled],
     collector: Running,  # noqa: F811
 ) -> None:
-    one = pair[0].id
-    stream = await created(operator, registered, applies=one)
+    engine_id = pair[0].id
+    stream = await created(operator, registered, applies=engine_id)
     running = await wait_for(operator, f"{STREAMS}/{stream['id']}", phase="REPLICATING")
-    assert (running["mode"], running["reports"], running["capture_engine"]["id"]) == ("combined", [], one)
+    assert (running["mode"], running["reports"], running["capture_engine"]["id"]) == ("combined", [], engine_id)
     assert set(pair[0].told(stream["id"])) == set(example("desired")["streams"][0])
     assert pair[1].double.desired["streams"] == []
 

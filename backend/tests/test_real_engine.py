@@ -150,12 +150,12 @@ async def test_parked_transaction_is_discarded(
     sides.on_destination("INSERT INTO orders VALUES (500, 'right as it is', 1)")
     sides.on_source("INSERT INTO orders VALUES (500, 'wrong', 2)")
     (error,) = await parked(operator, path, 1)
-    one, why = f"{path}/destinations/warehouse/errors/{error['id']}", {"reason": "500 is right as it is"}
-    assert (await viewer.delete(one, params=why)).status_code == 403
-    assert (await operator.delete(one)).status_code == 422
-    assert (await operator.delete(one, params=why)).status_code == 204
+    error_path, why = f"{path}/destinations/warehouse/errors/{error['id']}", {"reason": "500 is right as it is"}
+    assert (await viewer.delete(error_path, params=why)).status_code == 403
+    assert (await operator.delete(error_path)).status_code == 422
+    assert (await operator.delete(error_path, params=why)).status_code == 204
     await parked(operator, path, 0)
-    assert (await operator.delete(one, params=why)).status_code == 404
+    assert (await operator.delete(error_path, params=why)).status_code == 404
     assert (500, "right as it is", 1) in orders(sides, "destination")
     sides.on_source("UPDATE orders SET item = 'agreed', amount = 9 WHERE id = 500")
     await same_rows(sides)

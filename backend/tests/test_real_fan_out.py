@@ -63,8 +63,8 @@ async def test_a_dead_destination_holds_up_nobody_and_is_dropped(
     path = f"{STREAMS}/{stream['id']}"
 
     running = await wait_for(operator, path, phase="REPLICATING")
-    assert [one["rows_copied"] for one in running["destinations"]] == [100, 100]
-    names = [one["id"] for one in running["destinations"]]
+    assert [destination["rows_copied"] for destination in running["destinations"]] == [100, 100]
+    names = [destination["id"] for destination in running["destinations"]]
     numbers = itertools.count(200)
 
     async def both_have_the_sources_rate() -> bool:

@@ -127,7 +127,7 @@ async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
     made = await created(operator, registered, **two(registered, reports))
     path = f"{STREAMS}/{made['id']}"
     running = await wait_for(operator, path, phase="REPLICATING")
-    well, away = (one["id"] for one in running["destinations"])
+    well, away = (destination["id"] for destination in running["destinations"])
     paused = (await operator.post(f"{path}/destinations/{away}:stop")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{paused}", state="succeeded")
     write(sides, 2)
@@ -136,12 +136,12 @@ async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
 
     async def apart() -> dict[str, Any] | None:
         shown = dict((await operator.get(path)).json())
-        bytes_of = {one["id"]: one["lag"]["bytes"] for one in shown["destinations"]}
+        bytes_of = {destination["id"]: destination["lag"]["bytes"] for destination in shown["destinations"]}
         told = None not in bytes_of.values() and bytes_of[away] > 2 * MIB * 9 // 10 and bytes_of[well] < MIB // 4
         return shown if told else None
 
     shown = await eventually(apart)
-    assert shown["lag"]["bytes"] == max(one["lag"]["bytes"] for one in shown["destinations"])
+    assert shown["lag"]["bytes"] == max(destination["lag"]["bytes"] for destination in shown["destinations"])
     started = (await operator.post(f"{path}/destinations/{away}:start")).json()["operation_id"]
     await wait_for(operator, f"/api/v1/operations/{started}", state="succeeded")
     sides.on_source("UPDATE orders SET amount = amount + 1 WHERE id < 50")
@@ -153,8 +153,10 @@ async def test_each_destination_has_its_own_and_the_rate_is_the_sources(
         It is written again and again: what a component made anew does before it is first read has no rate."""
         sides.on_source("UPDATE orders SET amount = amount + 1 WHERE id < 50")
         samples = (await operator.get(f"{path}/samples", params={"seconds": 60})).json()["samples"]
-        captured = {one["at"]: one["components"][0]["lcrs_per_second"] for one in samples if one["components"]}
-        assert all(one["lcrs_per_second"] == captured[one["at"]] for one in samples if one["components"])
+        captured = {
+            sample["at"]: sample["components"][0]["lcrs_per_second"] for sample in samples if sample["components"]
+        }
+        assert all(sample["lcrs_per_second"] == captured[sample["at"]] for sample in samples if sample["components"])
         return any(captured.values())
 
     await eventually(counted_once)

@@ -15,10 +15,10 @@ from thalweg.inspection.target import Target
 
 
 def target(sides: Sides, port: int | None = None) -> Target:
-    one = sides.source
+    source = sides.source
     return Target(
-        host=one["host"], port=port or one["port"], dbname=one["dbname"], user=one["user"], password=one["password"],
-        sslmode="disable",
+        host=source["host"], port=port or source["port"], dbname=source["dbname"], user=source["user"],
+        password=source["password"], sslmode="disable",
     )  # fmt: skip
 
 

@@ -24,14 +24,14 @@ def reading(second: int, **buckets: dict[int, int]) -> Reading:
     """As much again of each destination's `buckets` in every second."""
 
     def histogram(*of: dict[int, int]) -> dict[str, Any]:
-        bounds = sorted({bound for one in of for bound in one})
-        counts = [[bound, second * sum(one.get(bound, 0) for one in of)] for bound in bounds]
+        bounds = sorted({bound for share in of for bound in share})
+        counts = [[bound, second * sum(share.get(bound, 0) for share in of)] for bound in bounds]
         return {"unit": "us", "buckets": counts}
 
     stream = example("stats.fanout")
     pattern = stream["destinations"][0]
     stream["latency"] = histogram(*buckets.values())
-    stream["destinations"] = [{**pattern, "id": id_, "latency": histogram(one)} for id_, one in buckets.items()]
+    stream["destinations"] = [{**pattern, "id": id_, "latency": histogram(share)} for id_, share in buckets.items()]
     stats = EngineStats.model_validate({**example("stats"), "streams": [stream]})
     return Reading(NOON + timedelta(seconds=second), second * 10**9, stats.streams[0], STATUS)
 
@@ -132,4 +132,7 @@ def test_the_bound_of_one_engines_part_is_the_whole_samples() -> None:
     captures["destinations"] = [document["destinations"][0], {**document["destinations"][1], AT_LEAST: 300_000.0}]
     applies = {**document, "components": [CAPTURE | {"type": "APPLY"}], "destinations": [document["destinations"][1]]}
     whole = join([applies, captures])
-    assert (whole[AT_LEAST], [one[AT_LEAST] for one in whole["destinations"]]) == (300_000, [None, 300_000])
+    assert (whole[AT_LEAST], [destination[AT_LEAST] for destination in whole["destinations"]]) == (
+        300_000,
+        [None, 300_000],
+    )

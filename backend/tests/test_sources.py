@@ -69,8 +69,8 @@ async def watched(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Callable[..
         return watching, servers
 
     yield watch
-    for one in begun:
-        await one.stop()
+    for source_watch in begun:
+        await source_watch.stop()
 
 
 async def until(condition: Callable[[], bool]) -> None:

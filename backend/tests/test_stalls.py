@@ -39,8 +39,8 @@ def part(sub_component: str | None, rate: float | None = 0.0, **gauges: float) -
 def seen(second: float, *parts: ComponentSample, applied: str = "0/1", rate: float | None = 0.0, **more: Any) -> Sample:
     sample = sample_at(AT + timedelta(seconds=second), UNKNOWN)
     lag = Lag(bytes=100, seconds=None, applied=applied)
-    one = sample.destinations[0].model_copy(update={"lag": lag, "lcrs_per_second": rate, **more})
-    return sample.model_copy(update={"destinations": [one], "components": list(parts)})
+    share = sample.destinations[0].model_copy(update={"lag": lag, "lcrs_per_second": rate, **more})
+    return sample.model_copy(update={"destinations": [share], "components": list(parts)})
 
 
 def stalled_since(stalls: Stalls, *samples: Sample) -> Any:
@@ -140,33 +140,35 @@ def late(seconds: float, **more: Any) -> Sample:
 
 
 def test_changes_that_wait_are_as_late_as_those_that_have_arrived() -> None:
-    one, lag = in_phase("a", "REPLICATING"), behind(18)
-    assert told(one, lag=lag, sample=late(18)) == (
+    reported, lag = in_phase("a", "REPLICATING"), behind(18)
+    assert told(reported, lag=lag, sample=late(18)) == (
         HealthLevel.WARNING,
         "18 s behind its source: 3.0 MiB of WAL are not applied.",
     )
-    assert told(one, lag=lag, sample=late(57), observed_phase="CATCHING UP")[1].startswith("57 s behind its source")
-    assert told(one, lag=lag, sample=late(9)) == ("ok", "Replicating.")
-    assert told(one, lag=lag, sample=late(0)) == ("ok", "Replicating."), "WAL of other tables"
+    assert told(reported, lag=lag, sample=late(57), observed_phase="CATCHING UP")[1].startswith(
+        "57 s behind its source"
+    )
+    assert told(reported, lag=lag, sample=late(9)) == ("ok", "Replicating.")
+    assert told(reported, lag=lag, sample=late(0)) == ("ok", "Replicating."), "WAL of other tables"
     paused = late(300, status="DISABLED")
-    assert told(one, in_phase("b", "REPLICATING"), sample=paused) == ("ok", "Replicating.")
+    assert told(reported, in_phase("b", "REPLICATING"), sample=paused) == ("ok", "Replicating.")
 
 
 def test_a_failed_destinations_backlog_waits() -> None:
     backlog = Backlog(state="ON DISK", bytes=9, lcrs=9, frames=9, age_seconds=0, limit_bytes=1 << 20)
-    one = seen(0, lag=behind(30), phase="RETRYING", backlog=backlog).destinations[0]
-    assert waiting_seconds(seen(0), one) == 30
-    assert waiting_seconds(seen(0), one.model_copy(update={"backlog": None})) is None
+    share = seen(0, lag=behind(30), phase="RETRYING", backlog=backlog).destinations[0]
+    assert waiting_seconds(seen(0), share) == 30
+    assert waiting_seconds(seen(0), share.model_copy(update={"backlog": None})) is None
     for update in ({"phase": "INSTANTIATING"}, {"status": "DISABLED"}):
-        assert waiting_seconds(seen(0), one.model_copy(update=update)) is None
+        assert waiting_seconds(seen(0), share.model_copy(update=update)) is None
 
 
 def test_the_last_latency_speaks_while_nothing_arrives() -> None:
-    one = in_phase("a", "REPLICATING")
+    reported = in_phase("a", "REPLICATING")
     for seconds, expected in ((5, "Slow: 99 % of the last transactions arrived within 27 s."), (61, "Replicating.")):
         last = LastLatency(p50_ms=27_300, p99_ms=27_300, at=AT - timedelta(seconds=seconds))
         latency = UNKNOWN.model_copy(update={"transactions": 0, "last": last})
-        assert told(one, sample=sample_at(AT, latency))[1] == expected
+        assert told(reported, sample=sample_at(AT, latency))[1] == expected
 
 
 def test_a_copy_for_one_destination_does_not_hide_that_another_is_behind() -> None:

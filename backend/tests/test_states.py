@@ -37,7 +37,7 @@ def state(status: str, phase: str, parks: bool = False, stalls: bool = False, wa
 def test_what_a_stream_does_is_what_the_worst_of_its_destinations_does(
     phase: str, destinations: list[Any], states: list[str], stream: str
 ) -> None:
-    shown = [state(*one) for one in destinations]
+    shown = [state(*destination) for destination in destinations]
     assert shown == states
     assert stream_state(phase, shown) == stream
 
@@ -47,7 +47,7 @@ def test_a_sample_has_the_states_of_its_stream_and_its_destinations() -> None:
     paused = sample.destinations[0].model_copy(update={"destination_id": "b", "status": ObservedStatus.DISABLED})
     stalled = sample.destinations[0].model_copy(update={"stalled_since": AT})
     told = with_states(sample.model_copy(update={"destinations": [stalled, paused]}), "ENABLED")
-    assert (told.state, [one.state for one in told.destinations]) == ("STALLED", ["STALLED", "PAUSED"])
+    assert (told.state, [destination.state for destination in told.destinations]) == ("STALLED", ["STALLED", "PAUSED"])
     document = document_of(told)
     assert "state" not in document and "state" not in document["destinations"][0], "history keeps status and phase"
 

@@ -21,13 +21,13 @@ def engine(name: str, state: str = "ONLINE") -> Any:
 def states(sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, **destination: Any) -> dict[str, Any]:
     """Of the nodes on the way to the destination `a`, which another engine applies."""
     observed = {"id": "a", "status": "ENABLED", "phase": "REPLICATING", **destination}
-    one: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
+    row: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
     stream: Any = SimpleNamespace(
         id="s", name="orders", capture_engine=engine(NEAR), desired_status="ENABLED",
         observed={"destinations": [observed]},
         observed_status="ENABLED", observed_phase="REPLICATING", observed_at=AT - timedelta(seconds=age),
     )  # fmt: skip
-    nodes = [_component_node(stream, link, sample, AT) for link in _path(stream, one)]
+    nodes = [_component_node(stream, link, sample, AT) for link in _path(stream, row)]
     return {node.kind.value if node.engine == NEAR else f"far {node.kind.value}": node.state for node in nodes}
 
 

@@ -178,8 +178,8 @@ def sample_with(**changes: Any) -> Sample:
 
 def sample_that_parked(count: int) -> Sample:
     sample = sample_with()
-    (one,) = sample.destinations
-    return sample_with(destinations=[one.model_copy(update={"error_queue_transactions": count})])
+    (destination,) = sample.destinations
+    return sample_with(destinations=[destination.model_copy(update={"error_queue_transactions": count})])
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def before(settings: Settings, *statements: str) -> None:
 
 
 def owners(sample: dict[str, Any]) -> set[str | None]:
-    return {one["destination_id"] for one in (*sample["components"], *sample["destinations"])}
+    return {part["destination_id"] for part in (*sample["components"], *sample["destinations"])}
 
 
 async def test_a_destination_that_has_the_reserved_id_gets_another_one_everywhere(
@@ -76,11 +76,14 @@ async def test_a_destination_that_has_the_reserved_id_gets_another_one_everywher
         "SELECT id, 'default', 'Reports 2.0', 'ABORTED', '', now() FROM streams",
     )
     shown = (await operator.get(f"{STREAMS}/{stream['id']}")).json()
-    assert [one["id"] for one in shown["destinations"]] == ["warehouse", "default3"]
+    assert [destination["id"] for destination in shown["destinations"]] == ["warehouse", "default3"]
     async with resources.sessions() as session:
         document = await desired_document(session, stream["capture_engine"]["id"], resources)
         assert document is not None
-        assert [one["id"] for one in document["streams"][0]["destinations"]] == ["warehouse", "default3"]
+        assert [destination["id"] for destination in document["streams"][0]["destinations"]] == [
+            "warehouse",
+            "default3",
+        ]
         query = text(
             "SELECT reached, observed, operations.destination_id, outages.destination_id "
             "FROM streams, operations, outages"
@@ -88,7 +91,10 @@ async def test_a_destination_that_has_the_reserved_id_gets_another_one_everywher
         reached, seen, *ids = (await session.execute(query)).one()
         former = text("SELECT id, former_id FROM destinations ORDER BY ordinal")
         assert [tuple(row) for row in await session.execute(former)] == [("warehouse", None), ("default3", "default")]
-    assert (reached, [one["id"] for one in seen["destinations"]]) == ({"default3": "0/10"}, ["default3", "default2"])
+    assert (reached, [destination["id"] for destination in seen["destinations"]]) == (
+        {"default3": "0/10"},
+        ["default3", "default2"],
+    )
     assert ids == ["default3", "default3"]
 
 
@@ -181,7 +187,7 @@ async def test_samples_in_redis_that_call_the_lag_a_backlog_read_like_todays(res
     bus = Bus(resources.redis)
     assert await bus.latest_samples([sample.stream_id]) == {sample.stream_id: sample}
     assert await bus.recent_samples(sample.stream_id, 60) == [sample]
-    assert [json.loads(one) for one in await bus.recent_documents(sample.stream_id, 60)] == [today]
+    assert [json.loads(document) for document in await bus.recent_documents(sample.stream_id, 60)] == [today]
     assert json.loads((await bus.events_after("0-0", None))[-1].data) == today
 
 
@@ -251,9 +257,9 @@ async def test_a_deletion_over_two_engines_that_the_old_version_began_removes_sl
     )
     async with collecting(resources):
         await wait_for(operator, f"/api/v1/operations/{deleted}", state="succeeded")
-    (told,) = [one for document in alpha.double.documents for one in document["streams"]][:1]
+    (told,) = [desired for document in alpha.double.documents for desired in document["streams"]][:1]
     assert (told["status"], "source" in told, "send_to" in told["destinations"][0]) == ("DROPPED", True, True)
-    statuses = [one["status"] for document in bravo.double.documents for one in document["streams"]]
+    statuses = [desired["status"] for document in bravo.double.documents for desired in document["streams"]]
     assert list(dict.fromkeys(statuses)) == ["DISABLED", "DROPPED"]
     assert (await operator.get(path)).status_code == 404
 
@@ -285,11 +291,11 @@ async def test_what_was_given_up_before_streams_had_lists_is_told_in_todays_form
         document = await desired_document(session, pair[0].id, resources)
     assert document is not None
     only = {"id": "only", "status": "ENABLED", "force": False, "backlog": False}
-    assert [one["destinations"] for one in document["streams"]] == [
+    assert [stream["destinations"] for stream in document["streams"]] == [
         [{**only, **database}], [{**only, "name": "engine-x", "send_to": peer}], [{**only, **database}],
         [{**listed, "id": "only", "backlog": True}],
     ]  # fmt: skip
-    assert [set(one) & {"destination", "send_to"} for one in document["streams"]] == [set()] * 4
+    assert [set(stream) & {"destination", "send_to"} for stream in document["streams"]] == [set()] * 4
     assert document["streams"][2]["receive_from"] == {"engine": "e"}
 
 

@@ -24,7 +24,7 @@ async def test_a_start_that_waits_says_behind_whom(
     [wait] = shown["waits"]
     assert (wait["side"], wait["database"], wait["destination_id"]) == ("source", "orders", None)
     assert wait["statement"].startswith("COPY (SELECT")
-    assert [(one["pid"], one["user"], one["state"]) for one in wait["blockers"]] == [
+    assert [(blocker["pid"], blocker["user"], blocker["state"]) for blocker in wait["blockers"]] == [
         (4712, "bob", "idle in transaction")
     ]
     told = "at the source orders behind server process 4712 (psql of bob, idle in transaction for "
@@ -34,7 +34,9 @@ async def test_a_start_that_waits_says_behind_whom(
     assert told in operation["waiting_for"]
     query = {"stream_id": stream["id"], "window_seconds": 60}
     advice = (await operator.get("/api/v1/advisor/analysis", params=query)).json()
-    assert [(one["verdict"], one["top_finding_code"]) for one in advice["paths"]] == [("WAITING", "start_blocked")]
+    assert [(entry["verdict"], entry["top_finding_code"]) for entry in advice["paths"]] == [
+        ("WAITING", "start_blocked")
+    ]
     assert told in advice["paths"][0]["explanation"]
     engine.waits, engine.phase = False, "REPLICATING"
     assert (await wait_for(operator, path, phase="REPLICATING"))["waits"] == []

@@ -38,10 +38,10 @@ def stream() -> Json:
 def sample() -> Json:
     """Of Warehouse alone: nothing is told of Reports, which rests."""
     told = seen(0, HELD, rate=1234.0)
-    one = told.destinations[0].model_copy(
+    destination = told.destinations[0].model_copy(
         update={"state": ShownState.STALLED, "lag": Lag(bytes=3 << 20, seconds=None, age_seconds=90)}
     )
-    return told.model_copy(update={"destinations": [one]}).model_dump(mode="json", by_alias=True)
+    return told.model_copy(update={"destinations": [destination]}).model_dump(mode="json", by_alias=True)
 
 
 def test_a_line_for_each_destination() -> None:
@@ -82,11 +82,11 @@ def test_a_dead_destination_is_at_least_as_late_as_what_waits_for_it(monkeypatch
     terminal = Terminal(width=200, record=True, file=StringIO())
     terminal.print(_ticker({"s": stream()}, {"s": told}))
     monkeypatch.setattr(output, "out", terminal)
-    one = {
+    destination = {
         **told["destinations"][0], "database": {"name": "Warehouse"}, "engine": {"name": "alpha"}, "error": None,
         "backlog": None,
     }  # fmt: skip
-    print_destinations({**stream(), "destinations": [one]})
+    print_destinations({**stream(), "destinations": [destination]})
     assert [row.count("≥ 4 min") for row in terminal.export_text().splitlines()] == [0, 1, 0, 0, 1]
 
 

@@ -42,7 +42,7 @@ const parts = [
   ...ends.flatMap((end) => [
     ...components
       .slice(2, 4)
-      .map((one) => ({ ...one, id: one.id.replace("warehouse", end), destination_id: end })),
+      .map((part) => ({ ...part, id: part.id.replace("warehouse", end), destination_id: end })),
     ...Array.from({ length: APPLIERS }, (_, server) =>
       component(`${end}:server-${server + 1}`, {
         destination_id: end,
@@ -78,8 +78,8 @@ function sampleAt(at: number) {
       applied: null,
       source_read_at: null,
     },
-    components: parts.map((one) => ({
-      ...one,
+    components: parts.map((part) => ({
+      ...part,
       lcrs_per_second: rate,
       transactions_per_second: rate / 5,
       bytes_per_second: rate * 150,

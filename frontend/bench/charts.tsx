@@ -56,7 +56,7 @@ function firstSamples(): Samples {
 function nextSamples({ times, values }: Samples, step: number): Samples {
   return {
     times: [...times.slice(1), Date.now()],
-    values: values.map((one, line) => [...one.slice(1), wave(step, line)]),
+    values: values.map((series, line) => [...series.slice(1), wave(step, line)]),
   };
 }
 

@@ -62,10 +62,10 @@ def rename(connection: sa.Connection, stream_id: str) -> None:
     read = sa.text("SELECT observed, reached FROM streams WHERE id = :stream")
     observed, reached = connection.execute(read, {"stream": stream_id}).one()
     own = sa.text("SELECT id FROM destinations WHERE stream_id = :stream")
-    taken = {*connection.scalars(own, {"stream": stream_id}), *(one["id"] for one in _destinations(observed))}
+    taken = {*connection.scalars(own, {"stream": stream_id}), *(found["id"] for found in _destinations(observed))}
     new = next(name for number in count(2) if (name := f"{RESERVED}{number}") not in taken)
-    for one in _destinations(observed):
-        one["id"] = new if one["id"] == RESERVED else one["id"]
+    for destination in _destinations(observed):
+        destination["id"] = new if destination["id"] == RESERVED else destination["id"]
     reached = {new if name == RESERVED else name: position for name, position in (reached or {}).items()}
     values = {"stream": stream_id, "reserved": RESERVED, "new": new}
     renamed = "UPDATE destinations SET id = :new, former_id = id WHERE stream_id = :stream AND id = :reserved"

@@ -29,7 +29,8 @@ def classes(root: Path) -> dict[str, str]:
 def engine_errors(root: Path) -> list[EngineError]:
     document = json.loads((root / SOURCE).read_text())
     errors = [
-        EngineError(one["code"], one["class"], one["side"], one["title"], one["cure"]) for one in document["errors"]
+        EngineError(error["code"], error["class"], error["side"], error["title"], error["cure"])
+        for error in document["errors"]
     ]
     codes = [error.code for error in errors]
     if codes != sorted(set(codes)):
@@ -79,5 +80,5 @@ def python(root: Path) -> str:
 
 def typescript(root: Path) -> str:
     codes = "\n".join(f'  | "{error.code}"' for error in engine_errors(root))
-    told = "/** The codes of the errors that engines report. */"
-    return f"// {WRITTEN}\n\n{told}\nexport type EngineErrorCode =\n{codes};\n"
+    comment = "/** The codes of the errors that engines report. */"
+    return f"// {WRITTEN}\n\n{comment}\nexport type EngineErrorCode =\n{codes};\n"

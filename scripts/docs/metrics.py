@@ -46,6 +46,6 @@ def page(root: Path) -> str:
     metrics = json.loads((root / SOURCE).read_text())["metrics"]
     return head("Metrics", SOURCE, TEXT) + "\n" + table(
         ("name", "type", "unit", "labels", "what it counts"),
-        ((code(one["name"]), one["type"], one["unit"], ", ".join(code(label) for label in one["labels"]),
-          cell(one["help"])) for one in sorted(metrics, key=lambda one: str(one["name"]))),
+        ((code(metric["name"]), metric["type"], metric["unit"], ", ".join(code(label) for label in metric["labels"]),
+          cell(metric["help"])) for metric in sorted(metrics, key=lambda metric: str(metric["name"]))),
     )

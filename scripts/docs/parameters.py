@@ -38,8 +38,8 @@ def page(root: Path) -> str:
     for component in sorted(components, key=list(COMPONENTS).index):
         text += f"\n## {COMPONENTS[component]}\n\n" + table(
             ("parameter", "default", "range", "scope", "live", "what it does"),
-            ((code(one["name"]), value(one["default"]), _range(one), one["scope"].lower(),
-              "yes" if one["live"] else "no", cell(one["description"]))
-             for one in parameters if one["component"] == component),
+            ((code(parameter["name"]), value(parameter["default"]), _range(parameter), parameter["scope"].lower(),
+              "yes" if parameter["live"] else "no", cell(parameter["description"]))
+             for parameter in parameters if parameter["component"] == component),
         )
     return text

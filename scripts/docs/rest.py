@@ -35,9 +35,9 @@ def _type(schema: dict[str, Any]) -> str:
         name = _schema_name(schema)
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type(option) for option in schema["anyOf"]))
     if "enum" in schema:
-        return ", ".join(code(one) for one in schema["enum"])
+        return ", ".join(code(value) for value in schema["enum"])
     if "const" in schema:
         return code(schema["const"])
     if schema.get("type") == "array":
@@ -55,9 +55,9 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     parameters = operation.get("parameters", [])
     if parameters:
         text += "\n" + table(("parameter", "in", "required", "meaning"), (
-            (code(one["name"]), one["in"], "yes" if one.get("required") else "no",
-             cell(". ".join(filter(None, (_type(one["schema"]), one.get("description"))))))
-            for one in parameters))
+            (code(parameter["name"]), parameter["in"], "yes" if parameter.get("required") else "no",
+             cell(". ".join(filter(None, (_type(parameter["schema"]), parameter.get("description"))))))
+            for parameter in parameters))
     content = operation.get("requestBody", {}).get("content", {})
     answers = [(status, answer) for status, answer in operation["responses"].items() if status.startswith("2")]
     lines = [f"Body: {_type(body['schema'])}" for body in content.values()]
@@ -76,8 +76,8 @@ def _schema(name: str, schema: dict[str, Any]) -> str:
         return f"{text}\n{prose(_type(schema))}\n"
     required = schema.get("required", [])
     return text + "\n" + table(("field", "type", "required", "meaning"), (
-        (code(field), cell(_type(one)), "yes" if field in required else "no", cell(one.get("description", "")))
-        for field, one in schema.get("properties", {}).items()))
+        (code(field), cell(_type(part)), "yes" if field in required else "no", cell(part.get("description", "")))
+        for field, part in schema.get("properties", {}).items()))
 
 
 def page(root: Path) -> str:
@@ -91,4 +91,4 @@ def page(root: Path) -> str:
     for tag, operations in by_tag.items():
         text += f"\n## {tag.replace('-', ' ').capitalize()}\n\n" + "\n".join(operations)
     text += "\n## Schemas\n\n"
-    return text + "\n".join(_schema(name, one) for name, one in sorted(document["components"]["schemas"].items()))
+    return text + "\n".join(_schema(name, schema) for name, schema in sorted(document["components"]["schemas"].items()))

@@ -55,7 +55,7 @@ def _titles() -> set[str]:
 def _compared(path: Path, known: set[str]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Compare) and _is_code(node.left):
-            for code in (code for one in node.comparators for code in _literals(one)):
+            for code in (code for comparator in node.comparators for code in _literals(comparator)):
                 if code not in known:
                     yield f"{shown(path)}:{node.lineno}: no error has the code {code}"
 

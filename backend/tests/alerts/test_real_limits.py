@@ -196,7 +196,7 @@ async def test_backlog_of_a_dead_destination_nears_its_limit_and_fills_the_disk(
                 assert "At the present growth no more can be spilled in" in disk["message"]
                 firing.append(disk)
         await relay.mend()
-        for one in firing:
-            assert (await told(receiver, one["rule"], "resolved"))["alert"]["id"] == one["id"]
+        for fired in firing:
+            assert (await told(receiver, fired["rule"], "resolved"))["alert"]["id"] == fired["id"]
     deleted = (await admin.delete(path)).json()["operation_id"]
     await wait_for(admin, f"/api/v1/operations/{deleted}", state="succeeded")

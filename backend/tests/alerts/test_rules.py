@@ -361,7 +361,9 @@ def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> N
     assert "idle_replication_slot_timeout will invalidate it in 30 min" in finding.message
     lost = Slot(START, missing=False, wal_status="lost", invalidation_reason="idle_timeout")
     changes = clock.at(60, replace(stopped, slot=lost))
-    told = next(one.finding for one in changes if one.finding is not None and one.finding.rule is RuleId.SLOT_LOST)
+    told = next(
+        change.finding for change in changes if change.finding is not None and change.finding.rule is RuleId.SLOT_LOST
+    )
     assert "it was not read for longer than idle_replication_slot_timeout" in told.message
 
 

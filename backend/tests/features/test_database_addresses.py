@@ -109,18 +109,18 @@ async def test_users_connect_timeout_is_shorter_or_nothing(operator: httpx.Async
 
 
 async def test_uri_is_taken_apart(operator: httpx.AsyncClient, sides: Sides) -> None:
-    one = sides.source
+    source = sides.source
     uri = (
-        f"postgresql://{one['user']}:{one['password'].replace(' ', '%20')}@127.0.0.1:{one['port']}/{one['dbname']}"
-        "?sslmode=prefer&target_session_attrs=any"
+        f"postgresql://{source['user']}:{source['password'].replace(' ', '%20')}@127.0.0.1:{source['port']}"
+        f"/{source['dbname']}?sslmode=prefer&target_session_attrs=any"
     )
     made = await operator.post(PATH, json={"name": "by uri", "uri": uri})
     assert made.status_code == 201, made.text
     shown = made.json()
-    assert (shown["host"], shown["port"], shown["dbname"]) == ("127.0.0.1", one["port"], one["dbname"])
+    assert (shown["host"], shown["port"], shown["dbname"]) == ("127.0.0.1", source["port"], source["dbname"])
     assert shown["options"] == {"target_session_attrs": "any"}
     assert shown["has_password"]
-    assert one["password"] not in made.text
+    assert source["password"] not in made.text
     assert (await operator.post(f"{PATH}/{shown['id']}/test")).json()["code"] is None
     several = await operator.post(
         PATH, json={"name": "several", "uri": "postgres://u@a:1,[::1]:2/d?target_session_attrs=read-write"}
@@ -150,8 +150,10 @@ async def test_services_come_from_the_administrators_file_only(
     refused = await operator.post(PATH, json=body)
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/service")
     file = tmp_path / "pg_service.conf"
-    one = sides.source
-    file.write_text(f"[shop]\nhost=127.0.0.1\nport={one['port']}\ndbname={one['dbname']}\nuser={one['user']}\n")
+    source = sides.source
+    file.write_text(
+        f"[shop]\nhost=127.0.0.1\nport={source['port']}\ndbname={source['dbname']}\nuser={source['user']}\n"
+    )
     resources.settings.database_service_file = file
     made = await operator.post(PATH, json=body)
     assert made.status_code == 201, made.text
@@ -169,15 +171,15 @@ async def test_services_come_from_the_administrators_file_only(
 async def test_a_services_password_goes_only_where_the_service_says(
     operator: httpx.AsyncClient, sides: Sides, resources: Resources, tmp_path: Path, elsewhere: dict[str, Any]
 ) -> None:
-    file, one = tmp_path / "pg_service.conf", sides.source
-    lines = {name: one[name] for name in ("host", "port", "dbname", "user", "password")}
+    file, source = tmp_path / "pg_service.conf", sides.source
+    lines = {name: source[name] for name in ("host", "port", "dbname", "user", "password")}
     file.write_text("[prod]\n" + "".join(f"{name}={value}\n" for name, value in lines.items()))
     resources.settings.database_service_file = file
     assert (await try_settings(operator, {"service": "prod", **lines}))["code"] is None
     for path, body in (("/api/v1/databases:test", {}), (PATH, {"name": "elsewhere"})):
         answer = await operator.post(path, json={**body, "service": "prod", **elsewhere})
         assert (answer.status_code, answer.json()["code"]) == (422, "password_required"), answer.text
-        assert one["password"] not in answer.text
+        assert source["password"] not in answer.text
     mine = await try_settings(operator, {"service": "prod", "host": "127.0.0.1", "port": 1, "password": "mine"})
     assert mine["code"] == "database_unreachable"
     assert (await try_settings(operator, {"service": "prod", "sslmode": "prefer"}))["code"] is None

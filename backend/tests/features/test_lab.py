@@ -118,8 +118,8 @@ async def shown(client: httpx.AsyncClient, name: str, state: str) -> dict[str, A
 
     async def there() -> dict[str, Any] | None:
         lab = (await client.get(LAB)).json()
-        one = lab["load"] if name == "load" else next(cause for cause in lab["causes"] if cause["name"] == name)
-        return one if one["state"] == state else None
+        entry = lab["load"] if name == "load" else next(cause for cause in lab["causes"] if cause["name"] == name)
+        return entry if entry["state"] == state else None
 
     return dict(await eventually(there))
 
@@ -134,7 +134,9 @@ async def expire(resources: Resources, action: str) -> None:
 async def audited(admin: httpx.AsyncClient) -> list[tuple[str, str, str]]:
     """Newest first."""
     entries = (await admin.get("/api/v1/audit")).json()["items"]
-    return [(one["action"], one["target_id"], one["actor_name"]) for one in entries if one["target_type"] == "lab"]
+    return [
+        (entry["action"], entry["target_id"], entry["actor_name"]) for entry in entries if entry["target_type"] == "lab"
+    ]
 
 
 async def test_without_a_demo_it_says_so_and_does_nothing(operator: httpx.AsyncClient) -> None:
@@ -353,7 +355,7 @@ async def test_the_network_is_as_slow_as_is_wanted(
     assert cause["delay"]["ms"] == 80
     assert "(80, " in cause["sql"]
     entries = (await admin.get("/api/v1/audit")).json()["items"]
-    assert [one["after"]["delay_ms"] for one in entries if one["target_id"] == "network"] == [80, 50]
+    assert [entry["after"]["delay_ms"] for entry in entries if entry["target_id"] == "network"] == [80, 50]
     await operator.post("/api/v1/lab:reset")
     await shown(operator, "network", "off")
     await eventually(is_late_by(0.0))

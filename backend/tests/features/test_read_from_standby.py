@@ -96,10 +96,10 @@ async def registered_pair(admin: httpx.AsyncClient, pair: Pair) -> str:
 async def test_the_test_tells_which_server_is_what(admin: httpx.AsyncClient, pair: Pair) -> None:
     result = (await admin.post(f"{PATH}/{await registered_pair(admin, pair)}/test")).json()
     assert (result["code"], result["version_number"] // 10000) == (None, 17), result
-    assert [(one["address"].rpartition(":")[2], one["role"]) for one in result["servers"]] == [
+    assert [(server["address"].rpartition(":")[2], server["role"]) for server in result["servers"]] == [
         (str(pair.primary.port), "primary"), (str(pair.standby.port), "standby"),
     ]  # fmt: skip
-    assert len({one["system_identifier"] for one in result["servers"]}) == 1
+    assert len({server["system_identifier"] for server in result["servers"]}) == 1
 
 
 async def test_servers_that_do_not_fit(admin: httpx.AsyncClient, pair: Pair) -> None:
@@ -111,7 +111,7 @@ async def test_servers_that_do_not_fit(admin: httpx.AsyncClient, pair: Pair) -> 
     no_standby = await tried(pair.primary.port, 1)
     assert (no_standby["code"], no_standby["reachable"]) == ("source_standby_missing", True)
     assert "127.0.0.1:1" in no_standby["message"]
-    assert [one["role"] for one in no_standby["servers"]] == ["primary", None]
+    assert [server["role"] for server in no_standby["servers"]] == ["primary", None]
     assert (await tried(pair.standby.port, 1))["code"] == "source_read_only"
     twice = await tried(pair.primary.port, pair.standby.port, pair.standby.port)
     assert twice["code"] == "source_changed"
@@ -172,12 +172,12 @@ async def test_settings_that_contradict(admin: httpx.AsyncClient, sides: Sides) 
     chosen = await admin.post(PATH, json={**two, "options": {"target_session_attrs": "any"}})
     assert chosen.status_code == 422
     made = (await admin.post(PATH, json={**two, "name": "pair"})).json()
-    one = await admin.patch(
+    refused = await admin.patch(
         f"{PATH}/{made['id']}", json={"host": "127.0.0.1", "password": sides.source["password"]},
         headers={"If-Match": made["etag"]},
     )  # fmt: skip
-    assert one.status_code == 422
-    assert one.json()["errors"][0]["pointer"] == "/read_from"
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/read_from"
 
 
 async def test_streams_hold_the_server_that_they_read(

@@ -154,7 +154,7 @@ async def test_a_rename_keeps_the_rules(
     path = f"{STREAMS}/{(await created(operator, registered, rules=RULED))['id']}"
     await until(operator, path, "RENAMED")
     followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
-    names = [(one["schema"], one["table"]) for one in followed["rules"]["row_rules"]]
+    names = [(rule["schema"], rule["table"]) for rule in followed["rules"]["row_rules"]]
     assert names == [("sales", "purchases"), ("public", "customers")]
     assert {table["table"]: table["filtered"] for table in followed["tables"]}["purchases"]
 
@@ -166,8 +166,8 @@ async def test_whoever_writes_a_rule_is_told_the_place(
     engine.rule_findings = findings
     body = {"source_id": registered["source"], "row_rules": ROW_RULES, "inserts_only": [ORDERS]}
     told = (await operator.post(CHECK, json=body)).json()["findings"]
-    assert [{name: value for name, value in one.items() if name != "cure"} for one in told] == findings
-    assert all(one["cure"] for one in told)
+    assert [{name: value for name, value in problem.items() if name != "cure"} for problem in told] == findings
+    assert all(problem["cure"] for problem in told)
     assert engine.checked["tables"][0] == {**ORDERS, "inserts_only": True, "rules": {"positive": [NORTH]}}
     assert (await viewer.post(CHECK, json=body)).status_code == 403
     unknown = await operator.post(CHECK, json={**body, "capture_engine_id": "nobodyknows1"})

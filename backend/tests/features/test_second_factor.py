@@ -94,7 +94,7 @@ async def test_a_code_is_of_use_once(app: FastAPI, browser: httpx.AsyncClient, d
     assert (used.status_code, used.json()["code"]) == (401, "wrong_code")
     code = device.fresh()
     second = await half(app)
-    answers = await asyncio.gather(*(one.post(VERIFY, json={"code": code}) for one in (client, second)))
+    answers = await asyncio.gather(*(session.post(VERIFY, json={"code": code}) for session in (client, second)))
     assert sorted(answer.status_code for answer in answers) == [201, 401]
     third = await half(app)
     assert (await third.post(VERIFY, json={"code": code})).json()["code"] == "wrong_code"
@@ -164,12 +164,12 @@ async def test_a_recovery_code_lets_in_once(
 ) -> None:
     code = device.recovery_codes[0]
     first, second = await half(app), await half(app)
-    answers = await asyncio.gather(*(one.post(VERIFY, json={"code": code.upper()}) for one in (first, second)))
+    answers = await asyncio.gather(*(session.post(VERIFY, json={"code": code.upper()}) for session in (first, second)))
     assert sorted(answer.status_code for answer in answers) == [201, 401]
     assert (await browser.get(f"{path}/second-factor")).json()["recovery_codes_left"] == 9
     third = await half(app)
     assert (await third.post(VERIFY, json={"code": code})).json()["code"] == "wrong_code"
-    (used,) = [one for one in (await admin.get("/api/v1/audit")).json()["items"] if "recovery" in one["action"]]
+    (used,) = [entry for entry in (await admin.get("/api/v1/audit")).json()["items"] if "recovery" in entry["action"]]
     assert (used["action"], used["after"]) == ("users_use_recovery_code", {"recovery_codes_left": 9})
     body = {"current_password": PASSWORD, "code": device.fresh()}
     fresh = (await browser.post(f"{path}:renew-recovery-codes", json=body)).json()["codes"]

@@ -86,7 +86,7 @@ async def test_every_slot_of_a_server_with_whose_it_is(
     assert found[ORPHAN]["catalog_xmin_age"] >= 0
     (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
     # Both databases are at the one server; that of the stream's source comes first.
-    assert [one["id"] for one in server["databases"]] == [registered["source"], registered["destination"]]
+    assert [database["id"] for database in server["databases"]] == [registered["source"], registered["destination"]]
     assert (server["failure"], server["keep_bytes"]) == (None, None)
     assert re.fullmatch(r"[0-9]+\.[0-9]+", server["version"])
 
@@ -249,15 +249,15 @@ async def test_the_slot_of_an_unknown_stream_is_no_orphan(
         return slot if slot["owner"] != "orphan" else None
 
     slot = dict(await eventually(known))
-    (one,) = (await viewer.get("/api/v1/engines")).json()["items"]
+    (listed_engine,) = (await viewer.get("/api/v1/engines")).json()["items"]
     assert (slot["owner"], slot["stream"], slot["drop_sql"]) == ("unknown_stream", None, None)
-    assert slot["engine"] == {"id": one["id"], "name": one["name"]}
+    assert slot["engine"] == {"id": listed_engine["id"], "name": listed_engine["name"]}
     answer = await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")
     refused = answer.json()
     assert (refused["status"], refused["code"]) == (409, "slot_owned")
-    assert f"thalweg engines drop-stream {one['name']} {stranger}" in refused["cure"]
+    assert f"thalweg engines drop-stream {listed_engine['name']} {stranger}" in refused["cure"]
     listed = (await with_token(shell, users, Role.OPERATOR)("slots", "list")).out
-    assert f"unknown stream of engine {one['name']}" in " ".join(listed.split())
+    assert f"unknown stream of engine {listed_engine['name']}" in " ".join(listed.split())
     assert "No stream here owns" not in listed and "drop-stream" in listed
     assert ORPHAN in await asyncio.to_thread(_names, slots)
 

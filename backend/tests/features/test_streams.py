@@ -166,7 +166,7 @@ async def test_lifecycle_refuses_what_makes_no_sense(
         ("stream.create", "failed"),
     ]  # fmt: skip
     assert listed[1]["error"]["code"] == "superseded"
-    assert [one["waiting_for"] is None for one in listed] == [False, True, True, True]
+    assert [operation["waiting_for"] is None for operation in listed] == [False, True, True, True]
     assert (await operator.delete(path)).json() == deleted.json()
     forced = await operator.delete(path, params={"force": True})
     assert forced.json()["operation_id"] != deleted.json()["operation_id"]
@@ -269,10 +269,10 @@ async def test_error_queue_comes_in_parts(
     first = (await viewer.get(path)).json()
     assert (len(first["errors"]), first["total"], first["roots"]) == (100, 250, 1)
     second = (await viewer.get(path, params={"limit": 200, "cursor": first["next_cursor"]})).json()
-    assert [one["id"] for one in second["errors"]] == list(range(101, 251))
+    assert [error["id"] for error in second["errors"]] == list(range(101, 251))
     assert second["next_cursor"] is None
     roots = (await viewer.get(path, params={"roots_only": True})).json()
-    assert [one["id"] for one in roots["errors"]] == [1]
+    assert [error["id"] for error in roots["errors"]] == [1]
     assert (await viewer.get(path, params={"cursor": "nonsense"})).status_code == 422
     assert first["execution"] is None
     engine.execution = {
@@ -343,9 +343,9 @@ async def test_parameters_are_those_of_the_contract(viewer: httpx.AsyncClient) -
 
 def test_the_contract_says_which_parameters_a_destination_may_override(tmp_path: Path) -> None:
     document = json.loads((CONTRACT / "parameters.json").read_text())
-    assert {one["scope"] for one in document["parameters"]} == {"STREAM", "DESTINATION"}
-    for one in document["parameters"]:
-        one["scope"] = "STREAM" if one["name"] == "group_size" else "DESTINATION"
+    assert {parameter["scope"] for parameter in document["parameters"]} == {"STREAM", "DESTINATION"}
+    for parameter in document["parameters"]:
+        parameter["scope"] = "STREAM" if parameter["name"] == "group_size" else "DESTINATION"
     (tmp_path / "parameters.json").write_text(json.dumps(document))
     definitions = load_parameters(tmp_path)
     check_destination_parameters(definitions, {"queue_size": 64}, "")

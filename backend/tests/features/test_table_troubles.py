@@ -91,7 +91,7 @@ async def test_what_a_copy_has_made_obsolete_is_noted_once_however_its_operation
 
     async def noted(counts: list[int]) -> bool:
         entries = (await admin.get("/api/v1/audit", params={"target_id": path.rpartition("/")[2]})).json()["items"]
-        found = [one["after"]["transactions"] for one in entries if one["action"] == "stream_errors_superseded"]
+        found = [entry["after"]["transactions"] for entry in entries if entry["action"] == "stream_errors_superseded"]
         assert len(found) <= len(counts)
         return found == counts
 

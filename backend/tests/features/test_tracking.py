@@ -17,7 +17,7 @@ async def test_transactions_are_those_of_the_engine(
     path = f"{STREAMS}/{(await created(operator, registered))['id']}"
     await wait_for(operator, path, status="ENABLED")
     shown = (await viewer.get(f"{path}/transactions")).json()
-    assert [one["xid"] for one in shown["transactions"]] == [880, 912, 915]
+    assert [transaction["xid"] for transaction in shown["transactions"]] == [880, 912, 915]
     assert shown["transactions"][0]["age_seconds"] == 61
     assert (shown["open"], shown["waiting"], shown["executing"]) == (1, 1, 1)
     assert (await viewer.get(f"{STREAMS}/nosuchstream/transactions")).status_code == 404
@@ -53,7 +53,7 @@ def test_a_way_over_two_engines_to_several_destinations() -> None:
     capturing = Markers.model_validate({**whole, "stages": whole["stages"][:2]})
     apply = [{**stage, "destination": name} for name in ("near", "far") for stage in whole["stages"][2:]]
     applying = Markers.model_validate({"placed": [], "stages": apply})
-    marker = next(one for one in markers_of([("c", capturing), ("a", applying)]) if one.id == "m7x3c9v1")
+    marker = next(marker for marker in markers_of([("c", capturing), ("a", applying)]) if marker.id == "m7x3c9v1")
     assert [(hop.engine_id, hop.destination_id) for hop in marker.hops] == [
         *[("c", None)] * 2, *[("a", "far")] * 3, *[("a", "near")] * 3,
     ]  # fmt: skip
@@ -61,5 +61,6 @@ def test_a_way_over_two_engines_to_several_destinations() -> None:
     assert marker.state == "ARRIVED"
     without = Markers.model_validate({"placed": [], "stages": [*apply[:5], {**apply[5], "passages": []}]})
     assert (
-        next(one for one in markers_of([("c", capturing), ("a", without)]) if one.id == "m7x3c9v1").state == "CAPTURED"
+        next(marker for marker in markers_of([("c", capturing), ("a", without)]) if marker.id == "m7x3c9v1").state
+        == "CAPTURED"
     )

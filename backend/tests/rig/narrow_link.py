@@ -20,10 +20,10 @@ class NarrowLink:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        for one in [self._listener, *self._sockets]:
+        for sock in [self._listener, *self._sockets]:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
 
     def _accept(self) -> None:
         while True:
@@ -36,10 +36,10 @@ class NarrowLink:
             except OSError:
                 near.close()  # the target does not listen yet: whoever connects tries again
                 continue
-            for one in (near, far):
+            for sock in (near, far):
                 # Buffered bytes count as sent: buffers are small, so that the sender feels the link.
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK)
             self._sockets += [near, far]
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
@@ -49,6 +49,6 @@ class NarrowLink:
             while data := source.recv(CHUNK):
                 sink.sendall(data)
                 time.sleep(len(data) / self._rate)
-        for one in (source, sink):
+        for sock in (source, sink):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)

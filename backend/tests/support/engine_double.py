@@ -28,13 +28,13 @@ def example(name: str) -> dict[str, Any]:
     return dict(json.loads((CONTRACT / f"{name}.example.json").read_text()))
 
 
-def _components_of(one: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _components_of(destination: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those of one destination."""
     capture, _, *apply = whole
-    parts = [{**capture, "type": "PROPAGATION SENDER", "name": "propagation"}] if "send_to" in one else apply
-    if one["backlog"]:
+    parts = [{**capture, "type": "PROPAGATION SENDER", "name": "propagation"}] if "send_to" in destination else apply
+    if destination["backlog"]:
         parts = [example("stats.fanout")["components"][-1], *parts]
-    return [{**part, "destination": one["id"]} for part in parts]
+    return [{**part, "destination": destination["id"]} for part in parts]
 
 
 @dataclass
@@ -216,27 +216,29 @@ class EngineDouble:
             shown["status"] = "DISABLED" if held else self.status if failed else desired
             shown["phase"] = "DROPPING" if held else "STOPPED"
             shown["error"] = self.error if held or failed else None
-        shown["destinations"] = [self._destination_status(stream, one) for one in stream["destinations"]]
-        for one, told in zip(stream["destinations"], shown["destinations"], strict=True):
-            if not one["backlog"]:  # The two say the same.
+        shown["destinations"] = [
+            self._destination_status(stream, destination) for destination in stream["destinations"]
+        ]
+        for destination, told in zip(stream["destinations"], shown["destinations"], strict=True):
+            if not destination["backlog"]:  # The two say the same.
                 told |= {name: shown[name] for name in SHARED}
-                told |= self.destinations.get(one["id"], {})
+                told |= self.destinations.get(destination["id"], {})
                 shown |= {name: told[name] for name in SHARED}
         return shown
 
-    def _destination_status(self, stream: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+    def _destination_status(self, stream: dict[str, Any], destination: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status.fanout")["destinations"][0])
-        status = one["status"] if stream["status"] == "ENABLED" else stream["status"]
-        shown |= {"id": one["id"], "status": status, "phase": self.phase if status == "ENABLED" else "STOPPED"}
+        status = destination["status"] if stream["status"] == "ENABLED" else stream["status"]
+        shown |= {"id": destination["id"], "status": status, "phase": self.phase if status == "ENABLED" else "STOPPED"}
         positions = example("status")["streams"][0]["positions"] | self.positions
         shown["positions"] = {name: positions[name] for name in ("applied", "confirmed")}
-        if not one["backlog"]:
+        if not destination["backlog"]:
             shown["backlog"] |= {"state": "NONE", "frames": 0, "limit_bytes": 0}
-        if "send_to" in one:
+        if "send_to" in destination:
             shown |= {"instantiation": None, "tables": [], "counted_since": None}
         else:
             shown |= {"instantiation": self._copy(), "tables": self._tables(stream)}
-        return shown | self.destinations.get(one["id"], {})
+        return shown | self.destinations.get(destination["id"], {})
 
     def _copy(self) -> dict[str, Any]:
         copied = copy.deepcopy(example("status")["streams"][0]["destinations"][0]["instantiation"])
@@ -281,7 +283,7 @@ class EngineDouble:
                 **pattern,
                 "id": stream["id"],
                 "components": self._components(stream, pattern["components"]),
-                "destinations": [{**pattern, "id": one["id"]} for one in stream["destinations"]],
+                "destinations": [{**pattern, "id": destination["id"]} for destination in stream["destinations"]],
             }
             for stream in self.desired["streams"]
             if stream["status"] == "ENABLED"
@@ -330,7 +332,7 @@ class EngineDouble:
     @staticmethod
     def _components(stream: dict[str, Any], whole: list[dict[str, Any]]) -> list[dict[str, Any]]:
         capture, queue, *_ = whole
-        own = [part for one in stream["destinations"] for part in _components_of(one, whole)]
+        own = [part for destination in stream["destinations"] for part in _components_of(destination, whole)]
         if "receive_from" in stream:
             return [{**capture, "type": "PROPAGATION RECEIVER", "name": "propagation"}, queue, *own]
         return [capture, queue, *own]
@@ -358,7 +360,11 @@ class EngineDouble:
     async def _errors(self, request: Request) -> Response:
         after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))
         roots = request.query_params.get("roots") == "1"
-        left = [one for one in self._parked() if one["id"] > after and not (roots and one["code"] == "parked_behind")]
+        left = [
+            error
+            for error in self._parked()
+            if error["id"] > after and not (roots and error["code"] == "parked_behind")
+        ]
         document = {
             "errors": left[:limit], "total": self.parked, "roots": min(self.parked, 1),
             "next_after": left[limit - 1]["id"] if len(left) > limit else None, "execution": self.execution,
@@ -389,7 +395,7 @@ class EngineDouble:
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _execute_all(self, _: Request) -> Response:
-        self.executed += [one["id"] for one in self._parked()]
+        self.executed += [error["id"] for error in self._parked()]
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _delete(self, request: Request) -> Response:

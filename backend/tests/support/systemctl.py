@@ -35,7 +35,9 @@ def start(name: str) -> None:
     environment = {"PATH": "/usr/bin:/bin", "STATE_DIRECTORY": str(state), "CREDENTIALS_DIRECTORY": str(credentials)}
     for directive, value in found:
         if directive == "Environment":
-            environment |= dict(one.split("=", 1) for one in shlex.split(value.replace("%d", str(credentials))))
+            environment |= dict(
+                assignment.split("=", 1) for assignment in shlex.split(value.replace("%d", str(credentials)))
+            )
         elif directive == "LoadCredential":
             credential, path = value.split(":")
             target = credentials / credential

@@ -73,7 +73,7 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
 def _only_fills(path: Path) -> bool:
     """Its backlog is full, and nothing else is wrong: engines report that as an error of theirs."""
     full = path.condition.error_code == ErrorCode.SPILL_LIMIT_REACHED
-    return full and any(path.is_own(one) for one in path.full_backlogs)
+    return full and any(path.is_own(destination) for destination in path.full_backlogs)
 
 
 def _broken(condition: Condition) -> tuple[Verdict, str]:
@@ -83,7 +83,7 @@ def _broken(condition: Condition) -> tuple[Verdict, str]:
 
 def _held_up(path: Path) -> str:
     full = path.full_backlogs
-    names = listed([path.name_of(one.destination_id) for one in full])
+    names = listed([path.name_of(destination.destination_id) for destination in full])
     backlogs = "backlog" if len(full) == 1 else "backlogs"
     are = "is" if len(full) == 1 else "are"
     return f"The {backlogs} of {names} {are} full: until there is room, nothing more is captured, for any destination."

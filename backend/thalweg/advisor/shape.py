@@ -38,7 +38,7 @@ class Path:
     def own(self, sample: Sample) -> DestinationSample | None:
         """The path's share of a sample. None: the sample does not have it."""
         name = self.path.destination_id
-        return next((one for one in sample.destinations if one.destination_id == name), None)
+        return next((destination for destination in sample.destinations if destination.destination_id == name), None)
 
     @property
     def condition(self) -> Condition:
@@ -50,8 +50,8 @@ class Path:
         """The destinations whose full backlogs keep the source from being read, for all; where the path's own is one of
         them, it alone."""
         shares = self.samples[-1].destinations if self.samples else []
-        full = [one for one in shares if one.backlog is not None and one.backlog.state is BacklogState.FULL]
-        return [one for one in full if self.is_own(one)] or full
+        full = [share for share in shares if share.backlog is not None and share.backlog.state is BacklogState.FULL]
+        return [share for share in full if self.is_own(share)] or full
 
     def is_own(self, share: DestinationSample) -> bool:
         return share.destination_id == self.path.destination_id
@@ -105,7 +105,7 @@ def since_start(samples: list[Sample], destination: str) -> list[Sample]:
 
 
 def _runs(sample: Sample, destination: str) -> bool:
-    share = next((one for one in sample.destinations if one.destination_id == destination), sample)
+    share = next((part for part in sample.destinations if part.destination_id == destination), sample)
     return share.status == ObservedStatus.ENABLED and share.phase in REPLICATES
 
 

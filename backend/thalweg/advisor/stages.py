@@ -35,8 +35,8 @@ class Stage:
 
     def with_lock(self, share: float) -> "Stage":
         """As it is when so many percent of its statements' time are waits for somebody else's lock."""
-        threads = [Thread(one.load, with_lock(one.occupancy, share)) for one in self.threads]
-        mean = mean_occupancy([one.occupancy for one in threads])
+        threads = [Thread(thread.load, with_lock(thread.occupancy, share)) for thread in self.threads]
+        mean = mean_occupancy([thread.occupancy for thread in threads])
         return Stage(self.component, self.sub_component, self.loads, threads, mean)
 
 
@@ -58,8 +58,8 @@ def stages_of(path: Path) -> list[Stage]:
             ]  # fmt: skip
             if part.component.component_type is ComponentType.PROPAGATION_SENDER:
                 threads = [
-                    Thread(one.load, sender_occupancy(one.load, one.occupancy, receiver))
-                    for one in threads
+                    Thread(thread.load, sender_occupancy(thread.load, thread.occupancy, receiver))
+                    for thread in threads
                 ]  # fmt: skip
             mean = mean_occupancy([thread.occupancy for thread in threads])
             stages.append(Stage(part.component, sub_component, loads, threads, mean))

@@ -81,7 +81,9 @@ class StreamFacts:
     @property
     def copies(self) -> bool:
         """All that it does is to copy: a destination that is added later is copied while the others go on."""
-        enabled = {one.phase for one in self.destinations if one.status == ObservedStatus.ENABLED}
+        enabled = {
+            destination.phase for destination in self.destinations if destination.status == ObservedStatus.ENABLED
+        }
         phases = enabled if enabled and len(self.destinations) > 1 else {self.phase}
         return phases == {StreamPhase.INSTANTIATING}
 

@@ -39,8 +39,10 @@ class Terminal(Console):
 def visible(text: str, but: str = "") -> str:
     """Control and format characters as escapes, except those in `but`."""
     return "".join(
-        one if one in but or unicodedata.category(one) not in ("Cc", "Cf") else one.encode("unicode_escape").decode()
-        for one in text
+        character
+        if character in but or unicodedata.category(character) not in ("Cc", "Cf")
+        else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 

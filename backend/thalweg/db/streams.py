@@ -25,13 +25,15 @@ def runs_on(*engine_ids: str) -> ColumnElement[bool]:
     )
 
 
-async def former_ids(session: AsyncSession, *which: ColumnElement[bool]) -> dict[str, dict[str, str]]:
-    """By stream: the ids of its destinations by those that they had before. `which`: conditions on streams."""
+async def former_ids(session: AsyncSession, *conditions: ColumnElement[bool]) -> dict[str, dict[str, str]]:
+    """By stream: the ids of its destinations by those that they had before. `conditions` are on streams."""
     found: dict[str, dict[str, str]] = {}
     query = select(DestinationRow.stream_id, DestinationRow.former_id, DestinationRow.id).join(
         StreamRow, StreamRow.id == DestinationRow.stream_id
     )
-    for stream_id, former, today in await session.execute(query.where(DestinationRow.former_id.is_not(None), *which)):
+    for stream_id, former, today in await session.execute(
+        query.where(DestinationRow.former_id.is_not(None), *conditions)
+    ):
         found.setdefault(stream_id, {})[str(former)] = today
     return found
 

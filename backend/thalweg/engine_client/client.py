@@ -134,8 +134,8 @@ class EngineClient:
 
     async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionReport:
         """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
-        one = "" if error_id is None else f"/{error_id}"
-        path = f"{_path(stream_id, destination)}/errors{one}/execute"
+        part = "" if error_id is None else f"/{error_id}"
+        path = f"{_path(stream_id, destination)}/errors{part}/execute"
         return await self._read(ExecutionReport, "POST", path)
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:

@@ -46,8 +46,11 @@ async def desired_document(session: AsyncSession, engine_id: str, resources: Res
 def _with_list(lost: Definition) -> Definition:
     """One that was sealed before every stream had a list of destinations, as engines take it now."""
     if "destinations" in lost:
-        named = [{**one, "id": "only" if one["id"] == RESERVED_ID else one["id"]} for one in lost["destinations"]]
-        return {**lost, "destinations": [{"backlog": True, **one} for one in named]}
+        named = [
+            {**destination, "id": "only" if destination["id"] == RESERVED_ID else destination["id"]}
+            for destination in lost["destinations"]
+        ]
+        return {**lost, "destinations": [{"backlog": True, **destination} for destination in named]}
     rest = {name: value for name, value in lost.items() if name not in ("destination", "send_to")}
     if "receive_from" in rest:
         rest["receive_from"] = {"engine": rest["receive_from"]["engine"]}
@@ -59,7 +62,7 @@ def _with_list(lost: Definition) -> Definition:
 
 def _unknown(engine: EngineRow, streams: dict[str, Definition]) -> Definition:
     """The engine has their definitions. Without these lists it would refuse the document for leaving them out."""
-    unknown = [one["id"] for one in engine.unknown_streams if one["id"] not in streams]
+    unknown = [stream["id"] for stream in engine.unknown_streams if stream["id"] not in streams]
     lists = {
         "kept": [name for name in unknown if name not in engine.streams_to_drop],
         "dropped": [name for name in unknown if name in engine.streams_to_drop],
@@ -73,20 +76,26 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
         **_common(row, secrets),
         "status": row.desired_status,
         "force": row.force,
-        "destinations": [_destination(row, one, secrets) for one in row.destinations],
+        "destinations": [_destination(row, destination, secrets) for destination in row.destinations],
     }
 
 
-def receiving_definition(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
+def receiving_definition(row: StreamRow, destination: DestinationRow, secrets: SecretBox) -> Definition:
     """The part of a destination's engine, when another engine captures. Holds passwords. The destination's desired
     status becomes the whole stream's there, because that engine has no other destination."""
-    own = {"id": one.id, "name": one.database.name, "status": DesiredStatus.ENABLED, "force": False, "backlog": False}
+    own = {
+        "id": destination.id,
+        "name": destination.database.name,
+        "status": DesiredStatus.ENABLED,
+        "force": False,
+        "backlog": False,
+    }
     return {
         **_common(row, secrets),
-        "status": _receiving_status(row, one),
-        "force": row.force or one.force,
-        "parameters": {**row.parameters, **one.parameters},
-        "destinations": [{**own, "conninfo": stored_target(one.database, secrets).for_engine()}],
+        "status": _receiving_status(row, destination),
+        "force": row.force or destination.force,
+        "parameters": {**row.parameters, **destination.parameters},
+        "destinations": [{**own, "conninfo": stored_target(destination.database, secrets).for_engine()}],
         "receive_from": {"engine": identity_name(row.capture_engine_id)},
     }
 
@@ -107,21 +116,21 @@ def source_definition(row: DatabaseRow, secrets: SecretBox) -> Definition:
     return source | ({"read_from": "standby"} if row.read_from == "standby" else {})
 
 
-def _destination(row: StreamRow, one: DestinationRow, secrets: SecretBox) -> Definition:
+def _destination(row: StreamRow, destination: DestinationRow, secrets: SecretBox) -> Definition:
     definition = {
-        "id": one.id, "name": one.database.name, "status": one.desired_status, "force": one.force,
-        "parameters": one.parameters, "backlog": one.backlog,
+        "id": destination.id, "name": destination.database.name, "status": destination.desired_status,
+        "force": destination.force, "parameters": destination.parameters, "backlog": destination.backlog,
     }  # fmt: skip
-    if one.engine_id != row.capture_engine_id:
-        return {**definition, "send_to": _peer(one.engine)}
-    return {**definition, "conninfo": stored_target(one.database, secrets).for_engine()}
+    if destination.engine_id != row.capture_engine_id:
+        return {**definition, "send_to": _peer(destination.engine)}
+    return {**definition, "conninfo": stored_target(destination.database, secrets).for_engine()}
 
 
-def _receiving_status(row: StreamRow, one: DestinationRow) -> str:
+def _receiving_status(row: StreamRow, destination: DestinationRow) -> str:
     """The capturing engine drops first: until then the one that receives only drains."""
-    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
-        return DesiredStatus.DROPPED if one.stage == Stage.RELEASED else DesiredStatus.DISABLED
-    stops = DesiredStatus.DISABLED in (row.desired_status, one.desired_status)
+    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
+        return DesiredStatus.DROPPED if destination.stage == Stage.RELEASED else DesiredStatus.DISABLED
+    stops = DesiredStatus.DISABLED in (row.desired_status, destination.desired_status)
     return DesiredStatus.DISABLED if stops else DesiredStatus.ENABLED
 
 

@@ -86,17 +86,26 @@ def _of_today(document: Json, ids: Mapping[str, str]) -> Json:
     """Until the versions of December 2026, components of a stream's only destination did not carry its id; a
     destination's own may have been another one."""
     destinations = document.get("destinations", [])
-    owners = {one["destination_id"]: ids.get(one["destination_id"], one["destination_id"]) for one in destinations}
+    owners = {
+        destination["destination_id"]: ids.get(destination["destination_id"], destination["destination_id"])
+        for destination in destinations
+    }
     only = next(iter(owners)) if len(owners) == 1 else None
-    names = {one["id"]: _name(one, owners, only) for one in document["components"]}
+    names = {component["id"]: _name(component, owners, only) for component in document["components"]}
     if all(old == new for old, new in (*owners.items(), *names.items())):
         return document
     today = {
         **document,
-        "destinations": [{**one, "destination_id": owners[one["destination_id"]]} for one in destinations],
+        "destinations": [
+            {**destination, "destination_id": owners[destination["destination_id"]]} for destination in destinations
+        ],
         "components": [
-            {**one, "id": names[one["id"]], "destination_id": names[one["id"]].rpartition(":")[0] or None}
-            for one in document["components"]
+            {
+                **component,
+                "id": names[component["id"]],
+                "destination_id": names[component["id"]].rpartition(":")[0] or None,
+            }
+            for component in document["components"]
         ],
     }
     if "high" in document:

@@ -42,7 +42,7 @@ def with_latency_of_slowest(document: Json) -> Json:
     """A stream's latency is its slowest destination's. Until the versions of December 2026 it was that of all
     transactions at all destinations, in a row of one engine."""
     destinations = document.get("destinations", [])
-    last = slowest(destinations, lambda one: one["latency"]["p99_ms"])
+    last = slowest(destinations, lambda destination: destination["latency"]["p99_ms"])
     if last is None or len(destinations) < 2:
         return document
     whole = {**document, "latency": last["latency"]}

@@ -53,7 +53,8 @@ def roll_up(documents: list[Json], until: datetime) -> Json:
     for document in documents:
         seconds = document["interval_seconds"] or UNWEIGHED_SECONDS
         transactions = {"": document["latency"]["transactions"] or 0} | {
-            one["destination_id"]: one["latency"]["transactions"] or 0 for one in document.get("destinations", [])
+            destination["destination_id"]: destination["latency"]["transactions"] or 0
+            for destination in document.get("destinations", [])
         }
         highs = document.get("high", {})
         for name, value in flat(document, counters=False):

@@ -82,7 +82,7 @@ def pick(document: Json, wanted: list[tuple[str, ...]]) -> list[Picked]:
             if identifier in by_id:
                 full = (parts[0], identifier, *parts[2:])
                 found.append(_one(document, by_id[identifier], parts[2:], full))
-    return [one for one in found if one is not None]
+    return [statistic for statistic in found if statistic is not None]
 
 
 def _one(document: Json, place: Json, path: tuple[str, ...], full: tuple[str, ...]) -> Picked | None:

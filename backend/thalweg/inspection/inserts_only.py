@@ -39,7 +39,7 @@ def check_given_up(checklist: Checklist, tables: list[Table], given_up: frozense
 
 
 def _refuses_rows(table: Table) -> bool:
-    return any(bool(one.facts["refuses_rows"]) for one in (table, *table.leaves))
+    return any(bool(leaf.facts["refuses_rows"]) for leaf in (table, *table.leaves))
 
 
 def ask_for_what_was_given_up(checklist: Checklist, back: list[str]) -> None:

@@ -99,7 +99,7 @@ async def preflight_stream(
         seen = await _inspect_source(source, rules, tables, plugin, timeout, stream_id)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
-    inspected = await asyncio.gather(*(_look_at(one, source, seen, timeout) for one in destinations))
+    inspected = await asyncio.gather(*(_look_at(destination, source, seen, timeout) for destination in destinations))
     checks = list(seen.checks)
     places: dict[tuple[str, str], str] = {}
     for destination, found in zip(destinations, inspected, strict=True):
@@ -115,7 +115,7 @@ async def preflight_stream(
                    for check in found.checks]  # fmt: skip
     replicable = frozenset(table.name for table in seen.tables if not table.unsupported(table.name in rules.given_up))
     code = code_of(
-        [*(call for one in destinations for call in seen.calls if _is_accepted(call, one)),
+        [*(call for destination in destinations for call in seen.calls if _is_accepted(call, destination)),
          *(call for found in inspected for call in found.asked)]
     )  # fmt: skip
     amount = Checklist(CheckSide.SOURCE)
@@ -132,11 +132,11 @@ class _Destination:
     asked: list[Call] = field(default_factory=list)
 
 
-async def _look_at(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
+async def _look_at(destination: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
     try:
-        return await _inspect_destination(one, source, seen, timeout)
+        return await _inspect_destination(destination, source, seen, timeout)
     except ConnectionFailure as failure:
-        target = one.target
+        target = destination.target
         return _Destination(
             failed_connection(CheckSide.DESTINATION, failure), (f"{target.host}:{target.port}", target.dbname)
         )
@@ -171,34 +171,38 @@ async def _inspect_source(
     return _Source(checklist.checks, tables, columns, identifier, text, left_out, calls)
 
 
-async def _inspect_destination(one: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
-    target = one.target.for_writing
+async def _inspect_destination(
+    destination: DestinationTarget, source: Target, seen: _Source, timeout: int
+) -> _Destination:
+    target = destination.target.for_writing
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
-        checklist = await check_destination(connection, seen.columns, present, columns, one.initial_copy, one.own)
+        checklist = await check_destination(
+            connection, seen.columns, present, columns, destination.initial_copy, destination.own
+        )
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
         asked: list[Call] = []
         if seen.tables:
             there = {table.name for table in present}
-            check_left_out(checklist, [one for one in seen.left_out if one.table not in there])
-            calls = [call for call in seen.calls if _may_come(call, one, there)]
+            check_left_out(checklist, [part for part in seen.left_out if part.table not in there])
+            calls = [call for call in seen.calls if _may_come(call, destination, there)]
             asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
     return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
 
 
-def _may_come(call: Call, one: DestinationTarget, there: set[tuple[str, str]]) -> bool:
+def _may_come(call: Call, destination: DestinationTarget, there: set[tuple[str, str]]) -> bool:
     """To this destination, without anybody's having accepted it."""
-    if call.table not in one.own:
+    if call.table not in destination.own:
         return call.table not in there
-    return not _is_accepted(call, one) and (call.table not in there or call.follows)
+    return not _is_accepted(call, destination) and (call.table not in there or call.follows)
 
 
-def _is_accepted(call: Call, one: DestinationTarget) -> bool:
-    return call.digest in one.accepted.get(call.table, frozenset())
+def _is_accepted(call: Call, destination: DestinationTarget) -> bool:
+    return call.digest in destination.accepted.get(call.table, frozenset())
 
 
 def _check_different(

@@ -178,7 +178,7 @@ def _check_tables(
         "All can be replicated.",
     )  # fmt: skip
     identified = [table for table in usable if table not in impossible and table.name not in given_up]
-    keyless = [one for table in identified for one in table.unidentified]
+    keyless = [keyless_table for table in identified for keyless_table in table.unidentified]
     checklist.tables(
         "table_keys", "Keys of tables", [table.shown for table in keyless],
         "neither a primary key nor a replica identity, so that updates and deletes would fail at the source.",
@@ -214,7 +214,8 @@ def _check_tables(
         "row_security", "Row-level security", [table.shown for table in hidden],
         "row-level security would hide rows from the initial copy.",
         "Let the user bypass it, as a superuser." + needless,
-        [f"ALTER ROLE {user} BYPASSRLS;"] if any(_stays_hidden(one, foreign_owned) for one in hidden) else [],
+        [f"ALTER ROLE {user} BYPASSRLS;"] if any(_stays_hidden(hidden_table, foreign_owned) for hidden_table in hidden)
+        else [],
         "Hides no rows.",
     )  # fmt: skip
 

@@ -148,7 +148,7 @@ async def drop_slot_at(target: Target, name: str, timeout: int) -> bool:
     if not target.reads_standby:
         return await _drop_slot(target, name, timeout)
     # At the standby, or where it has been promoted. One that does not answer may have it.
-    return any([await _drop_slot(one, name, timeout) for one in target.each_server])
+    return any([await _drop_slot(server, name, timeout) for server in target.each_server])
 
 
 async def _drop_slot(target: Target, name: str, timeout: int) -> bool:

@@ -35,12 +35,12 @@ class Servers:
 
     def of(self, role: ServerRole | None) -> list[SeenServer]:
         """None: of those that did not answer."""
-        return [one for one in self.seen if one.role is role]
+        return [server for server in self.seen if server.role is role]
 
 
 async def look_at_servers(target: Target, timeout: int) -> Servers:
     """Each server by itself. Never raises for what is wrong with one: it says it."""
-    return Servers(list(await asyncio.gather(*(_look(one, timeout) for one in target.each_server))))
+    return Servers(list(await asyncio.gather(*(_look(server, timeout) for server in target.each_server))))
 
 
 async def _look(target: Target, timeout: int) -> SeenServer:
@@ -63,7 +63,7 @@ async def _look(target: Target, timeout: int) -> SeenServer:
 def failure_of_roles(servers: Servers) -> ConnectionFailure | None:
     """A failure if the servers are not a primary and its standby."""
     primaries, standbys = servers.of(ServerRole.PRIMARY), servers.of(ServerRole.STANDBY)
-    silent = "; ".join(f"{one.address}: {(one.message or '').rstrip('.')}" for one in servers.of(None))
+    silent = "; ".join(f"{server.address}: {(server.message or '').rstrip('.')}" for server in servers.of(None))
     reasons = f" {silent}." if silent else ""
     if not standbys:
         return ConnectionFailure(
@@ -77,10 +77,10 @@ def failure_of_roles(servers: Servers) -> ConnectionFailure | None:
         many = standbys if len(standbys) > 1 else primaries
         what = "standbys: a stream's slot is at one of them" if len(standbys) > 1 else "primaries"
         return ConnectionFailure(
-            "source_changed", f"{listed([one.address for one in many])} are several {what}.",
+            "source_changed", f"{listed([server.address for server in many])} are several {what}.",
             "Name two servers only: the primary, and the standby to read from.",
         )  # fmt: skip
-    clusters = {one.system_identifier for one in (*primaries, *standbys)} - {None}
+    clusters = {server.system_identifier for server in (*primaries, *standbys)} - {None}
     if len(clusters) > 1:
         return ConnectionFailure(
             "source_changed",

@@ -248,7 +248,11 @@ def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> 
         StreamAction.STOP: current == DesiredStatus.DISABLED,
         StreamAction.RETRY: observed != ObservedStatus.ABORTED,
     }
-    return [one for one in StreamAction if (current, one) in STREAM_TRANSITIONS and not pointless.get(one, False)]
+    return [
+        action
+        for action in StreamAction
+        if (current, action) in STREAM_TRANSITIONS and not pointless.get(action, False)
+    ]
 
 
 class Stage(StrEnum):

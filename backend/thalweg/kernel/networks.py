@@ -25,7 +25,7 @@ class Networks:
 
     @cached_property
     def _ranges(self) -> list[IPv4Network | IPv6Network]:
-        return [ip_network(one) for one in self.text if one != LOCAL]
+        return [ip_network(network) for network in self.text if network != LOCAL]
 
     @property
     def allow_local(self) -> bool:
@@ -40,7 +40,7 @@ class Networks:
         found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             found = found.ipv4_mapped
-        return not self._ranges or any(found in one for one in self._ranges)
+        return not self._ranges or any(found in network for network in self._ranges)
 
     async def addresses_of(self, host: str, port: int) -> list[str]:
         """The host's addresses inside the ranges, to connect to one of these and look nothing up again: what was

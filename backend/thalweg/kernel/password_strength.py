@@ -67,14 +67,14 @@ def _digits_of_guesses(password: str, names: list[str]) -> float:
     for pattern in (_any_of(words), re.compile(YEAR)):
         seen.update(pattern.findall(rest))
         rest = pattern.sub(" ", rest)
-    letters = sum(one.isalpha() for one in rest)
-    signs = {one for one in rest if not one.isalpha() and one != " "}
+    letters = sum(character.isalpha() for character in rest)
+    signs = {character for character in rest if not character.isalpha() and character != " "}
     return len(seen) * math.log10(len(words)) + letters * math.log10(26) + len(signs)
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
     """The longest one first."""
-    letters = [[f"[{LOOKALIKES[one]}]" if one in LOOKALIKES else re.escape(one) for one in word] for word in
+    letters = [[f"[{LOOKALIKES[letter]}]" if letter in LOOKALIKES else re.escape(letter) for letter in word] for word in
                sorted(words, key=lambda word: (-len(word), word))]  # fmt: skip
     return re.compile("|".join("".join(word) for word in letters))
 
@@ -82,4 +82,4 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
 def _folded(text: str) -> str:
     """Small and without accents."""
     parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(one for one in parts if not unicodedata.combining(one))
+    return "".join(character for character in parts if not unicodedata.combining(character))

@@ -46,4 +46,4 @@ class TableRules(Body):
     @property
     def given_up(self) -> frozenset[tuple[str, str]]:
         """The names of the tables of which only inserts are replicated."""
-        return frozenset((one.schema_name, one.table) for one in self.inserts_only)
+        return frozenset((table.schema_name, table.table) for table in self.inserts_only)

@@ -29,8 +29,8 @@ def in_words(state: str) -> str:
     """“PAUSED FOR FLOW CONTROL” → “Paused for flow control”."""
     words = state.replace("_", " ").lower().split(" ")
     known = {"wal": "WAL", "lcr": "LCR", "lcrs": "LCRs"}
-    told = " ".join(known.get(word, word) for word in words)
-    return told[:1].upper() + told[1:]
+    text = " ".join(known.get(word, word) for word in words)
+    return text[:1].upper() + text[1:]
 
 
 HEALTHS = {

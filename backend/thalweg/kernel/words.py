@@ -43,9 +43,9 @@ def grouped(count: int) -> str:
     return f"{count:,}".replace(",", "\u202f")
 
 
-def counted(count: int, one: str) -> str:
+def counted(count: int, noun: str) -> str:
     """“1 table”, “2 tables”: with the noun that fits."""
-    return f"{grouped(count)} {one if count == 1 else f'{one}s'}"
+    return f"{grouped(count)} {noun if count == 1 else f'{noun}s'}"
 
 
 def parked_in_words(count: int) -> str:

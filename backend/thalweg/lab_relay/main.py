@@ -25,14 +25,14 @@ async def relay(listen: tuple[str, int], to: tuple[str, int]) -> None:
     delay, asked_to_stop = Delay(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop.set)
-    one = Relay(to, delay)
-    await one.listen(*listen)
+    relaying = Relay(to, delay)
+    await relaying.listen(*listen)
     logging.info("passes %s:%d on to %s:%d", *listen, *to)
     conninfo = f"host={to[0]} port={to[1]} application_name='{APPLICATION}'"
     following = asyncio.create_task(follow(delay, conninfo))
     following.add_done_callback(lambda _: asked_to_stop.set())
     await asked_to_stop.wait()
-    await one.close()
+    await relaying.close()
     if following.done():
         following.result()
     following.cancel()

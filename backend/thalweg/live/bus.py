@@ -167,8 +167,8 @@ class Bus:
 
 def _event(identifier: bytes, fields: dict[bytes, bytes]) -> Event:
     name, data = fields[b"name"], fields[b"data"]
-    told = with_todays_names(data) if name == b"stream.sample" else data
-    return Event(identifier.decode(), name.decode(), told.decode())
+    current = with_todays_names(data) if name == b"stream.sample" else data
+    return Event(identifier.decode(), name.decode(), current.decode())
 
 
 def _point(entry: bytes) -> tuple[int, float | None]:

@@ -19,7 +19,7 @@ def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | N
     if destination.phase == StreamPhase.INSTANTIATING:
         return None
     gauges = [part.gauges for part in own_components(sample, destination) if part.sub_component == "APPLY COORDINATOR"]
-    oldest = max((one.get("low_watermark_lag_us", 0.0) for one in gauges), default=0.0)
+    oldest = max((values.get("low_watermark_lag_us", 0.0) for values in gauges), default=0.0)
     if oldest > 0:
         return oldest / 1e6
     backlog = destination.backlog

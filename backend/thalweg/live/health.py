@@ -59,7 +59,7 @@ def engine_of_concern(row: StreamRow, engines: dict[str, EngineRow]) -> EngineRo
     """The engine whose silence matters: the one of the stream's engines that does not answer, else the capturing one. A
     receiving engine concerns its destination; the stream, too, if that is its only one or, in a deletion, the last one
     left."""
-    captures, receivers = engines[row.capture_engine_id], [engines[one.engine_id] for one in row.receivers]
+    captures, receivers = engines[row.capture_engine_id], [engines[receiver.engine_id] for receiver in row.receivers]
     wanted = [] if row.capture_is_gone else [captures]
     if row.capture_is_gone or len(row.destinations) == 1:
         wanted += receivers
@@ -124,7 +124,7 @@ def _worst(troubles: list[Health]) -> Health | None:
     """The first of the worst level, with the number of the others."""
     if not troubles:
         return None
-    worst = min(troubles, key=lambda one: LEVELS.index(one.level))
+    worst = min(troubles, key=lambda trouble: LEVELS.index(trouble.level))
     more = len(troubles) - 1
     return _health(worst.level, worst.reason + (f" And {more} more." if more else ""))
 
@@ -147,11 +147,11 @@ def _name(facts: Facts, destination_id: str) -> str:
 def _full(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
     """Those with the same limit and the same cure in one sentence. What cannot leave the queue holds up all."""
     by_cure: dict[tuple[int, bool], list[str]] = {}
-    staying = [one for one in destinations if one["status"] != ObservedStatus.DROPPED]
-    for one in destinations:
-        if is_full(one):
-            key = one["backlog"]["limit_bytes"] >> 20, one["status"] == ObservedStatus.DISABLED
-            by_cure.setdefault(key, []).append(_name(facts, one["id"]))
+    staying = [destination for destination in destinations if destination["status"] != ObservedStatus.DROPPED]
+    for destination in destinations:
+        if is_full(destination):
+            key = destination["backlog"]["limit_bytes"] >> 20, destination["status"] == ObservedStatus.DISABLED
+            by_cure.setdefault(key, []).append(_name(facts, destination["id"]))
     for (limit, stopped), names in by_cure.items():
         backlogs, hold, them = ("backlog is", "holds", "it") if len(names) == 1 else ("backlogs are", "hold", "them")
         up = "all destinations" if len(staying) > 1 else "the stream"
@@ -166,14 +166,16 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownStat
     """Those destinations that have stopped with an error, or are tried again; one sentence for those with
     the same kind of error. Others are said to go on only where one applies."""
     by_cause: dict[str, list[dict[str, Any]]] = {}
-    for one in destinations:
-        if _trouble(one) == trouble and not is_full(one):
-            by_cause.setdefault(one["error"].get("code") or one["error"]["title"], []).append(one)
+    for destination in destinations:
+        if _trouble(destination) == trouble and not is_full(destination):
+            by_cause.setdefault(destination["error"].get("code") or destination["error"]["title"], []).append(
+                destination
+            )
     go_on = _others_go_on(facts)
     for same in by_cause.values():
-        names = listed([_name(facts, one["id"]) for one in same])
+        names = listed([_name(facts, destination["id"]) for destination in same])
         what = _in_words(same[0]["error"])
-        if any(_in_words(one["error"]) != what for one in same):
+        if any(_in_words(destination["error"]) != what for destination in same):
             what = f"{what.rstrip('.')}. That is {_name(facts, same[0]['id'])}; the others have the same kind of error."
         if trouble is ShownState.ABORTED:
             have = "has" if len(same) == 1 else "have"
@@ -183,21 +185,27 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownStat
 
 
 def _others_go_on(facts: Facts) -> str:
-    return go_on_in_words([_name(facts, one["id"]) for one in that_go_on(facts.observed or {}, facts.sample)])
+    return go_on_in_words(
+        [_name(facts, destination["id"]) for destination in that_go_on(facts.observed or {}, facts.sample)]
+    )
 
 
-def _trouble(one: dict[str, Any]) -> ShownState | None:
+def _trouble(destination: dict[str, Any]) -> ShownState | None:
     """ABORTED, or RETRYING whatever it tries: to apply, or to stop."""
-    if one["status"] == ObservedStatus.ABORTED:
+    if destination["status"] == ObservedStatus.ABORTED:
         return ShownState.ABORTED
-    return None if one["error"] is None or one["status"] == ObservedStatus.DROPPED else ShownState.RETRYING
+    return (
+        None if destination["error"] is None or destination["status"] == ObservedStatus.DROPPED else ShownState.RETRYING
+    )
 
 
 def _stalled(facts: Facts, destinations: list[dict[str, Any]], at: datetime) -> Iterator[Health]:
     """Those with an error are told with it."""
-    applying = {one["id"] for one in destinations if applies(one)}
+    applying = {destination["id"] for destination in destinations if applies(destination)}
     stalled = [
-        (_name(facts, one.destination_id), one) for one in that_stall(facts.sample) if one.destination_id in applying
+        (_name(facts, destination.destination_id), destination)
+        for destination in that_stall(facts.sample)
+        if destination.destination_id in applying
     ]
     if stalled:
         go_on = _others_go_on(facts)
@@ -206,12 +214,12 @@ def _stalled(facts: Facts, destinations: list[dict[str, Any]], at: datetime) -> 
 
 def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
     """A destination that only parks is as good as stopped, however busy it looks. One sentence for all of them."""
-    parking = sorted(that_park(facts.sample), key=lambda one: one.parks_since or at)
+    parking = sorted(that_park(facts.sample), key=lambda destination: destination.parks_since or at)
     if not parking:
         return
-    times = [duration((at - (one.parks_since or at)).total_seconds()) for one in parking]
-    names = [_name(facts, one.destination_id) for one in parking]
-    count = parked_in_words(known_sum(one.error_queue_transactions for one in parking) or 0)
+    times = [duration((at - (destination.parks_since or at)).total_seconds()) for destination in parking]
+    names = [_name(facts, destination.destination_id) for destination in parking]
+    count = parked_in_words(known_sum(destination.error_queue_transactions for destination in parking) or 0)
     if len(parking) == 1:
         reason = f"{names[0]} has parked everything for {times[0]} and applies nothing: {count} in its error queue."
     else:
@@ -222,12 +230,12 @@ def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
 
 def _parked(facts: Facts) -> Iterator[Health]:
     """Where others park everything, these are told of by themselves."""
-    parking = [one.destination_id for one in that_park(facts.sample)]
+    parking = [destination.destination_id for destination in that_park(facts.sample)]
     shares = facts.sample.destinations if facts.sample is not None else []
     queues = {
-        _name(facts, one.destination_id): one.error_queue_transactions
-        for one in shares
-        if one.destination_id not in parking and one.error_queue_transactions
+        _name(facts, share.destination_id): share.error_queue_transactions
+        for share in shares
+        if share.destination_id not in parking and share.error_queue_transactions
     }
     if not queues:
         return
@@ -244,15 +252,15 @@ def _table_troubles(facts: Facts) -> Iterator[Health]:
     """Troubles of tables that have changed at the source, the worst first; the other tables continue. A trouble that
     has stopped a whole destination is reported as the destination's."""
     by_table: dict[str, Health] = {}
-    for one in (facts.observed or {}).get("destinations", []):
-        for table in one.get("tables", []):
+    for destination in (facts.observed or {}).get("destinations", []):
+        for table in destination.get("tables", []):
             trouble = table.get("trouble")
-            if trouble and (one["status"] != ObservedStatus.ABORTED or trouble["kind"] == TroubleKind.RENAMED):
+            if trouble and (destination["status"] != ObservedStatus.ABORTED or trouble["kind"] == TroubleKind.RENAMED):
                 level = HealthLevel.WARNING if trouble["kind"] == TroubleKind.RENAMED else HealthLevel.ERROR
                 by_table[f"{table['schema']}.{table['table']}"] = _health(
                     level, f"{trouble['reason']} {trouble['cure']}"
                 )
-    yield from sorted(by_table.values(), key=lambda one: LEVELS.index(one.level))
+    yield from sorted(by_table.values(), key=lambda trouble: LEVELS.index(trouble.level))
 
 
 def _stopped(facts: Facts) -> Health:
@@ -282,14 +290,14 @@ def _held(facts: Facts) -> str:
     age = None if lag.age_seconds is None else f"{duration(lag.age_seconds)} old"
     if slot is None:
         oldest = f", the oldest {age}" if age else ""
-        told = f" {size(lag.bytes)} of WAL wait for it at the source, of all its databases{oldest}."
+        sentence = f" {size(lag.bytes)} of WAL wait for it at the source, of all its databases{oldest}."
     else:
         # A destination's backlog on the engine's disk is read already: the source keeps less than it is behind.
         oldest = f"; the oldest change that is not applied is {age}" if age else ""
-        told = f" Its slot keeps {size(slot.retained_bytes)} of WAL at the source, of all its databases{oldest}."
+        sentence = f" Its slot keeps {size(slot.retained_bytes)} of WAL at the source, of all its databases{oldest}."
     if lag.seconds_to_full is not None:
-        told += f" In {duration(lag.seconds_to_full)} max_slot_wal_keep_size takes its slot."
-    return told + idle
+        sentence += f" In {duration(lag.seconds_to_full)} max_slot_wal_keep_size takes its slot."
+    return sentence + idle
 
 
 def _running(facts: Facts, at: datetime) -> Health:
@@ -313,31 +321,35 @@ def _doing(facts: Facts) -> str:
 def _paused(facts: Facts) -> str:
     """On purpose, so no trouble; but nothing arrives there. One that is far behind is told of with that."""
     destinations = (facts.observed or {}).get("destinations", [])
-    names = [_name(facts, one["id"]) for one in destinations if one["status"] == ObservedStatus.DISABLED]
+    names = [
+        _name(facts, destination["id"])
+        for destination in destinations
+        if destination["status"] == ObservedStatus.DISABLED
+    ]
     return f" {listed(names)} {'is' if len(names) == 1 else 'are'} paused." if names else ""
 
 
 def _behind(facts: Facts) -> Iterator[Behind]:
     """Of each destination but those that are being copied: these are behind until they have been."""
     sample, destinations = facts.sample, (facts.observed or {}).get("destinations", [])
-    samples = {one.destination_id: one for one in sample.destinations} if sample else {}
+    samples = {destination.destination_id: destination for destination in sample.destinations} if sample else {}
     if len(destinations) < 2:
         if facts.observed_phase not in STARTING:
             latency = sample.latency if sample else None
             yield Behind("", facts.lag, latency, _waiting_seconds(sample, *samples.values()))
         return
-    for one in destinations:
-        if one.get("phase") in STARTING or one["status"] == ObservedStatus.DROPPED:
+    for destination in destinations:
+        if destination.get("phase") in STARTING or destination["status"] == ObservedStatus.DROPPED:
             continue
-        own = samples.get(one["id"])
-        lag = facts.lags.get(one["id"]) or (own.lag if own else UNKNOWN_LAG)
+        own = samples.get(destination["id"])
+        lag = facts.lags.get(destination["id"]) or (own.lag if own else UNKNOWN_LAG)
         waiting = _waiting_seconds(sample, own) if own else None
-        paused = one["status"] == ObservedStatus.DISABLED
-        yield Behind(_name(facts, one["id"]), lag, own.latency if own else None, waiting, paused=paused)
+        paused = destination["status"] == ObservedStatus.DISABLED
+        yield Behind(_name(facts, destination["id"]), lag, own.latency if own else None, waiting, paused=paused)
 
 
 def _waiting_seconds(sample: Sample | None, *destinations: DestinationSample) -> float | None:
-    waits = [waiting_seconds(sample, one) for one in destinations] if sample is not None else []
+    waits = [waiting_seconds(sample, destination) for destination in destinations] if sample is not None else []
     return max((wait for wait in waits if wait is not None), default=None)
 
 
@@ -346,9 +358,11 @@ def _copied(facts: Facts) -> str:
     destinations = (facts.observed or {}).get("destinations", [])
     copying, to = destinations, ""
     if len(destinations) > 1:
-        copying = [one for one in destinations if one.get("phase") == StreamPhase.INSTANTIATING] or destinations
-        to = f" to {listed([_name(facts, one['id']) for one in copying])}"
-    copies = [one.get("instantiation") or {} for one in copying]
+        copying = [
+            destination for destination in destinations if destination.get("phase") == StreamPhase.INSTANTIATING
+        ] or destinations
+        to = f" to {listed([_name(facts, destination['id']) for destination in copying])}"
+    copies = [destination.get("instantiation") or {} for destination in copying]
     tables = [table for copy in copies for table in copy.get("tables", [])]
     estimates = [table["rows_estimated"] for table in tables]
     # The share of a number that nobody knows is not known either.

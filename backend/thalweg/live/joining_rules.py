@@ -99,15 +99,19 @@ def stream_phase(capturing: StreamStatus, destinations: Iterable[DestinationStat
     """The phase of a stream for which no destination speaks."""
     if capturing.status != ObservedStatus.ENABLED or capturing.phase not in REPLICATES:
         return capturing.phase
-    phases = {one.phase for one in destinations if one.status == ObservedStatus.ENABLED and one.error is None}
+    phases = {
+        destination.phase
+        for destination in destinations
+        if destination.status == ObservedStatus.ENABLED and destination.error is None
+    }
     return next((phase for phase in OF_WORKING_STREAM if phase in phases), capturing.phase)
 
 
 def slowest(destinations: Iterable[Item], p99_ms: Callable[[Item], float | None]) -> Item | None:
     """The destination whose latency is the stream's: the one with the highest p99. None: no destination's is known."""
 
-    def known(one: Item) -> float:
-        value = p99_ms(one)
+    def known(destination: Item) -> float:
+        value = p99_ms(destination)
         return -1.0 if value is None else value
 
     found = max(destinations, key=known, default=None)

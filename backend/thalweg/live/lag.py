@@ -91,8 +91,8 @@ def standing(row: StreamRow, destination_id: str, reading: SourceReading | None,
     slot = reading.slot(row.id)
     confirmed = slot.confirmed_lsn or 0 if slot is not None else 0
     reached = lsn_of((row.reached or {}).get(destination_id, ""))
-    one = row.destination(destination_id)
-    applied = reached or confirmed if one is None or one.backlog else max(reached, confirmed)
+    destination = row.destination(destination_id)
+    applied = reached or confirmed if destination is None or destination.backlog else max(reached, confirmed)
     if not applied:
         return UNKNOWN_LAG
     known = measured(Lag(bytes=0, seconds=None, applied=lsn_text(applied)), reading, at)
@@ -101,7 +101,7 @@ def standing(row: StreamRow, destination_id: str, reading: SourceReading | None,
 
 
 def longest(lags: Iterable[Lag]) -> Lag:
-    return max(lags, key=lambda one: -1 if one.bytes is None else one.bytes, default=UNKNOWN_LAG)
+    return max(lags, key=lambda lag: -1 if lag.bytes is None else lag.bytes, default=UNKNOWN_LAG)
 
 
 def of_stream(lags: Iterable[Lag], reading: SourceReading | None, slot: SlotState | None) -> Lag:

@@ -50,24 +50,27 @@ class Behind:
 
 def behind_in_words(destinations: Iterable[Behind], at: datetime) -> str | None:
     """The worst destination, and who else is behind. None: all keep up."""
-    ranked = sorted(destinations, key=lambda one: -one.behind_seconds)
-    behind = [one for one in ranked if one.behind_seconds > 0]
+    ranked = sorted(destinations, key=lambda destination: -destination.behind_seconds)
+    behind = [destination for destination in ranked if destination.behind_seconds > 0]
     return _behind(behind) if behind else _works(ranked) or _slow(ranked, at)
 
 
 def _behind(behind: list[Behind]) -> str:
     worst, *others = behind
     who = f"{worst.name} is {'paused and ' if worst.paused else ''}" if worst.name else ""
-    told = f"{who}{duration(worst.behind_seconds)} behind its source"
-    told += f": {size(worst.lag.bytes)} of WAL are not applied." if worst.lag.bytes else "."
+    sentence = f"{who}{duration(worst.behind_seconds)} behind its source"
+    sentence += f": {size(worst.lag.bytes)} of WAL are not applied." if worst.lag.bytes else "."
     if others:
-        named = [f"{one.name} ({'paused, ' if one.paused else ''}{duration(one.behind_seconds)})" for one in others]
-        told += f" Also behind: {listed(named)}."
-    return told
+        named = [
+            f"{destination.name} ({'paused, ' if destination.paused else ''}{duration(destination.behind_seconds)})"
+            for destination in others
+        ]
+        sentence += f" Also behind: {listed(named)}."
+    return sentence
 
 
 def _works(destinations: list[Behind]) -> str | None:
-    worst = max(destinations, key=lambda one: one.lag.seconds or 0.0, default=None)
+    worst = max(destinations, key=lambda destination: destination.lag.seconds or 0.0, default=None)
     if worst is None or (worst.lag.seconds or 0.0) <= WORK_WARNING_SECONDS:
         return None
     before = f" before {worst.name}" if worst.name else ""
@@ -75,7 +78,7 @@ def _works(destinations: list[Behind]) -> str | None:
 
 
 def _slow(destinations: list[Behind], at: datetime) -> str | None:
-    worst = max(destinations, key=lambda one: one.p99_ms(at), default=None)
+    worst = max(destinations, key=lambda destination: destination.p99_ms(at), default=None)
     if worst is None or worst.p99_ms(at) <= LATENCY_WARNING_MS:
         return None
     who = f"{worst.name} is slow" if worst.name else "Slow"
@@ -86,8 +89,8 @@ def _slow(destinations: list[Behind], at: datetime) -> str | None:
 
 def stalls_in_words(stalled: list[tuple[str, DestinationSample]], go_on: str, at: datetime) -> str:
     """One sentence for all that apply nothing; each with its name, the one that has stood longest first."""
-    ranked = sorted(stalled, key=lambda one: one[1].stalled_since or at)
-    times = [duration(max(0.0, (at - (one.stalled_since or at)).total_seconds())) for _, one in ranked]
+    ranked = sorted(stalled, key=lambda pair: pair[1].stalled_since or at)
+    times = [duration(max(0.0, (at - (destination.stalled_since or at)).total_seconds())) for _, destination in ranked]
     if len(ranked) == 1:
         return f"{ranked[0][0]} has applied nothing for {times[0]} though changes wait for it{go_on}. {STALL_CURE}"
     named = listed([f"{name} (for {time})" for (name, _), time in zip(ranked, times, strict=True)])

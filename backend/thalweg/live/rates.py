@@ -42,11 +42,11 @@ class Reading:
         self.stats = stats
         self.status = status
         self.components = {component_id(component): component for component in stats.components}
-        self.destinations = {one.id: one for one in stats.destinations}
+        self.destinations = {destination.id: destination for destination in stats.destinations}
 
     def done(self, destination: str) -> int | None:
-        one = next((one for one in self.status.destinations if one.id == destination), None)
-        return None if one is None else one.done
+        found = next((part for part in self.status.destinations if part.id == destination), None)
+        return None if found is None else found.done
 
 
 def component_id(component: ComponentStats) -> str:
@@ -62,18 +62,22 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
         before, seconds = None, None
     components = [_component(name, before, component, seconds, engine_id) for name, component in now.components.items()]
     servers = [sample for sample in components if sample.sub_component == "APPLY SERVER"]
-    destinations = [_destination(one, before, now, seconds, servers) for one in now.status.destinations]
+    destinations = [_destination(destination, before, now, seconds, servers) for destination in now.status.destinations]
     # Several destinations apply the same changes: the stream's rate is the source's, not their sum.
-    counted = servers if len(now.status.destinations) < 2 else [one for one in components if one.type == "CAPTURE"]
-    last = slowest(destinations, lambda one: one.latency.p99_ms)
+    counted = (
+        servers
+        if len(now.status.destinations) < 2
+        else [component for component in components if component.type == "CAPTURE"]
+    )
+    last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
         lcrs_per_second=known_sum([part.lcrs_per_second for part in counted]),
         transactions_per_second=known_sum([part.transactions_per_second for part in counted]),
         bytes_per_second=known_sum([part.bytes_per_second for part in counted]),
         latency=last.latency if last else _latency(before.stats.latency if before else None, now.stats.latency),
-        lag=longest(one.lag for one in destinations),
-        error_queue_transactions=known_sum([one.error_queue_transactions for one in destinations]),
+        lag=longest(destination.lag for destination in destinations),
+        error_queue_transactions=known_sum([destination.error_queue_transactions for destination in destinations]),
         components=components, destinations=destinations,
     )  # fmt: skip
 

@@ -47,7 +47,8 @@ class Receiver:
 def joined(capturing: StreamStatus, sender: str, receivers: Mapping[str, Receiver]) -> StreamStatus:
     """`sender` is the capturing engine's name; `receivers` are by destination."""
     destinations = [
-        _destination(one, sender, receivers[one.id]) if one.id in receivers else one for one in capturing.destinations
+        _destination(destination, sender, receivers[destination.id]) if destination.id in receivers else destination
+        for destination in capturing.destinations
     ]
     elsewhere = [
         wait.model_copy(update={"destination": id_})
@@ -55,7 +56,7 @@ def joined(capturing: StreamStatus, sender: str, receivers: Mapping[str, Receive
         if receiver.report is not None
         for wait in receiver.report.waits
     ]
-    staying = [one for one in destinations if one.status != ObservedStatus.DROPPED]
+    staying = [destination for destination in destinations if destination.status != ObservedStatus.DROPPED]
     update: dict[str, object] = {
         "destinations": destinations, "waits": [*capturing.waits, *elsewhere],
         "positions": _positions(capturing.positions, destinations),
@@ -110,9 +111,9 @@ def _named(engine: str, part: Part) -> EngineError | None:
 def _positions(positions: EnginePositions | None, destinations: list[DestinationStatus]) -> EnginePositions | None:
     """The applied position is the lowest of all destinations."""
     known = [
-        lsn_of(one.positions.applied)
-        for one in destinations
-        if one.positions is not None and one.status != ObservedStatus.DROPPED
+        lsn_of(destination.positions.applied)
+        for destination in destinations
+        if destination.positions is not None and destination.status != ObservedStatus.DROPPED
     ]
     if positions is None or not known:
         return positions
@@ -133,7 +134,8 @@ def received_part(sample: Sample, destination_id: str) -> Sample:
         update={
             "components": [_received(component, prefix, destination_id) for component in sample.components],
             "destinations": [
-                one.model_copy(update={"destination_id": destination_id}) for one in sample.destinations[:1]
+                destination.model_copy(update={"destination_id": destination_id})
+                for destination in sample.destinations[:1]
             ],
         }
     )
@@ -150,21 +152,21 @@ def joined_sample(sample: Sample, whole: StreamStatus, received: Mapping[str, Sa
     """`sample` is the capturing engine's; `received` has the latest of each destination that another one applies, as
     `received_part` gives it."""
     components, destinations = list(sample.components), []
-    phases = {one.id: one for one in whole.destinations}
-    for one in sample.destinations:
-        share = one
-        other = received.get(one.destination_id)
+    phases = {destination.id: destination for destination in whole.destinations}
+    for destination in sample.destinations:
+        share = destination
+        other = received.get(destination.destination_id)
         if other is not None:
             components += other.components
-            share = one.model_copy(update={name: getattr(other, name) for name in OF_APPLY})
-        seen = phases.get(one.destination_id)
+            share = destination.model_copy(update={name: getattr(other, name) for name in OF_APPLY})
+        seen = phases.get(destination.destination_id)
         if seen is not None:
             share = share.model_copy(update={"status": seen.status, "phase": seen.phase})
         destinations.append(share)
     # Several destinations apply the same changes; only a single destination's rates are the stream's.
     rates = {name: getattr(destinations[0], name) for name in RATES} if len(destinations) == 1 else {}
-    parked = known_sum([one.error_queue_transactions for one in destinations])
-    last = slowest(destinations, lambda one: one.latency.p99_ms)
+    parked = known_sum([destination.error_queue_transactions for destination in destinations])
+    last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     latency = last.latency if last is not None else sample.latency
     return sample.model_copy(
         update={
@@ -178,21 +180,28 @@ def with_least_latency(sample: Sample) -> Sample:
     """The sample, in which a destination where nothing has arrived is at least as late as what waits for it is old. The
     slowest of the others must not hide it."""
     destinations = [
-        one.model_copy(update={"latency": _least_latency(one.latency, waiting_seconds(sample, one))})
-        for one in sample.destinations
+        destination.model_copy(
+            update={"latency": _least_latency(destination.latency, waiting_seconds(sample, destination))}
+        )
+        for destination in sample.destinations
     ]
-    last = slowest(destinations, lambda one: one.latency.p99_ms)
+    last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     latency = last.latency if last is not None and last.latency.at_least else sample.latency
     return sample.model_copy(update={"destinations": destinations, "latency": latency})
 
 
 def with_bounds(part: Sample, whole: Sample) -> Sample:
     """The capturing engine's part with what only the whole sample tells: where a latency is a lower bound."""
-    bounds = {one.destination_id: one.latency for one in whole.destinations if one.latency.at_least}
+    bounds = {
+        destination.destination_id: destination.latency
+        for destination in whole.destinations
+        if destination.latency.at_least
+    }
     if not bounds:
         return part
     destinations = [
-        one.model_copy(update={"latency": bounds.get(one.destination_id, one.latency)}) for one in part.destinations
+        destination.model_copy(update={"latency": bounds.get(destination.destination_id, destination.latency)})
+        for destination in part.destinations
     ]
     return part.model_copy(update={"destinations": destinations})
 

@@ -7,13 +7,18 @@ from thalweg.live.schemas import DestinationSample, Sample
 
 def with_states(sample: Sample, desired_status: str) -> Sample:
     """`desired_status` is the stream's. Parking and stalls must be known already."""
-    destinations = [one.model_copy(update={"state": _state(one, desired_status)}) for one in sample.destinations]
-    state = stream_state(sample.phase, [one.state for one in destinations if one.state is not None])
+    destinations = [
+        destination.model_copy(update={"state": _state(destination, desired_status)})
+        for destination in sample.destinations
+    ]
+    state = stream_state(
+        sample.phase, [destination.state for destination in destinations if destination.state is not None]
+    )
     return sample.model_copy(update={"state": state, "destinations": destinations})
 
 
-def _state(one: DestinationSample, desired_status: str) -> ShownState:
+def _state(destination: DestinationSample, desired_status: str) -> ShownState:
     return destination_state(
-        one.status, one.phase, parks=one.parks_since is not None, stalls=one.stalled_since is not None,
-        stream_desired_status=desired_status,
+        destination.status, destination.phase, parks=destination.parks_since is not None,
+        stalls=destination.stalled_since is not None, stream_desired_status=desired_status,
     )  # fmt: skip

@@ -9,9 +9,9 @@ from thalweg.kernel.words import duration, listed
 def waits_in_words(observed: dict[str, Any] | None, at: datetime) -> list[str]:
     """`observed` is the contract's document of a stream's status. A sentence for each wait."""
     return [
-        f"It waits{_lasting(one['since'], at)} at the {one['side']} {one['database']} behind "
-        f"{listed([_named(by, at) for by in one['blockers']])}: {one['statement']}{_cure(one)}"
-        for one in (observed or {}).get("waits", [])
+        f"It waits{_lasting(wait['since'], at)} at the {wait['side']} {wait['database']} behind "
+        f"{listed([_named(by, at) for by in wait['blockers']])}: {wait['statement']}{_cure(wait)}"
+        for wait in (observed or {}).get("waits", [])
     ]
 
 
@@ -23,9 +23,9 @@ def _lasting(since: str | datetime | None, at: datetime) -> str:
 def _named(blocker: dict[str, Any], at: datetime) -> str:
     if blocker["pid"] == 0:
         return "a prepared transaction"
-    who = " of ".join(one for one in (blocker["application_name"], blocker["user"]) if one)
+    who = " of ".join(name for name in (blocker["application_name"], blocker["user"]) if name)
     does = blocker["state"] + _lasting(blocker["since"], at) if blocker["state"] else ""
-    more = ", ".join(one for one in (who, does) if one)
+    more = ", ".join(part for part in (who, does) if part)
     return f"server process {blocker['pid']}" + (f" ({more})" if more else "")
 
 

@@ -73,11 +73,11 @@ def _parts(row: StreamRow, engine_id: str, resources: Resources) -> list[_Abando
     parts = []
     if engine_id == row.capture_engine_id:
         if deletes and not row.capture_is_gone:
-            own = [one for one in row.destinations if one.engine_id == engine_id]
+            own = [destination for destination in row.destinations if destination.engine_id == engine_id]
             parts.append(
                 _abandoned_part(
                     row, None, capturing_definition(row, secrets), target_of(row.source, resources),
-                    [target_of(one.database, resources) for one in own],
+                    [target_of(destination.database, resources) for destination in own],
                 )
             )  # fmt: skip
         return parts
@@ -112,7 +112,7 @@ async def _abandon_part(
     if row is None or not engines.keys() >= set(row.engine_ids):
         return [], False
     at = now()
-    gone = [one for one in row.destinations if one.id == part.destination_id]
+    gone = [destination for destination in row.destinations if destination.id == part.destination_id]
     if row.capture_is_gone if part.destination_id is None else not gone:
         return [], False  # Done meanwhile.
     engines[engine_id].desired_revision += 1

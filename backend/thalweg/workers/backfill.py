@@ -100,9 +100,9 @@ def _status(stream: HistoryStream) -> StreamStatus:
         positions = positions.model_copy(update={"confirmed": positions.applied})
     share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
     destinations: list[dict[str, Any]] = [
-        {**share, "id": one.id, "positions": positions and positions.model_dump(), "backlog": None,
+        {**share, "id": destination.id, "positions": positions and positions.model_dump(), "backlog": None,
          "instantiation": None, "tables": []}
-        for one in stream.destinations
+        for destination in stream.destinations
     ]  # fmt: skip
     return StreamStatus.model_validate(
         {**share, "id": stream.id, "positions": stream.positions, "destinations": destinations}

@@ -28,9 +28,12 @@ def stats_of_today(streams: list[Stats], ids: Mapping[str, Ids]) -> list[Stats]:
 
 
 def _status(stream: StreamStatus, ids: Ids) -> StreamStatus:
-    if not any(one.id in ids for one in stream.destinations):
+    if not any(destination.id in ids for destination in stream.destinations):
         return stream
-    destinations = [one.model_copy(update={"id": ids.get(one.id, one.id)}) for one in stream.destinations]
+    destinations = [
+        destination.model_copy(update={"id": ids.get(destination.id, destination.id)})
+        for destination in stream.destinations
+    ]
     waits = [
         wait.model_copy(update={"destination": ids.get(wait.destination or "", wait.destination)})
         for wait in stream.waits
@@ -39,11 +42,14 @@ def _status(stream: StreamStatus, ids: Ids) -> StreamStatus:
 
 
 def _stats(stream: Stats, ids: Ids) -> Stats:
-    if not any(one.id in ids for one in stream.destinations):
+    if not any(destination.id in ids for destination in stream.destinations):
         return stream
     components = [
         part.model_copy(update={"destination": ids.get(part.destination or "", part.destination)})
         for part in stream.components
     ]
-    destinations = [one.model_copy(update={"id": ids.get(one.id, one.id)}) for one in stream.destinations]
+    destinations = [
+        destination.model_copy(update={"id": ids.get(destination.id, destination.id)})
+        for destination in stream.destinations
+    ]
     return stream.model_copy(update={"components": components, "destinations": destinations})

@@ -41,32 +41,38 @@ class Lags:
             self._growth.forget_before(at)
             self._forecasts.forget_before(at)
         reading = self._seen.readings.get(row.source_id)
-        destinations = [self._destination(row, one, reading, at) for one in sample.destinations]
+        destinations = [self._destination(row, destination, reading, at) for destination in sample.destinations]
         slot = reading.slot(row.id) if reading is not None else None
-        lag = of_stream([one.lag for one in destinations], reading, slot)
+        lag = of_stream([destination.lag for destination in destinations], reading, slot)
         return sample.model_copy(update={"lag": lag, "destinations": destinations})
 
     def _destination(
-        self, row: StreamRow, one: DestinationSample, reading: SourceReading | None, at: datetime
+        self, row: StreamRow, destination: DestinationSample, reading: SourceReading | None, at: datetime
     ) -> DestinationSample:
-        lag = measured(one.lag, reading, at)
+        lag = measured(destination.lag, reading, at)
         if lag.bytes is None:
-            lag = standing(row, one.destination_id, reading, at)
-        key = row.id, one.destination_id
-        if one.phase not in REPLICATES:
+            lag = standing(row, destination.destination_id, reading, at)
+        key = row.id, destination.destination_id
+        if destination.phase not in REPLICATES:
             self._forecasts.forget(key)
         growth = self._growth.per_second(key, at, lag.bytes) if lag.bytes is not None else None
         update = {
-            "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, one, lag, at),
+            "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, destination, lag, at),
             "seconds": self._forecasts.seconds(key, at, lag),
         }  # fmt: skip
-        return one.model_copy(update={"lag": lag.model_copy(update=update)})
+        return destination.model_copy(update={"lag": lag.model_copy(update=update)})
 
-    def _seconds_to_full(self, key: tuple[str, str], one: DestinationSample, lag: Lag, at: datetime) -> float | None:
+    def _seconds_to_full(
+        self, key: tuple[str, str], destination: DestinationSample, lag: Lag, at: datetime
+    ) -> float | None:
         """Until its backlog on disk reaches its limit. None for one that is empty or full, or where nothing waits."""
-        if one.backlog is None:
+        if destination.backlog is None:
             return None
-        growth = self._growth.per_second((*key, "disk"), at, one.backlog.bytes)
-        if one.backlog.state == BacklogState.FULL or one.backlog.bytes == 0 or (lag.bytes or 0) < KEEPS_UP_BYTES:
+        growth = self._growth.per_second((*key, "disk"), at, destination.backlog.bytes)
+        if (
+            destination.backlog.state == BacklogState.FULL
+            or destination.backlog.bytes == 0
+            or (lag.bytes or 0) < KEEPS_UP_BYTES
+        ):
             return None
-        return seconds_to_full(one.backlog.limit_bytes - one.backlog.bytes, growth)
+        return seconds_to_full(destination.backlog.limit_bytes - destination.backlog.bytes, growth)

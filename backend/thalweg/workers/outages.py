@@ -15,7 +15,7 @@ async def note_stream(
 ) -> None:
     """`before` and `after` are documents of its status; of several destinations each has its own outages."""
     was, now = _troubles(row, before), _troubles(row, after)
-    names = {one.id: one.database.name for one in row.destinations}
+    names = {destination.id: destination.database.name for destination in row.destinations}
     for key in was.keys() | now.keys():
         subject = Subject(row.name, row.id) if key is None else Subject(names.get(key, key), row.id, key)
         await note(session, subject, was.get(key), now.get(key), at, kept)
@@ -25,7 +25,7 @@ def _troubles(row: StreamRow, document: dict[str, Any]) -> dict[str | None, Trou
     """By destination; None is the stream itself. An only destination's trouble is the stream's."""
     parts: list[tuple[str | None, dict[str, Any]]] = [(None, document)]
     if len(row.destinations) > 1:
-        parts += [(one["id"], one) for one in document.get("destinations", [])]
+        parts += [(destination["id"], destination) for destination in document.get("destinations", [])]
     return {key: trouble for key, part in parts if (trouble := _trouble(part)) is not None}
 
 

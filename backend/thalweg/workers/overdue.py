@@ -32,7 +32,7 @@ async def end_overdue(resources: Resources) -> list[tuple[str, BaseModel]]:
         operations = list(await session.scalars(query))
         if not operations:
             return []
-        streams = await streams_by_id(session, {one.target_id for one in operations})
+        streams = await streams_by_id(session, {operation.target_id for operation in operations})
         cures = set(await session.scalars(select(AdvisorCureRow.operation_id)))
         for operation in operations:
             if operation.target_type == "stream":
@@ -54,7 +54,7 @@ def _of_a_stream(operation: OperationRow, stream: StreamRow | None, patience: ti
     at = now()
     if at - operation.created_at < patience:
         return None
-    for engine in [stream.capture_engine, *(one.engine for one in stream.destinations)]:
+    for engine in [stream.capture_engine, *(destination.engine for destination in stream.destinations)]:
         if engine.state != EngineState.ONLINE and (engine.last_seen_at is None or at - engine.last_seen_at >= patience):
             return _waited(engine, "did not answer", "Start it again, or check the Engines page.", patience)
     engine = stream.capture_engine

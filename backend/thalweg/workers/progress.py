@@ -28,7 +28,9 @@ def advance(
     before = (operation.state, operation.done, operation.total, operation.error)
     if operation.state == OperationState.PENDING:
         operation.state, operation.started_at = OperationState.RUNNING, now()
-    concerned = [one for one in status.destinations if operation.destination_id in (None, one.id)]
+    concerned = [
+        destination for destination in status.destinations if operation.destination_id in (None, destination.id)
+    ]
     _count_rows(operation, concerned)
     if operation.kind == OperationKind.TABLE_COPY:
         verdict = _table_copied(operation, concerned, asked_at)
@@ -44,14 +46,21 @@ def advance(
 
 def _error_of(status: StreamStatus, concerned: Destinations, *, whole: bool) -> EngineError | None:
     of_stream = [status.error] if whole else []
-    return next((error for error in [*of_stream, *(one.error for one in concerned)] if error is not None), None)
+    return next(
+        (error for error in [*of_stream, *(destination.error for destination in concerned)] if error is not None), None
+    )
 
 
 def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
     if operation.unit == ProgressUnit.ROWS:
-        tables = [table for one in concerned if one.instantiation is not None for table in one.instantiation.tables]
+        tables = [
+            table
+            for destination in concerned
+            if destination.instantiation is not None
+            for table in destination.instantiation.tables
+        ]
         if operation.table is not None:
-            begun = any(_copies_anew(operation, one) for one in concerned)
+            begun = any(_copies_anew(operation, destination) for destination in concerned)
             tables = [table for table in tables if begun and _is_about(operation, table)]
         operation.done = sum(table.rows_copied for table in tables)
         # A share of what nobody has counted is not known either.
@@ -65,11 +74,11 @@ def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
     return (table.schema_name, table.table) == (about.get("schema"), about.get("table"))
 
 
-def _copies_anew(operation: OperationRow, one: DestinationStatus) -> bool:
+def _copies_anew(operation: OperationRow, destination: DestinationStatus) -> bool:
     """The copy that is told of is another one than before the request: until the engine has begun, it tells of that."""
-    if one.instantiation is None:
+    if destination.instantiation is None:
         return False
-    finished, before = one.instantiation.finished_at, (operation.table or {}).get("copied_at")
+    finished, before = destination.instantiation.finished_at, (operation.table or {}).get("copied_at")
     return finished is None or before is None or finished != datetime.fromisoformat(before)
 
 
@@ -89,26 +98,31 @@ def _error_document(error: EngineError | None) -> dict[str, Any] | None:
     return {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
 
 
-def _copied(one: DestinationStatus) -> bool:
-    return one.instantiation is None or one.instantiation.finished_at is not None
+def _copied(destination: DestinationStatus) -> bool:
+    return destination.instantiation is None or destination.instantiation.finished_at is not None
 
 
 def _added(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     """The progress of adding a destination, or a stream with all its first destinations."""
-    if ObservedStatus.ABORTED in (status.status, *(one.status for one in concerned)):
+    if ObservedStatus.ABORTED in (status.status, *(destination.status for destination in concerned)):
         return OperationState.FAILED
     if concerned and all(
-        one.status == ObservedStatus.ENABLED and one.phase in REPLICATES and _copied(one) for one in concerned
+        destination.status == ObservedStatus.ENABLED and destination.phase in REPLICATES and _copied(destination)
+        for destination in concerned
     ):
         return OperationState.SUCCEEDED
     stopped = row.desired_status == DesiredStatus.DISABLED and status.status == ObservedStatus.DISABLED
-    return OperationState.SUCCEEDED if stopped and all(one.instantiation is None for one in concerned) else None
+    return (
+        OperationState.SUCCEEDED
+        if stopped and all(destination.instantiation is None for destination in concerned)
+        else None
+    )
 
 
 def _started(row: StreamRow, status: StreamStatus, concerned: Destinations) -> Verdict:
     # With its only destination stopped a stream rests.
     if status.status == ObservedStatus.DISABLED and all(
-        one.desired_status == DesiredStatus.DISABLED for one in row.destinations
+        destination.desired_status == DesiredStatus.DISABLED for destination in row.destinations
     ):
         return OperationState.SUCCEEDED
     return _works(status.status, status.phase)

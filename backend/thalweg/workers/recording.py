@@ -193,7 +193,11 @@ async def _record_streams(
 
 def _tell_senders(engine: EngineRow, engines: dict[str, EngineRow], rows: dict[str, StreamRow]) -> None:
     """The desired documents of engines that send to this one hold its address."""
-    senders = {row.capture_engine_id for row in rows.values() if engine.id in (one.engine_id for one in row.receivers)}
+    senders = {
+        row.capture_engine_id
+        for row in rows.values()
+        if engine.id in (receiver.engine_id for receiver in row.receivers)
+    }
     for engine_id in senders & engines.keys():
         engines[engine_id].desired_revision += 1
 
@@ -230,7 +234,9 @@ def _state_key(document: dict[str, Any]) -> tuple[object, ...]:
     error, backlog = document.get("error") or {}, document.get("backlog") or {}
     # The message of a full backlog contains its size, which changes all the time; the samples have it.
     known = error.get("code"), None if backlog else error.get("message")
-    destinations = tuple((one["id"], *_state_key(one)) for one in document.get("destinations", []))
+    destinations = tuple(
+        (destination["id"], *_state_key(destination)) for destination in document.get("destinations", [])
+    )
     return document.get("status"), document.get("phase"), known, backlog.get("state"), destinations
 
 
@@ -239,7 +245,8 @@ def _status_event(
 ) -> tuple[str, StreamStatusEvent]:
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
-        engine.name, engine.state, engine.message, sample, {one.id: one.database.name for one in row.destinations},
+        engine.name, engine.state, engine.message, sample,
+        {destination.id: destination.database.name for destination in row.destinations},
         sample.lag if sample else UNKNOWN_LAG,
     )  # fmt: skip
     event = StreamStatusEvent(

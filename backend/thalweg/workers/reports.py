@@ -62,13 +62,13 @@ def received_by(row: StreamRow, engine_id: str) -> DestinationRow | None:
     """The destination that the engine receives for; an engine does so for one of a stream at most."""
     if engine_id == row.capture_engine_id:
         return None
-    return next((one for one in row.receivers if one.engine_id == engine_id), None)
+    return next((receiver for receiver in row.receivers if receiver.engine_id == engine_id), None)
 
 
 def part_of(row: StreamRow, engine_id: str, sample: Sample) -> Sample:
     """One engine's sample with its components named as in the whole stream's: what history keeps."""
-    one = received_by(row, engine_id)
-    return sample if one is None else received_part(sample, one.id)
+    destination = received_by(row, engine_id)
+    return sample if destination is None else received_part(sample, destination.id)
 
 
 def observe(
@@ -80,7 +80,7 @@ def observe(
     going = row.desired_status == DesiredStatus.DROPPED and row.capture_is_gone
     if not captures and received_by(row, engine_id) is None:
         return None
-    elsewhere = [one for one in row.destinations if one.engine_id != row.capture_engine_id]
+    elsewhere = [destination for destination in row.destinations if destination.engine_id != row.capture_engine_id]
     if not elsewhere and not going:
         row.reports = None  # Of the time when another engine received: one engine's word is what was observed.
         return Observation(joined(status, engines[engine_id].name, {}), asked_at)
@@ -90,22 +90,24 @@ def observe(
     capturing = report_of(row, row.capture_engine_id)
     if capturing is None:
         return None
-    reports = {one.id: report_of(row, one.engine_id) for one in elsewhere}
-    receivers = {one.id: _receiver(row, one, engines, reports[one.id]) for one in elsewhere}
+    reports = {destination.id: report_of(row, destination.engine_id) for destination in elsewhere}
+    receivers = {
+        destination.id: _receiver(row, destination, engines, reports[destination.id]) for destination in elsewhere
+    }
     return Observation(
         joined(capturing.status, engines[row.capture_engine_id].name, receivers), capturing.asked_at,
         {id_: report.asked_at for id_, report in reports.items() if report is not None},
     )  # fmt: skip
 
 
-def _receiver(row: StreamRow, one: DestinationRow, engines: Engines, report: Report | None) -> Receiver:
-    desired = one.desired_status if row.desired_status == DesiredStatus.ENABLED else row.desired_status
-    return Receiver(engines[one.engine_id].name, desired, report.status if report is not None else None)
+def _receiver(row: StreamRow, destination: DestinationRow, engines: Engines, report: Report | None) -> Receiver:
+    desired = destination.desired_status if row.desired_status == DesiredStatus.ENABLED else row.desired_status
+    return Receiver(engines[destination.engine_id].name, desired, report.status if report is not None else None)
 
 
 def _left(row: StreamRow) -> Observation | None:
     """The capturing engine is done with a deletion: now those that receive are on it."""
-    reports = [report_of(row, one.engine_id) for one in row.receivers]
+    reports = [report_of(row, receiver.engine_id) for receiver in row.receivers]
     received = [report for report in reports if report is not None]
     if len(received) < len(reports):
         return None
@@ -135,7 +137,7 @@ def report_of(row: StreamRow, engine_id: str) -> Report | None:
 
 def acknowledged(row: StreamRow, engines: Engines) -> bool:
     """Each engine has the stream as it is now on its disk."""
-    wanted = {one.engine_id: one.changed_revision for one in row.receivers}
+    wanted = {receiver.engine_id: receiver.changed_revision for receiver in row.receivers}
     if not row.capture_is_gone:
         wanted[row.capture_engine_id] = row.changed_revision
     return all((engines[name].acknowledged_revision or 0) >= revision for name, revision in wanted.items())
@@ -151,5 +153,5 @@ def sample_now(
         if received_by(row, engine_id) is not None:
             kept.put(engine_id, part_of(row, engine_id, sample), at)
         return None
-    latest = {one.id: kept.get(row.id, one.engine_id, at) for one in row.receivers}
+    latest = {receiver.id: kept.get(row.id, receiver.engine_id, at) for receiver in row.receivers}
     return joined_sample(sample, whole, {id_: other for id_, other in latest.items() if other is not None})

@@ -104,14 +104,14 @@ class SourceWatch:
     async def _remember(self, session: AsyncSession) -> None:
         """Restores the readings of an earlier collector: the age of a lag goes back further than this process."""
         rows = await repository.source_readings(session)
-        self._seen.readings = {row.database_id: one for row in rows if (one := reading_of(row)) is not None}
+        self._seen.readings = {row.database_id: reading for row in rows if (reading := reading_of(row)) is not None}
 
     def _is_due(self, database_id: str, at: datetime) -> bool:
         asked_at = self._asked.get(database_id)
         return asked_at is None or at - asked_at >= OTHERS_EVERY
 
     def _forget(self, database_ids: set[str], stream_ids: set[str], at: datetime) -> None:
-        self._seen.readings = {name: one for name, one in self._seen.readings.items() if name in database_ids}
+        self._seen.readings = {name: reading for name, reading in self._seen.readings.items() if name in database_ids}
         self._seen.slots = {name: slot for name, slot in self._seen.slots.items() if name in stream_ids}
         self._growth.forget_before(at)
 

@@ -38,8 +38,8 @@ async def note_superseded(session: AsyncSession, row: StreamRow, before: dict[st
 def _discarded(document: dict[str, Any]) -> dict[tuple[Any, ...], int]:
     """Transactions by the copy that has made them obsolete."""
     return {
-        (one["id"], table["schema"], table["table"], table["copied_at"]): table["errors_discarded"]
-        for one in document.get("destinations", [])
-        for table in (one.get("instantiation") or {}).get("tables", [])
+        (destination["id"], table["schema"], table["table"], table["copied_at"]): table["errors_discarded"]
+        for destination in document.get("destinations", [])
+        for table in (destination.get("instantiation") or {}).get("tables", [])
         if table.get("errors_discarded")
     }

@@ -43,8 +43,8 @@ def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters:
     row.destinations.append(destination)
     if len(row.destinations) > 1:
         # None may hold up the others.
-        for each in row.destinations:
-            each.backlog = True
+        for row_destination in row.destinations:
+            row_destination.backlog = True
     return destination
 
 
@@ -52,7 +52,9 @@ def _new_id(row: StreamRow, name: str) -> str:
     """An id made of the database's name, as far as the contract allows, so that people recognise it in metrics;
     different from those that the engine still knows."""
     observed = (row.observed or {}).get("destinations", [])
-    taken = {RESERVED_ID} | {one.id for one in row.destinations} | {one["id"] for one in observed}
+    taken = (
+        {RESERVED_ID} | {destination.id for destination in row.destinations} | {reported["id"] for reported in observed}
+    )
     base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"
     if base not in taken:
         return base
@@ -110,12 +112,12 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
 async def _engine_that_applies(context: Context, row: StreamRow, body: DestinationAdd) -> EngineRow:
     """Raises invalid_request when there is no such engine, or when it cannot apply what the other one captures."""
     engine = row.capture_engine if body.engine_id is None else await engine_for(context, body.engine_id)
-    check_apart(row.capture_engine, engine, "/engine_id", [one.engine for one in row.destinations])
+    check_apart(row.capture_engine, engine, "/engine_id", [destination.engine for destination in row.destinations])
     return engine
 
 
 def _check_room(row: StreamRow, database: DatabaseRow) -> None:
-    if database.id in (one.database_id for one in row.destinations):
+    if database.id in (destination.database_id for destination in row.destinations):
         raise twice("/database_id", database)
     if len(row.destinations) >= DESTINATIONS_MAX:
         raise Problem(

@@ -39,7 +39,7 @@ async def _check(
     rules: TableRules,
 ) -> None:  # fmt: skip
     chosen = {(table["schema"], table["table"]) for table in tables}
-    lost = [".".join(one.table_name) for one in rules.row_rules if one.table_name not in chosen]
+    lost = [".".join(rule.table_name) for rule in rules.row_rules if rule.table_name not in chosen]
     if lost:
         checklist.fail(
             IDENTIFIER, TITLE, f"There are rules for tables that the stream does not have: {listed(lost)}.",
@@ -60,11 +60,11 @@ async def _check(
         # The others read the same rules for the copy: of them it is enough that they know any.
         findings = findings if number else found
     if findings:
-        codes = dict.fromkeys(one.code for one in findings)
+        codes = dict.fromkeys(finding.code for finding in findings)
         checklist.fail(
-            IDENTIFIER, TITLE, f"The rules of {len({(one.schema_name, one.table) for one in findings})} of "
+            IDENTIFIER, TITLE, f"The rules of {len({(finding.schema_name, finding.table) for finding in findings})} of "
             f"{len(ruled)} tables cannot be kept: the stream would stop.",
-            " ".join(cure_of(code) for code in codes), None, [in_words(one) for one in findings],
+            " ".join(cure_of(code) for code in codes), None, [in_words(finding) for finding in findings],
         )  # fmt: skip
     else:
         checklist.ok(IDENTIFIER, TITLE, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
@@ -72,9 +72,9 @@ async def _check(
 
 def ask_for_changed_rules(checklist: Checklist, of: StreamRow | None, tables: list[Json]) -> None:
     """A request that leaves a table's rules out may have forgotten them."""
-    before = {(one["schema"], one["table"]): one.get("rules") for one in (of.tables if of else [])}
-    names = ((one, (one["schema"], one["table"])) for one in tables)
-    changed = [".".join(name) for one, name in names if name in before and one.get("rules") != before[name]]
+    before = {(table["schema"], table["table"]): table.get("rules") for table in (of.tables if of else [])}
+    names = ((table, (table["schema"], table["table"])) for table in tables)
+    changed = [".".join(name) for table, name in names if name in before and table.get("rules") != before[name]]
     if changed:
         checklist.ask(
             "row_rules_changed", "Changed rules of tables",
@@ -85,10 +85,10 @@ def ask_for_changed_rules(checklist: Checklist, of: StreamRow | None, tables: li
         )  # fmt: skip
 
 
-def in_words(one: RuleFinding) -> str:
-    rule = f", rule {one.rule}" if one.rule is not None else ""
-    place = f", line {one.line}, column {one.column}" if one.line is not None else ""
-    return f"{one.schema_name}.{one.table}{rule}{place}: {one.message.rstrip('.')} ({one.code})."
+def in_words(finding: RuleFinding) -> str:
+    rule = f", rule {finding.rule}" if finding.rule is not None else ""
+    place = f", line {finding.line}, column {finding.column}" if finding.line is not None else ""
+    return f"{finding.schema_name}.{finding.table}{rule}{place}: {finding.message.rstrip('.')} ({finding.code})."
 
 
 def cure_of(code: str) -> str:

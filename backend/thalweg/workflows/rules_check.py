@@ -14,13 +14,13 @@ from thalweg.workflows.stream_preparation import database_of
 async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     source = target_of(await database_of(context, "/source_id", body.source_id), context.resources)
     engine = await capturing_engine(context, body.capture_engine_id)
-    given_up = {(one.schema_name, one.table) for one in body.inserts_only}
+    given_up = {(table.schema_name, table.table) for table in body.inserts_only}
     tables: list[Json] = [
         {
-            "schema": one.schema_name, "table": one.table, "rules": one.for_engine(),
-            **({"inserts_only": True} if one.table_name in given_up else {}),
+            "schema": rule.schema_name, "table": rule.table, "rules": rule.for_engine(),
+            **({"inserts_only": True} if rule.table_name in given_up else {}),
         }
-        for one in body.row_rules
+        for rule in body.row_rules
     ]  # fmt: skip
     await context.release()
     try:
@@ -30,5 +30,5 @@ async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
             raise Problem("engine_refused", f"{engine.name} could not check the rules.", TOO_OLD) from failure
         raise problem_of(failure) from failure
     return RulesCheck(
-        findings=[RuleProblem(**one.model_dump(by_alias=True), cure=cure_of(one.code)) for one in findings]
+        findings=[RuleProblem(**finding.model_dump(by_alias=True), cure=cure_of(finding.code)) for finding in findings]
     )

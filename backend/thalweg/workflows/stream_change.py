@@ -36,9 +36,9 @@ async def _checked(
     parameters = {**row.parameters, **(body.parameters or {})}
     own = frozenset((table["schema"], table["table"]) for table in row.tables)
     destinations = [
-        Planned(one.database, {**parameters, **one.parameters}, own, one.engine)
-        for one in row.destinations
-        if one.desired_status != DesiredStatus.DROPPED
+        Planned(destination.database, {**parameters, **destination.parameters}, own, destination.engine)
+        for destination in row.destinations
+        if destination.desired_status != DesiredStatus.DROPPED
     ]
     result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:

@@ -53,7 +53,9 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
 
 def pointers_of(body: StreamCreate) -> dict[str, str]:
     """JSON pointers to each destination's database in the request."""
-    return {one.database_id: f"/destinations/{at}/database_id" for at, one in enumerate(body.destinations)}
+    return {
+        destination.database_id: f"/destinations/{at}/database_id" for at, destination in enumerate(body.destinations)
+    }
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:

@@ -89,8 +89,8 @@ class Planned:
 
 def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem) -> list[Planned]:
     if isinstance(applies, Problem):
-        return [replace(one, engine=applies) for one in destinations]
-    return [replace(one, engine=engine) for one, engine in zip(destinations, applies, strict=True)]
+        return [replace(destination, engine=applies) for destination in destinations]
+    return [replace(destination, engine=engine) for destination, engine in zip(destinations, applies, strict=True)]
 
 
 async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
@@ -158,10 +158,10 @@ async def preflight(
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(of, result.tables, rules)]
     if capture is not None and _may_ask_source(checks):
-        applying = [one.engine for one in destinations if isinstance(one.engine, EngineRow)]
+        applying = [candidate.engine for candidate in destinations if isinstance(candidate.engine, EngineRow)]
         engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
-        told = desired_tables(result.tables, rules)
-        checks += await check_row_rules(context, engines, target_of(source, context.resources), told, rules)
+        desired = desired_tables(result.tables, rules)
+        checks += await check_row_rules(context, engines, target_of(source, context.resources), desired, rules)
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
         if _may_rehearse(checks, database_id):
@@ -177,7 +177,7 @@ async def preflight(
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
     """As the engine is told of them, with what somebody has given up and with their rules."""
-    of_rows = {one.table_name: one.for_engine() for one in rules.row_rules}
+    of_rows = {rule.table_name: rule.for_engine() for rule in rules.row_rules}
     return [
         {**table, **({"rules": of_rows[name]} if name in of_rows else {})}
         for name, table in zip(tables, _copied_tables(tables, rules), strict=True)
@@ -204,13 +204,13 @@ def with_accepted_code(tables: list[Json], code: AskedCode) -> list[Json]:
 
 def _accepted_code(of: StreamRow | None) -> AskedCode:
     tables = of.tables if of is not None else []
-    return {(one["schema"], one["table"]): frozenset(one.get("accepted_code", ())) for one in tables}
+    return {(table["schema"], table["table"]): frozenset(table.get("accepted_code", ())) for table in tables}
 
 
 def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:
     """Questions about tables that the stream has already."""
     checklist = Checklist(CheckSide.SOURCE)
-    before = {(one["schema"], one["table"]) for one in (of.tables if of else []) if one.get("inserts_only")}
+    before = {(table["schema"], table["table"]) for table in (of.tables if of else []) if table.get("inserts_only")}
     back = [name for name in tables if name in before - rules.given_up]
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
     ask_for_changed_rules(checklist, of, desired_tables(tables, rules))
@@ -232,11 +232,13 @@ def _may_rehearse(checks: list[Check], database_id: str | None) -> bool:
     )
 
 
-async def _rehearse(context: Context, one: Planned, source: DatabaseRow, tables: list[Json]) -> list[Check]:
-    if not tables or one.engine is None:
+async def _rehearse(context: Context, candidate: Planned, source: DatabaseRow, tables: list[Json]) -> list[Check]:
+    if not tables or candidate.engine is None:
         return []
     resources = context.resources
-    return await rehearse(context, one.engine, target_of(source, resources), target_of(one.database, resources), tables)
+    return await rehearse(
+        context, candidate.engine, target_of(source, resources), target_of(candidate.database, resources), tables
+    )
 
 
 def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> bool:

@@ -45,20 +45,21 @@ async def rehearse(
 
 
 def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) -> None:
-    refused = [one for one in findings if one.outcome == "refused"]
-    left_out = [one for one in findings if one.outcome == "left_out"]
+    refused = [finding for finding in findings if finding.outcome == "refused"]
+    left_out = [finding for finding in findings if finding.outcome == "left_out"]
     there = counted(tables, "table")
-    not_tried = [one for one in findings if one.outcome == "not_tried"]
+    not_tried = [finding for finding in findings if finding.outcome == "not_tried"]
     if refused:
         checklist.fail(
             "definitions", TITLE, "The engine tried to create the tables, and the destination would refuse them.",
-            _cures(refused), _sql(refused), [_in_words(one) for one in refused],
+            _cures(refused), _sql(refused), [_in_words(finding) for finding in refused],
         )  # fmt: skip
     elif not_tried:
         checklist.warn(
             "definitions", TITLE,
             f"The engine has tried to make all that is missing of {there} but what calls code, which would "
-            f"run as a powerful role before anybody has accepted it: {listed([one.message for one in not_tried])}.",
+            "run as a powerful role before anybody has accepted it: "
+            f"{listed([finding.message for finding in not_tried])}.",
             "Accept the code once you know what it does, or apply as a role that may write the stream's tables and "
             "nothing else: then all of it is tried.",
         )  # fmt: skip
@@ -68,7 +69,7 @@ def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) 
         checklist.ask(
             "left_out_there", LEFT_OUT_TITLE,
             "The stream would run, but its tables at the destination would lack this.",
-            _cures(left_out), [_in_words(one) for one in left_out], _sql(left_out),
+            _cures(left_out), [_in_words(finding) for finding in left_out], _sql(left_out),
         )  # fmt: skip
     else:
         checklist.ok(
@@ -78,16 +79,20 @@ def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) 
         )
 
 
-def _in_words(one: RehearsalFinding) -> str:
-    if one.part in ("extension", "function") or not one.sqlstate:
-        return one.message
-    what = one.table if one.part in ("table", "type", "schema") else f"{one.part} {one.name} of {one.table}"
-    return f"{what}: {one.message.rstrip('.')}."
+def _in_words(finding: RehearsalFinding) -> str:
+    if finding.part in ("extension", "function") or not finding.sqlstate:
+        return finding.message
+    what = (
+        finding.table
+        if finding.part in ("table", "type", "schema")
+        else f"{finding.part} {finding.name} of {finding.table}"
+    )
+    return f"{what}: {finding.message.rstrip('.')}."
 
 
 def _cures(findings: list[RehearsalFinding]) -> str:
-    return " ".join(dict.fromkeys(one.cure for one in findings if one.cure)) or "Do what each line says."
+    return " ".join(dict.fromkeys(finding.cure for finding in findings if finding.cure)) or "Do what each line says."
 
 
 def _sql(findings: list[RehearsalFinding]) -> str | None:
-    return "\n".join(dict.fromkeys(one.cure_sql for one in findings if one.cure_sql)) or None
+    return "\n".join(dict.fromkeys(finding.cure_sql for finding in findings if finding.cure_sql)) or None

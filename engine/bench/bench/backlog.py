@@ -28,8 +28,9 @@ class Backlog:
 
     def medians(self) -> dict[str, float]:
         """LCRs a second by method."""
-        return {method: statistics.median(one.rate for one in self.measured if one.method == method)
-                for method in dict.fromkeys(one.method for one in self.measured)}
+        return {method: statistics.median(measurement.rate for measurement in self.measured
+                                          if measurement.method == method)
+                for method in dict.fromkeys(measurement.method for measurement in self.measured)}
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
@@ -58,12 +59,12 @@ def measure_all(rig: Rig, report: Report, workload: Workload, drains: Sequence[t
                f"{'source':>6} {'engine':>6} {'destination':>11}")
     measured = []
     for round_number, drain in drains:
-        one = measure(drain, rig, round_number, lcrs)
+        measurement = measure(drain, rig, round_number, lcrs)
         drain.stop()
         assert_identical(rig.source, rig.destination, SOURCE_DATABASE, drain.database, workload.tables)
         rig.destination.sql("postgres", f"DROP DATABASE {drain.database} WITH (FORCE)")
-        _print(report, one)
-        measured.append(one)
+        _print(report, measurement)
+        measured.append(measurement)
     return measured
 
 
@@ -77,12 +78,14 @@ def _prepare(rig: Rig, workload: Workload, arguments: argparse.Namespace) -> lis
     return drains
 
 
-def _print(report: Report, one: Measurement) -> None:
-    source, engine, destination = one.cpu_per_million
-    report.figure(f"{one.round:>5}  {one.method:<14} {one.rate:>9,.0f} {one.seconds:>8.2f} {'':>25} "
+def _print(report: Report, measurement: Measurement) -> None:
+    source, engine, destination = measurement.cpu_per_million
+    report.figure(f"{measurement.round:>5}  {measurement.method:<14} {measurement.rate:>9,.0f} "
+                  f"{measurement.seconds:>8.2f} {'':>25} "
                   f"{source:>6.2f} {engine:>6.2f} {destination:>11.2f}  rows identical",
-                  method=one.method, round=one.round, lcr_per_second=round(one.rate), seconds=round(one.seconds, 3),
-                  source_cpu=round(source, 2), engine_cpu=round(engine, 2), destination_cpu=round(destination, 2))
+                  method=measurement.method, round=measurement.round, lcr_per_second=round(measurement.rate),
+                  seconds=round(measurement.seconds, 3), source_cpu=round(source, 2), engine_cpu=round(engine, 2),
+                  destination_cpu=round(destination, 2))
 
 
 def say_ratio(report: Report, backlog: Backlog) -> None:

@@ -10,9 +10,9 @@ from bench.report import Report
 def page_of(arguments: argparse.Namespace, report: Report, late_seconds: float) -> str:
     figures: list[dict[str, Any]] = report.document["figures"]
     of = {what: [figure for figure in figures if figure["what"] == what] for what in ("cost", "query")}
-    one = {figure["what"]: figure for figure in figures}
-    store, kill, opened = one["store"], one["kill"], one["opened"]
-    browser, afterwards = one["browser"], one["browser after the kill"]
+    figure_of = {figure["what"]: figure for figure in figures}
+    store, kill, opened = figure_of["store"], figure_of["kill"], figure_of["opened"]
+    browser, afterwards = figure_of["browser"], figure_of["browser after the kill"]
     lines = [
         "<!-- Written by engine/bench/bench/console_page.py from `make bench SCENARIO=console`. Do not edit. -->",
         "", "# The console under load", "",
@@ -20,11 +20,11 @@ def page_of(arguments: argparse.Namespace, report: Report, late_seconds: float) 
         f"{arguments.engines} engines, {arguments.tabs} tabs, {arguments.seconds} s. {report.document['machine']}.", "",
         f"**Method.** {report.document['method']}", "",
         f"**Live.** {100 * report.document['ratio']:.2f} % of the samples came within {late_seconds} s of the one "
-        f"before ({one['samples']['count']} samples, {one['samples']['resets']} resets, "
-        f"{one['samples']['failed_reads']} failed reads).", "",
+        f"before ({figure_of['samples']['count']} samples, {figure_of['samples']['resets']} resets, "
+        f"{figure_of['samples']['failed_reads']} failed reads).", "",
         "| | p50 | p99 | largest |", "|---|---|---|---|"]
     for what in ("gap between two samples of a stream", "age of a sample when a tab gets it", "read of the overview"):
-        figure = one[what]
+        figure = figure_of[what]
         lines.append(f"| {what} | {figure['p50_ms']:.0f} ms | {figure['p99_ms']:.0f} ms | {figure['max_ms']:.0f} ms |")
     lines += ["", f"**Browser.** The overview was live {opened['opened_ms']} ms after it was opened; "
               f"{opened['requests']} requests and {opened['bytes'] / MIB:.1f} MiB by the measurement's begin. A row "

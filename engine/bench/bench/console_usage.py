@@ -28,9 +28,9 @@ def tree(root: int) -> list[int]:
         parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
     found, waiting = [], [root]
     while waiting:
-        one = waiting.pop()
-        found.append(one)
-        waiting += parents.get(one, [])
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += parents.get(pid, [])
     return found
 
 

@@ -72,7 +72,7 @@ def main() -> None:
     directions = {devices[0]: Direction(devices[0], devices[1], delay, rate, queue),
                   devices[1]: Direction(devices[1], devices[0], delay, rate, queue)}
     while True:
-        waits = [wait for one in directions.values() if (wait := one.deliver(time.monotonic())) is not None]
+        waits = [wait for direction in directions.values() if (wait := direction.deliver(time.monotonic())) is not None]
         for device in select.select(devices, [], [], max(0.0, min(waits)) if waits else None)[0]:
             directions[device].take(time.monotonic())
 

@@ -149,8 +149,9 @@ TEST_P(Beside, ALockThatTheFirstNeedsIsGivenBack) {
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "errors"), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Beside, testing::Bool(),
-                         [](const testing::TestParamInfo<bool>& one) { return one.param ? "BelowSql" : "InSql"; });
+INSTANTIATE_TEST_SUITE_P(All, Beside, testing::Bool(), [](const testing::TestParamInfo<bool>& tested) {
+  return tested.param ? "BelowSql" : "InSql";
+});
 
 }  // namespace
 }  // namespace thalweg::apply

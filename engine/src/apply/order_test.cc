@@ -28,7 +28,7 @@ struct OrderCase {
   std::string rows;  // what is left: `SELECT id FROM item ORDER BY id`
   CommitSerialization serialization = CommitSerialization::dependent_transactions;
 
-  friend void PrintTo(const OrderCase& one, std::ostream* out) { *out << one.name; }
+  friend void PrintTo(const OrderCase& c, std::ostream* out) { *out << c.name; }
 };
 
 const char* const kItem = "CREATE TABLE item (id int PRIMARY KEY, a int, b text);";
@@ -271,29 +271,29 @@ const OrderCase kCases[] = {
 class Order : public testing::TestWithParam<OrderCase> {};
 
 TEST_P(Order, OfTwoTransactions) {
-  const OrderCase& one = GetParam();
+  const OrderCase& c = GetParam();
   ApplyHarness h;
   h.parameters.group_size = 1;  // no two in one group
   h.parameters.parallelism = 3;
-  h.parameters.commit_serialization = one.serialization;
+  h.parameters.commit_serialization = c.serialization;
   Gate::make(h);
-  h.run(one.tables);
+  h.run(c.tables);
   h.run("CREATE TABLE seen (id int PRIMARY KEY)");
-  for (const auto& table : one.described) h.describe(table, one.replica_identity);
+  for (const auto& table : c.described) h.describe(table, c.replica_identity);
   h.describe("seen");
   Gate gate(h, 1);
   h.begin();
   gate.pass();
-  one.first(h);
+  c.first(h);
   h.commit();
   h.begin();
-  one.second(h);
+  c.second(h);
   h.insert("seen", {1});
   h.commit();
   ASSERT_TRUE(h.start());
   h.feed();
   const auto seen = [&h] { return h.select("SELECT count(*) FROM seen"); };
-  if (one.waits) {
+  if (c.waits) {
     ASSERT_TRUE(wait_until(h, [&h] { return appliers_in(h, "WAIT DEPENDENCY") == 1 && waiting_groups(h) == 1; }));
     EXPECT_EQ(seen(), "0");
     EXPECT_GT(applier_time(h, Activity::dependency), 0U);
@@ -305,12 +305,12 @@ TEST_P(Order, OfTwoTransactions) {
   const auto error = h.finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(seen(), "1");
-  EXPECT_EQ(h.select("SELECT id FROM item ORDER BY id"), one.rows);
+  EXPECT_EQ(h.select("SELECT id FROM item ORDER BY id"), c.rows);
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_groups"), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Order, testing::ValuesIn(kCases),
-                         [](const testing::TestParamInfo<OrderCase>& one) { return one.param.name; });
+                         [](const testing::TestParamInfo<OrderCase>& tested) { return tested.param.name; });
 
 TEST(Order, ATableThatChangedAtTheSourceWaits) {
   ApplyHarness h;

@@ -207,8 +207,8 @@ class ContentsReader {
       const base::TypeId type = table->here ? table->here->columns[i].type->value_type : column.type;
       if (wanted != nullptr) show(change.columns[i].wanted, wanted[i], type, written);
       // Of an old row that is a key the other columns come as NULL.
-      const bool told = before != nullptr && (frame.has(lcr::kOldRow) || column.is_key);
-      if (told) show(change.columns[i].before, before[i], type, written);
+      const bool is_known = before != nullptr && (frame.has(lcr::kOldRow) || column.is_key);
+      if (is_known) show(change.columns[i].before, before[i], type, written);
     }
     THALWEG_TRY(write(written));
     if (out_of_time() && change.problem.empty()) change.problem = kOutOfTime;

@@ -65,7 +65,7 @@ void TableNames::apply_to(lcr::TableDescription& description) const {
 bool TableNames::is_anothers(const lcr::TableDescription& description) const {
   if (names_.contains(description.relation)) return false;
   const Name name{description.schema_name, description.table_name};
-  return std::ranges::any_of(names_, [&](const auto& one) { return one.second == name; });
+  return std::ranges::any_of(names_, [&](const auto& entry) { return entry.second == name; });
 }
 
 bool TableNames::is_taken_out(const lcr::TableDescription& description) const {

@@ -113,13 +113,13 @@ base::Result<void> ParkedTables::load(const SourceTable& source) {
 }
 
 base::Result<void> ParkedTables::forget_changed() {
-  std::erase_if(loaded_, [](const auto& one) { return !one.second; });  // it may have been mended
+  std::erase_if(loaded_, [](const auto& entry) { return !entry.second; });  // it may have been mended
   std::vector<base::RelationId> oids;
   for (const auto& [id, table] : loaded_) oids.push_back((*table)->destination);
   if (oids.empty()) return {};
   THALWEG_ASSIGN(const auto versions, metadata::destination_versions(connection_, oids));
-  const auto has_changed = [&](const auto& one) {
-    const TableMetadata& table = **one.second;
+  const auto has_changed = [&](const auto& entry) {
+    const TableMetadata& table = **entry.second;
     const auto now = std::ranges::find(versions, table.destination, &metadata::DestinationVersion::table);
     return now == versions.end() || now->version != table.destination_version;
   };

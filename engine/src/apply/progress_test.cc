@@ -119,17 +119,17 @@ TEST_F(Failover, IsRefusedWhereTheDestinationHasMore) {
     const char* reached;
     const char* bytes;
   };
-  for (const Case& one : {Case{"an applier ahead", {1, 2, {0x2FFF}, {}}, "0/3000", " 1 bytes"},
-                          Case{"the low watermark", {1, 2, {0x1FFF}, {}}, "0/3000", "4097 bytes"},
-                          Case{"a copy", {1, 2, {0x3000}, {0x3001}}, "0/3001", " 1 bytes"}}) {
-    const auto refused = follow(one.turn);
-    ASSERT_FALSE(refused) << one.what;
-    EXPECT_EQ(refused.error().code, base::ErrorCode::source_diverged) << one.what;
-    EXPECT_EQ(refused.error().lsn, one.turn.end) << one.what;
-    EXPECT_TRUE(refused.error().message.contains(one.reached)) << refused.error().message;
-    EXPECT_TRUE(refused.error().message.contains(one.bytes)) << refused.error().message;
-    EXPECT_EQ(timeline(), "1") << one.what;
-    EXPECT_EQ(epoch(), "1") << one.what;
+  for (const Case& c : {Case{"an applier ahead", {1, 2, {0x2FFF}, {}}, "0/3000", " 1 bytes"},
+                        Case{"the low watermark", {1, 2, {0x1FFF}, {}}, "0/3000", "4097 bytes"},
+                        Case{"a copy", {1, 2, {0x3000}, {0x3001}}, "0/3001", " 1 bytes"}}) {
+    const auto refused = follow(c.turn);
+    ASSERT_FALSE(refused) << c.what;
+    EXPECT_EQ(refused.error().code, base::ErrorCode::source_diverged) << c.what;
+    EXPECT_EQ(refused.error().lsn, c.turn.end) << c.what;
+    EXPECT_TRUE(refused.error().message.contains(c.reached)) << refused.error().message;
+    EXPECT_TRUE(refused.error().message.contains(c.bytes)) << refused.error().message;
+    EXPECT_EQ(timeline(), "1") << c.what;
+    EXPECT_EQ(epoch(), "1") << c.what;
   }
   value(*connection_, "UPDATE thalweg.apply_progress SET ranges = '' RETURNING 1");
   EXPECT_FALSE(follow({.from = 1, .to = 2, .end = {0x1FFF}, .copied_to = {}}));

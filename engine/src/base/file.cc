@@ -100,9 +100,9 @@ Result<void> make_folders(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> missing;
   std::error_code error;
   for (auto at = path; !at.empty() && !std::filesystem::exists(at, error); at = at.parent_path()) missing.push_back(at);
-  for (auto one = missing.rbegin(); one != missing.rend(); ++one) {
-    if (::mkdir(one->c_str(), 0700) != 0 && errno != EEXIST) return failed(errno, "create " + one->string());
-    THALWEG_TRY(sync_directory(one->parent_path()));
+  for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    if (::mkdir(folder->c_str(), 0700) != 0 && errno != EEXIST) return failed(errno, "create " + folder->string());
+    THALWEG_TRY(sync_directory(folder->parent_path()));
   }
   return {};
 }

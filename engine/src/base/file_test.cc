@@ -58,8 +58,8 @@ TEST_F(FileTest, AFullDiskIsItsOwnError) {
   EXPECT_EQ(file_error(ENOSPC, "write x").code, ErrorCode::disk_full);
   auto full = File::open("/dev/full", O_WRONLY);
   ASSERT_TRUE(full);
-  const std::byte one{};
-  EXPECT_EQ(full->write_all({&one, 1}).error().code, ErrorCode::disk_full);
+  const std::byte byte{};
+  EXPECT_EQ(full->write_all({&byte, 1}).error().code, ErrorCode::disk_full);
 }
 
 TEST_F(FileTest, MovesAndClosesItsDescriptor) {

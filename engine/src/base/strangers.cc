@@ -16,7 +16,7 @@ std::optional<uint64_t> Strangers::enter(uint64_t number, std::string address) {
   if (counts[address] >= limits_.of_one_address) {
     gone = oldest_of(address);
   } else if (addresses_.size() >= limits_.all) {
-    const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
     gone = oldest_of(most->first);
   }
   if (gone) addresses_.erase(*gone);
@@ -25,7 +25,7 @@ std::optional<uint64_t> Strangers::enter(uint64_t number, std::string address) {
 }
 
 std::optional<uint64_t> Strangers::oldest_of(const std::string& address) const {
-  const auto found = std::ranges::find(addresses_, address, [](const auto& one) { return one.second; });
+  const auto found = std::ranges::find(addresses_, address, [](const auto& entry) { return entry.second; });
   if (found == addresses_.end()) return std::nullopt;
   return found->first;
 }

@@ -20,9 +20,9 @@ class Wake {
   Wake() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
   void ring() {
-    const uint64_t one = 1;
+    const uint64_t increment = 1;
     // Fails only when the counter is full, and then the owner is awake anyway.
-    [[maybe_unused]] const auto written = write(event_.descriptor(), &one, sizeof(one));
+    [[maybe_unused]] const auto written = write(event_.descriptor(), &increment, sizeof(increment));
   }
   // Until it is rung, `other` has events (descriptor -1: none), or `timeout` has passed, or spuriously. True: `other`
   // has.

@@ -75,7 +75,8 @@ void know_databases(StreamDefinition& stream, const std::shared_ptr<const base::
     conninfo.side = side;
   };
   know(stream.source.conninfo, base::ErrorSide::source);
-  for (DestinationDefinition& one : stream.destinations) know(one.conninfo, base::ErrorSide::destination);
+  for (DestinationDefinition& destination : stream.destinations)
+    know(destination.conninfo, base::ErrorSide::destination);
 }
 
 // Of the form of version 0.1.0, which only a stored document may have: it has been migrated before it is read.
@@ -172,14 +173,16 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
 
 // Checks of a stream's destinations together, which the checks of each entry cannot make.
 base::Result<void> check_destinations(const StreamDefinition& stream, const std::string& pointer) {
-  const auto dropped = [](const DestinationDefinition& one) { return one.status == DesiredStatus::dropped; };
+  const auto dropped = [](const DestinationDefinition& destination) {
+    return destination.status == DesiredStatus::dropped;
+  };
   const auto kept = stream.destinations.size() - std::ranges::count_if(stream.destinations, dropped);
   if (stream.status != DesiredStatus::dropped && kept == 0) {
     return std::unexpected(invalid_at(pointer, "are all DROPPED: to end the stream, set its own status to DROPPED"));
   }
   for (size_t i = 0; i < stream.destinations.size(); ++i) {
-    const DestinationDefinition& one = stream.destinations[i];
-    if (one.backlog || dropped(one) || kept == 1) continue;
+    const DestinationDefinition& destination = stream.destinations[i];
+    if (destination.backlog || dropped(destination) || kept == 1) continue;
     return std::unexpected(invalid_at(fmt::format("{}/{}/backlog", pointer, i),
                                       "must be true: only the one destination of a stream can do without"));
   }
@@ -237,8 +240,8 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
 void migrate(json& stream) {
   if (stream.contains("receive_from")) stream["receive_from"].erase("shared_capture");
   if (stream.contains("destinations")) {
-    for (json& one : stream["destinations"]) {
-      if (!one.contains("backlog")) one["backlog"] = true;
+    for (json& destination : stream["destinations"]) {
+      if (!destination.contains("backlog")) destination["backlog"] = true;
     }
     return;
   }
@@ -310,8 +313,8 @@ json to_json(const StreamDefinition& stream) {
               {"source", to_json(stream.source)},
               {"tables", std::move(tables)},
               {"parameters", parameters_beyond({}, stream.parameters)}};
-  for (const DestinationDefinition& one : stream.destinations) {
-    out["destinations"].push_back(to_json(one, stream.parameters));
+  for (const DestinationDefinition& destination : stream.destinations) {
+    out["destinations"].push_back(to_json(destination, stream.parameters));
   }
   if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
   return out;
@@ -332,7 +335,7 @@ base::Result<base::Networks> read_networks(ObjectReader& parent) {
   const json* value = parent.member("database_networks", false);
   if (!value) return base::Networks();
   const std::string pointer = parent.pointer("database_networks");
-  const auto is_text = [](const json& one) { return one.is_string(); };
+  const auto is_text = [](const json& network) { return network.is_string(); };
   if (!value->is_array() || value->size() > kNetworksMax || !std::ranges::all_of(*value, is_text)) {
     return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ranges", kNetworksMax)));
   }
@@ -393,7 +396,7 @@ base::Result<std::vector<std::string>> read_unknown(ObjectReader& parent, std::s
   const json* value = parent.member(member, false);
   if (!value) return std::vector<std::string>();
   const std::string pointer = parent.pointer(member);
-  const auto is_text = [](const json& one) { return one.is_string(); };
+  const auto is_text = [](const json& id) { return id.is_string(); };
   if (!value->is_array() || value->size() > kStreamsMax || !std::ranges::all_of(*value, is_text)) {
     return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} ids", kStreamsMax)));
   }
@@ -424,8 +427,8 @@ std::optional<std::string> adopt_id(const StreamDefinition& now, const StreamDef
   const DestinationDefinition* const migrated = now.find(kMigratedId);
   if (!migrated || next.find(kMigratedId)) return std::nullopt;
   if (next.destinations.size() == 1) return next.destinations.front().id;
-  const auto same = std::ranges::find_if(next.destinations, [&](const DestinationDefinition& one) {
-    return one.conninfo.text == migrated->conninfo.text && one.send_to == migrated->send_to;
+  const auto same = std::ranges::find_if(next.destinations, [&](const DestinationDefinition& destination) {
+    return destination.conninfo.text == migrated->conninfo.text && destination.send_to == migrated->send_to;
   });
   if (same == next.destinations.end()) return std::nullopt;
   return same->id;

@@ -195,9 +195,9 @@ TEST(DesiredState, TheFormWithoutAListIsMigratedFromTheDiskAndRefusedFromOthers)
 
   const json document = json::parse(stored);
   const auto only = [&](size_t stream) {
-    json one = document;
-    one["streams"] = json::array({document["streams"][stream]});
-    return refusal(one);
+    json single = document;
+    single["streams"] = json::array({document["streams"][stream]});
+    return refusal(single);
   };
   EXPECT_TRUE(only(0).starts_with("/streams/0/destination:")) << only(0);
   EXPECT_NE(only(0).find("upgrade the control plane"), std::string::npos);
@@ -290,7 +290,7 @@ TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
   untold["streams"][0]["destinations"][2].erase("backlog");
   EXPECT_TRUE(refusal(untold).starts_with(at + "/2/backlog:"));
   json all_dropped = good;
-  for (json& one : all_dropped["streams"][0]["destinations"]) one["status"] = "DROPPED";
+  for (json& destination : all_dropped["streams"][0]["destinations"]) destination["status"] = "DROPPED";
   EXPECT_TRUE(refusal(all_dropped).starts_with(at + ":"));
   all_dropped["streams"][0]["status"] = "DROPPED";
   EXPECT_EQ(refusal(all_dropped), "accepted");
@@ -351,17 +351,18 @@ TEST(Parameters, AreThoseOfTheContract) {
   json listed = json::parse(contract("parameters.json"))["parameters"];
   const StreamParameters defaults;
   ASSERT_EQ(listed.size(), parameter_specs().size());
-  for (const json& one : listed) {
-    const ParameterSpec* spec = find_parameter(one["name"].get<std::string>());
-    ASSERT_NE(spec, nullptr) << one["name"];
-    EXPECT_EQ(spec->live, one["live"].get<bool>()) << one["name"];
-    std::visit([&](auto field) { EXPECT_EQ(json(defaults.*field), one["default"]) << one["name"]; }, spec->field);
-    if (one["type"] == "integer") {
-      EXPECT_EQ(spec->minimum, one["minimum"].get<int64_t>()) << one["name"];
-      EXPECT_EQ(spec->maximum, one["maximum"].get<int64_t>()) << one["name"];
+  for (const json& parameter : listed) {
+    const ParameterSpec* spec = find_parameter(parameter["name"].get<std::string>());
+    ASSERT_NE(spec, nullptr) << parameter["name"];
+    EXPECT_EQ(spec->live, parameter["live"].get<bool>()) << parameter["name"];
+    std::visit([&](auto field) { EXPECT_EQ(json(defaults.*field), parameter["default"]) << parameter["name"]; },
+               spec->field);
+    if (parameter["type"] == "integer") {
+      EXPECT_EQ(spec->minimum, parameter["minimum"].get<int64_t>()) << parameter["name"];
+      EXPECT_EQ(spec->maximum, parameter["maximum"].get<int64_t>()) << parameter["name"];
     }
-    if (one["type"] == "enum") {
-      EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), one["values"]);
+    if (parameter["type"] == "enum") {
+      EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), parameter["values"]);
     }
   }
 }

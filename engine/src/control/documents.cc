@@ -66,10 +66,10 @@ json to_json(const TableTrouble& trouble) {
 json to_json(std::span<const TableStatus> tables) {
   json out = json::array();
   for (const TableStatus& table : tables) {
-    json one = table_json(table.changes);
-    one["state"] = table.state;
-    one["trouble"] = table.trouble ? to_json(*table.trouble) : json(nullptr);
-    out.push_back(std::move(one));
+    json document = table_json(table.changes);
+    document["state"] = table.state;
+    document["trouble"] = table.trouble ? to_json(*table.trouble) : json(nullptr);
+    out.push_back(std::move(document));
   }
   return out;
 }
@@ -98,12 +98,12 @@ json to_json(const DestinationStatus& destination) {
 
 json to_json(const WaitStatus& wait) {
   json blockers = json::array();
-  for (const BlockerStatus& one : wait.blockers) {
-    blockers.push_back({{"pid", one.pid},
-                        {"user", one.user},
-                        {"application_name", one.application_name},
-                        {"state", one.state},
-                        {"since", optional_time(one.since)}});
+  for (const BlockerStatus& blocker : wait.blockers) {
+    blockers.push_back({{"pid", blocker.pid},
+                        {"user", blocker.user},
+                        {"application_name", blocker.application_name},
+                        {"state", blocker.state},
+                        {"since", optional_time(blocker.since)}});
   }
   return {{"side", wait.side},
           {"destination", wait.destination.empty() ? json(nullptr) : json(wait.destination)},
@@ -174,9 +174,9 @@ json to_json(const StreamStats& stream) {
   for (const telemetry::ComponentSample& component : stream.components) components.push_back(to_json(component));
   json destinations = json::array();
   for (const DestinationStats& destination : stream.destinations) {
-    json one = {{"id", destination.id}};
-    add_outcome(one, destination);
-    destinations.push_back(std::move(one));
+    json document = {{"id", destination.id}};
+    add_outcome(document, destination);
+    destinations.push_back(std::move(document));
   }
   json out = {{"id", stream.id}, {"components", std::move(components)}, {"destinations", std::move(destinations)}};
   add_outcome(out, stream);
@@ -268,21 +268,21 @@ json transactions_document(const telemetry::TransactionSamples& transactions,
                            std::chrono::steady_clock::time_point now) {
   const auto or_null = [](bool known, const json& value) { return known ? value : json(nullptr); };
   json list = json::array();
-  for (const telemetry::TransactionSample& one : transactions.shown) {
-    const auto age = std::chrono::duration_cast<std::chrono::microseconds>(now - one.begun).count();
-    list.push_back({{"xid", one.xid.value},
-                    {"state", one.state},
-                    {"first_lsn", or_null(bool{one.first_lsn}, base::to_string(one.first_lsn))},
-                    {"commit_lsn", or_null(bool{one.commit_lsn}, base::to_string(one.commit_lsn))},
+  for (const telemetry::TransactionSample& transaction : transactions.shown) {
+    const auto age = std::chrono::duration_cast<std::chrono::microseconds>(now - transaction.begun).count();
+    list.push_back({{"xid", transaction.xid.value},
+                    {"state", transaction.state},
+                    {"first_lsn", or_null(bool{transaction.first_lsn}, base::to_string(transaction.first_lsn))},
+                    {"commit_lsn", or_null(bool{transaction.commit_lsn}, base::to_string(transaction.commit_lsn))},
                     {"age_us", std::max<int64_t>(age, 0)},
-                    {"lcrs", one.lcrs},
-                    {"bytes", one.bytes},
-                    {"spilled_bytes", one.spilled_bytes},
-                    {"streamed", one.streamed},
-                    {"tables", one.tables},
-                    {"applier", or_null(one.applier > 0, one.applier)},
-                    {"waits_for_xid", or_null(bool{one.waits_for}, one.waits_for.value)},
-                    {"destination", or_null(!one.destination.empty(), one.destination)}});
+                    {"lcrs", transaction.lcrs},
+                    {"bytes", transaction.bytes},
+                    {"spilled_bytes", transaction.spilled_bytes},
+                    {"streamed", transaction.streamed},
+                    {"tables", transaction.tables},
+                    {"applier", or_null(transaction.applier > 0, transaction.applier)},
+                    {"waits_for_xid", or_null(bool{transaction.waits_for}, transaction.waits_for.value)},
+                    {"destination", or_null(!transaction.destination.empty(), transaction.destination)}});
   }
   return {{"transactions", std::move(list)},
           {"open", transactions.open},
@@ -293,24 +293,24 @@ json transactions_document(const telemetry::TransactionSamples& transactions,
 
 json markers_document(const telemetry::MarkerTrail& trail) {
   json placed = json::array();
-  for (const telemetry::PlacedMarker& one : trail.placed) {
-    const bool known = bool{one.commit_lsn};
-    placed.push_back({{"id", one.id.empty() ? json(nullptr) : json(one.id)},
-                      {"label", one.label},
-                      {"state", one.state},
-                      {"placed_at", rfc3339(one.placed_at)},
-                      {"commit_lsn", known ? json(base::to_string(one.commit_lsn)) : json(nullptr)},
-                      {"xid", known ? json(one.xid.value) : json(nullptr)},
-                      {"commit_time", known ? json(rfc3339(one.commit_time)) : json(nullptr)},
-                      {"failure", one.failure.empty() ? json(nullptr) : json(one.failure)}});
+  for (const telemetry::PlacedMarker& marker : trail.placed) {
+    const bool known = bool{marker.commit_lsn};
+    placed.push_back({{"id", marker.id.empty() ? json(nullptr) : json(marker.id)},
+                      {"label", marker.label},
+                      {"state", marker.state},
+                      {"placed_at", rfc3339(marker.placed_at)},
+                      {"commit_lsn", known ? json(base::to_string(marker.commit_lsn)) : json(nullptr)},
+                      {"xid", known ? json(marker.xid.value) : json(nullptr)},
+                      {"commit_time", known ? json(rfc3339(marker.commit_time)) : json(nullptr)},
+                      {"failure", marker.failure.empty() ? json(nullptr) : json(marker.failure)}});
   }
   json stages = json::array();
   for (const telemetry::MarkerStage& stage : trail.stages) {
     json passages = json::array();
-    for (const telemetry::MarkerPassage& one : stage.passages) {
-      passages.push_back({{"commit_lsn", base::to_string(one.commit_lsn)},
-                          {"commit_time", rfc3339(one.commit_time)},
-                          {"at", rfc3339(one.at)}});
+    for (const telemetry::MarkerPassage& passage : stage.passages) {
+      passages.push_back({{"commit_lsn", base::to_string(passage.commit_lsn)},
+                          {"commit_time", rfc3339(passage.commit_time)},
+                          {"at", rfc3339(passage.at)}});
     }
     stages.push_back({{"component", stage.component},
                       {"stage", stage.stage},

@@ -37,8 +37,8 @@ json value_document(const ShownValue& value) {
 
 // null: one of them is not known as the server writes it.
 json differ(const ShownValue& value, const ShownValue& now) {
-  const auto is_known = [](const ShownValue& one) {
-    return one.state == ShownValue::State::null || one.state == ShownValue::State::text;
+  const auto is_known = [](const ShownValue& shown) {
+    return shown.state == ShownValue::State::null || shown.state == ShownValue::State::text;
   };
   if (!is_known(value) || !is_known(now)) return nullptr;
   return value.state != now.state || value.bytes != now.bytes || value.hash != now.hash || value.text != now.text;

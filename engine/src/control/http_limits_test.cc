@@ -175,9 +175,9 @@ TEST_F(HttpLimitsTest, GarbageBehindARequestEndsTheConnection) {
   start({});
   tcp::socket stranger = client_->connect();
   say(stranger, "GET /healthz HTTP/1.1\r\n\r\n" + std::string(1 << 20, '\xff'));
-  const std::string one = TestClient::rest_of(stranger);
-  EXPECT_TRUE(one.starts_with("HTTP/1.1 200 "));
-  EXPECT_EQ(one.find("HTTP/1.1", 1), std::string::npos);  // one request is all that a stranger has
+  const std::string answer = TestClient::rest_of(stranger);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos);  // one request is all that a stranger has
   tcp::socket known = client_->connect();
   say(known, "GET /v1/desired HTTP/1.1\r\nAuthorization: Bearer " + std::string(kToken) + "\r\n\r\n\xff\xff\r\n\r\n");
   const std::string two = TestClient::rest_of(known);

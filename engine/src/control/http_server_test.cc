@@ -95,17 +95,17 @@ class ExampleStreams final : public ManagedStreams {
     EngineStats out;
     for (const json* document : {&example_["streams"][0], &fan_out_}) {
       const json& stream = *document;
-      StreamStats one{
+      StreamStats stats{
           .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
-      for (const json& component : stream["components"]) one.components.push_back(sample(component));
-      one.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast});
+      for (const json& component : stream["components"]) stats.components.push_back(sample(component));
+      stats.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast});
       for (const json& destination : stream["destinations"]) {
-        one.destinations.push_back({.id = destination["id"].get<std::string>(),
-                                    .latency = {{1024, 5}},
-                                    .tables = one.tables,
-                                    .error_queue_transactions = 0});
+        stats.destinations.push_back({.id = destination["id"].get<std::string>(),
+                                      .latency = {{1024, 5}},
+                                      .tables = stats.tables,
+                                      .error_queue_transactions = 0});
       }
-      out.streams.push_back(std::move(one));
+      out.streams.push_back(std::move(stats));
     }
     return out;
   }
@@ -199,16 +199,16 @@ class ExampleStreams final : public ManagedStreams {
     EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
     std::vector<RehearsalFinding> findings;
     const json document = contract("rehearsal.example.json");
-    for (const json& one : document["findings"]) {
-      findings.push_back({.outcome = one["outcome"],
-                          .part = one["part"],
-                          .table = one["table"],
-                          .name = one["name"],
-                          .message = one["message"],
-                          .sqlstate = one["sqlstate"],
-                          .statement = one["statement"],
-                          .cure = one["cure"],
-                          .cure_sql = one["cure_sql"]});
+    for (const json& finding : document["findings"]) {
+      findings.push_back({.outcome = finding["outcome"],
+                          .part = finding["part"],
+                          .table = finding["table"],
+                          .name = finding["name"],
+                          .message = finding["message"],
+                          .sqlstate = finding["sqlstate"],
+                          .statement = finding["statement"],
+                          .cure = finding["cure"],
+                          .cure_sql = finding["cure_sql"]});
     }
     return findings;
   }
@@ -219,12 +219,13 @@ class ExampleStreams final : public ManagedStreams {
     EXPECT_EQ(request.rules.at({"public", "orders"}).positive->front().name, "north_only");
     std::vector<RuleFinding> findings;
     const json document = contract("rules-check.example.json");
-    for (const json& one : document["findings"]) {
+    for (const json& entry : document["findings"]) {
       RuleFinding& finding = findings.emplace_back();
-      finding = {.schema = one["schema"], .table = one["table"], .code = one["code"], .message = one["message"]};
-      if (!one["rule"].is_null()) finding.rule = one["rule"].get<std::string>();
-      if (!one["line"].is_null()) {
-        finding.place = RulePlace{.line = one["line"], .column = one["column"], .offset = one["offset"]};
+      finding = {
+          .schema = entry["schema"], .table = entry["table"], .code = entry["code"], .message = entry["message"]};
+      if (!entry["rule"].is_null()) finding.rule = entry["rule"].get<std::string>();
+      if (!entry["line"].is_null()) {
+        finding.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};
       }
     }
     return findings;
@@ -410,18 +411,18 @@ TEST_F(HttpServerTest, PlacesAndShowsMarkers) {
 TEST_F(HttpServerTest, RehearsesWhatTheContractSays) {
   const std::string sides = R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},)"
                             R"("destination":{"conninfo":"host=b"},"tables":)";
-  const auto told = client_->post("/v1/rehearsal", sides + R"([{"schema":"public","table":"orders"}]})");
-  EXPECT_EQ(told.status, 200);
-  EXPECT_EQ(json::parse(told.body), contract("rehearsal.example.json"));
+  const auto answer = client_->post("/v1/rehearsal", sides + R"([{"schema":"public","table":"orders"}]})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(json::parse(answer.body), contract("rehearsal.example.json"));
   expect_failure(client_->post("/v1/rehearsal", sides + "[]}"), 400, "invalid_request");
 }
 
 TEST_F(HttpServerTest, ChecksRulesAsTheContractSays) {
   const std::string source = R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},"tables":)";
   const std::string table = R"([{"schema":"public","table":"orders","rules":)";
-  const auto told = client_->post("/v1/rules/check", source + table + R"({"positive":[{"name":"north_only"}]}}]})");
-  EXPECT_EQ(told.status, 200);
-  EXPECT_EQ(json::parse(told.body), contract("rules-check.example.json"));
+  const auto answer = client_->post("/v1/rules/check", source + table + R"({"positive":[{"name":"north_only"}]}}]})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(json::parse(answer.body), contract("rules-check.example.json"));
   expect_failure(client_->post("/v1/rules/check", source + "[]}"), 400, "invalid_request");
   expect_failure(client_->post("/v1/rules/check", source + table + R"({"positive":[{}]}}]})"), 400, "invalid_request");
 }
@@ -529,7 +530,7 @@ TEST_F(HttpServerTest, BodiesAreBounded) {
 TEST_F(HttpServerTest, MetricsAreThoseOfTheContract) {
   std::set<std::string> listed;
   json metrics = contract("metrics.json")["metrics"];
-  for (const json& one : metrics) listed.insert(one["name"].get<std::string>());
+  for (const json& metric : metrics) listed.insert(metric["name"].get<std::string>());
   std::set<std::string> specified;
   for (const MetricSpec& spec : metric_specs()) specified.insert(std::string(spec.name));
   EXPECT_EQ(listed, specified);

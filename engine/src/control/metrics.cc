@@ -277,7 +277,8 @@ void add_stats(Exposition& out, const StreamStats& stats) {
   std::string stream = label("stream", stats.id);
   for (const telemetry::ComponentSample& component : stats.components) add_component(out, stream, component);
   // Each by itself: whoever reads them adds them up.
-  for (const DestinationStats& one : stats.destinations) add_outcome(out, target_labels(stream, one.id), one);
+  for (const DestinationStats& destination : stats.destinations)
+    add_outcome(out, target_labels(stream, destination.id), destination);
 }
 
 void add_copy(Exposition& out, const std::string& labels, const std::optional<InstantiationStatus>& instantiation) {
@@ -313,12 +314,12 @@ void add_status(Exposition& out, const StreamStatus& status) {
   add_position(out, labels, "applied", status.applied);
   add_position(out, labels, "confirmed", status.confirmed);
   add_position(out, labels, "source_end", status.source_end);
-  for (const DestinationStatus& one : status.destinations) {
-    const std::string of_one = target_labels(stream, one.id);
-    add_state(out, "thalweg_destination_status", "thalweg_destination_phase", of_one, one.state);
-    add_position(out, of_one, "applied", one.applied);
-    add_position(out, of_one, "confirmed", one.confirmed);
-    add_copy(out, of_one, one.instantiation);
+  for (const DestinationStatus& destination : status.destinations) {
+    const std::string destination_labels = target_labels(stream, destination.id);
+    add_state(out, "thalweg_destination_status", "thalweg_destination_phase", destination_labels, destination.state);
+    add_position(out, destination_labels, "applied", destination.applied);
+    add_position(out, destination_labels, "confirmed", destination.confirmed);
+    add_copy(out, destination_labels, destination.instantiation);
   }
 }
 

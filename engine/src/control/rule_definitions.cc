@@ -24,9 +24,10 @@ base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation
     return std::unexpected(invalid_at(pointer, "must be an array of at least one operation, or be left out"));
   }
   for (size_t i = 0; i < value->size(); ++i) {
-    const json& one = (*value)[i];
-    const auto found =
-        one.is_string() ? std::ranges::find(kOperationNames, one.get_ref<const std::string&>()) : kOperationNames.end();
+    const json& operation = (*value)[i];
+    const auto found = operation.is_string()
+                           ? std::ranges::find(kOperationNames, operation.get_ref<const std::string&>())
+                           : kOperationNames.end();
     const std::string at = fmt::format("{}/{}", pointer, i);
     if (found == kOperationNames.end()) {
       return std::unexpected(invalid_at(at, fmt::format("must be one of {}", fmt::join(kOperationNames, ", "))));
@@ -76,13 +77,13 @@ base::Result<std::optional<std::vector<RuleDefinition>>> read_set(ObjectReader& 
 json to_json(const std::vector<RuleDefinition>& rules) {
   json list = json::array();
   for (const RuleDefinition& rule : rules) {
-    json one = {{"name", rule.name}};
+    json document = {{"name", rule.name}};
     for (const RuledOperation operation : rule.operations) {
-      one["operations"].push_back(kOperationNames[static_cast<size_t>(operation)]);
+      document["operations"].push_back(kOperationNames[static_cast<size_t>(operation)]);
     }
-    if (!rule.condition.empty()) one["condition"] = rule.condition;
-    if (rule.subset) one["subset"] = true;
-    list.push_back(std::move(one));
+    if (!rule.condition.empty()) document["condition"] = rule.condition;
+    if (rule.subset) document["subset"] = true;
+    list.push_back(std::move(document));
   }
   return list;
 }

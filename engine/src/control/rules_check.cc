@@ -24,16 +24,16 @@ base::Result<RulesCheckRequest> parse_rules_check(std::string_view text) {
 nlohmann::json rules_check_document(std::span<const RuleFinding> findings) {
   nlohmann::json list = nlohmann::json::array();
   for (const RuleFinding& finding : findings) {
-    nlohmann::json one = {{"schema", finding.schema}, {"table", finding.table},     {"rule", nullptr},
-                          {"code", finding.code},     {"message", finding.message}, {"line", nullptr},
-                          {"column", nullptr},        {"offset", nullptr}};
-    if (finding.rule) one["rule"] = *finding.rule;
+    nlohmann::json document = {{"schema", finding.schema}, {"table", finding.table},     {"rule", nullptr},
+                               {"code", finding.code},     {"message", finding.message}, {"line", nullptr},
+                               {"column", nullptr},        {"offset", nullptr}};
+    if (finding.rule) document["rule"] = *finding.rule;
     if (finding.place) {
-      one["line"] = finding.place->line;
-      one["column"] = finding.place->column;
-      one["offset"] = finding.place->offset;
+      document["line"] = finding.place->line;
+      document["column"] = finding.place->column;
+      document["offset"] = finding.place->offset;
     }
-    list.push_back(std::move(one));
+    list.push_back(std::move(document));
   }
   return {{"findings", list}};
 }

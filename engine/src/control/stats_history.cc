@@ -68,14 +68,15 @@ std::string StatsHistory::answer(base::UnixMicros since) const {
   std::string text = fmt::format(R"({{"engine":{{"started_at":"{}"}},"interval_ms":{},"samples":[)",
                                  rfc3339(streams_.engine().started_at), options_.interval.count());
   const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(taken_.rbegin(), taken_.rend(), [&](const Taken& one) { return one.at <= since; });
+  const auto known =
+      std::find_if(taken_.rbegin(), taken_.rend(), [&](const Taken& taken) { return taken.at <= since; });
   bool more = false;
   bool first = true;
-  for (auto one = known.base(); one != taken_.end(); ++one) {
-    more = !first && text.size() + one->bytes > options_.answer_bytes_max;
+  for (auto taken = known.base(); taken != taken_.end(); ++taken) {
+    more = !first && text.size() + taken->bytes > options_.answer_bytes_max;
     if (more) break;
     if (!first) text += ',';
-    unpack(one->packed, one->bytes, text);
+    unpack(taken->packed, taken->bytes, text);
     first = false;
   }
   text += fmt::format("],\"more\":{}}}\n", more);

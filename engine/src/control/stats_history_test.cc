@@ -20,11 +20,11 @@ class Ticking final : public ManagedStreams {
   base::Result<void> put_desired(DesiredState) override { return {}; }
   EngineStatus engine() const override { return {}; }
   std::vector<StreamStatus> status() const override {
-    StreamStatus one;
-    one.id = "k3j2h1g4";
-    one.state = State::replicating;
-    one.applied = {7};
-    return {one};
+    StreamStatus stream;
+    stream.id = "k3j2h1g4";
+    stream.state = State::replicating;
+    stream.applied = {7};
+    return {stream};
   }
   EngineStats stats() const override {
     EngineStats out;

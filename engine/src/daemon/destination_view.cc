@@ -186,9 +186,9 @@ void Destination::add_to(telemetry::TransactionSamples& transactions) const {
     if (consumer_ && consumer_->apply() != nullptr) own = consumer_->apply()->transactions();
   }
   const std::string destination = id();
-  for (telemetry::TransactionSample& one : own.shown) {
-    one.destination = destination;
-    transactions.shown.push_back(std::move(one));
+  for (telemetry::TransactionSample& sample : own.shown) {
+    sample.destination = destination;
+    transactions.shown.push_back(std::move(sample));
   }
   transactions.open += own.open;
   transactions.waiting += own.waiting;

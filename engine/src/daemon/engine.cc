@@ -46,19 +46,19 @@ base::Result<void> check_destinations(const StreamDefinition& next, const Stream
                                       const control::StreamStatus& now) {
   if (now.state == control::State::dropped) return {};
   const auto adopted = control::adopt_id(before, next);
-  for (const control::DestinationStatus& one : now.destinations) {
-    const bool is_renamed = adopted && one.id == control::kMigratedId;
-    if (is_renamed || next.find(one.id) != nullptr || one.state == control::State::dropped) continue;
+  for (const control::DestinationStatus& destination : now.destinations) {
+    const bool is_renamed = adopted && destination.id == control::kMigratedId;
+    if (is_renamed || next.find(destination.id) != nullptr || destination.state == control::State::dropped) continue;
     return base::fail(ErrorCode::desired_state_conflict,
                       fmt::format("Destination {} of stream {} is left out but has not been DROPPED: what it has not "
                                   "taken would be lost",
-                                  one.id, now.id));
+                                  destination.id, now.id));
   }
-  for (const control::DestinationDefinition& one : before.destinations) {
-    const control::DestinationDefinition* const same = next.find(one.id);
-    if (!one.backlog || same == nullptr || same->backlog) continue;
+  for (const control::DestinationDefinition& destination : before.destinations) {
+    const control::DestinationDefinition* const same = next.find(destination.id);
+    if (!destination.backlog || same == nullptr || same->backlog) continue;
     return base::fail(ErrorCode::desired_state_conflict,
-                      fmt::format("Destination {} of stream {} has a backlog: it keeps one", one.id, now.id));
+                      fmt::format("Destination {} of stream {} has a backlog: it keeps one", destination.id, now.id));
   }
   return {};
 }
@@ -273,16 +273,16 @@ base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const cont
   for (const control::TableRef& table : request.inserts_only) options.inserts_only.insert({table.schema, table.table});
   THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
   std::vector<control::RehearsalFinding> out;
-  for (const instantiation::Finding& one : found) {
-    out.push_back({.outcome = std::string(name_of(one.outcome)),
-                   .part = one.part,
-                   .table = one.table,
-                   .name = one.name,
-                   .message = one.message,
-                   .sqlstate = one.sqlstate,
-                   .statement = one.statement,
-                   .cure = one.cure,
-                   .cure_sql = one.cure_sql});
+  for (const instantiation::Finding& finding : found) {
+    out.push_back({.outcome = std::string(name_of(finding.outcome)),
+                   .part = finding.part,
+                   .table = finding.table,
+                   .name = finding.name,
+                   .message = finding.message,
+                   .sqlstate = finding.sqlstate,
+                   .statement = finding.statement,
+                   .cure = finding.cure,
+                   .cure_sql = finding.cure_sql});
   }
   return out;
 }

@@ -90,7 +90,8 @@ class EngineTest : public testing::Test {
     engine_ = std::move(*opened);
   }
   bool put() {
-    for (control::DestinationDefinition& one : definition_.destinations) one.parameters = definition_.parameters;
+    for (control::DestinationDefinition& destination : definition_.destinations)
+      destination.parameters = definition_.parameters;
     auto stored = engine_->put_desired({.revision = ++revision_, .streams = {definition_}});
     EXPECT_TRUE(stored) << stored.error().message;
     return stored.has_value();
@@ -510,7 +511,8 @@ TEST_F(EngineTest, ABacklogComesWithoutACopyAndStays) {
   EXPECT_EQ(version_of_a_row(), copied);
 
   definition_.destinations.at(0).backlog = false;
-  for (control::DestinationDefinition& one : definition_.destinations) one.parameters = definition_.parameters;
+  for (control::DestinationDefinition& destination : definition_.destinations)
+    destination.parameters = definition_.parameters;
   const auto refused = engine_->put_desired({.revision = revision_ + 1, .streams = {definition_}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::desired_state_conflict);

@@ -27,14 +27,16 @@ base::Result<void> move_former_backlog(const fs::path& spill_directory, const co
   if (definition.find(control::kMigratedId) != nullptr || !fs::exists(former, error)) return {};
   const auto noted = base::read_file(former / kNote);
   const control::DestinationDefinition* owner = nullptr;
-  for (const control::DestinationDefinition& one : definition.destinations) {
-    if (!one.backlog || fs::exists(spill_directory / one.id, error) || (noted && *noted != one.id)) continue;
+  for (const control::DestinationDefinition& destination : definition.destinations) {
+    if (!destination.backlog || fs::exists(spill_directory / destination.id, error) ||
+        (noted && *noted != destination.id))
+      continue;
     if (owner != nullptr) {
       return base::fail(base::ErrorCode::state_directory_failed,
                         fmt::format("{} is the backlog of \"{}\" or of \"{}\": rename it after the destination's id",
-                                    former.string(), owner->id, one.id));
+                                    former.string(), owner->id, destination.id));
     }
-    owner = &one;
+    owner = &destination;
   }
   if (owner == nullptr) return {};
   const fs::path own = spill_directory / owner->id;

@@ -17,9 +17,9 @@ class FormerBacklogTest : public testing::Test {
     folder_ = name;
     for (const char* id : {"warehouse", "default"}) fs::create_directories(folder_ / id / "backlog");
     for (const char* id : {"warehouse", "default2"}) {
-      control::DestinationDefinition& one = definition_.destinations.emplace_back();
-      one.id = id;
-      one.backlog = true;
+      control::DestinationDefinition& destination = definition_.destinations.emplace_back();
+      destination.id = id;
+      destination.backlog = true;
     }
   }
   void TearDown() override { fs::remove_all(folder_); }

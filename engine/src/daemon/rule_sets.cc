@@ -28,13 +28,13 @@ uint8_t kinds_of(const std::set<control::RuledOperation>& operations) {
 // Without schema and table: the sets are of one table, and stay its rules under another name.
 std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& definitions) {
   std::vector<rules::Rule> set;
-  for (const control::RuleDefinition& one : definitions) {
-    set.push_back({.name = one.name,
+  for (const control::RuleDefinition& rule : definitions) {
+    set.push_back({.name = rule.name,
                    .schema = {},
                    .table = {},
-                   .kinds = kinds_of(one.operations),
-                   .condition = one.condition,
-                   .subset = one.subset});
+                   .kinds = kinds_of(rule.operations),
+                   .condition = rule.condition,
+                   .subset = rule.subset});
   }
   return set;
 }

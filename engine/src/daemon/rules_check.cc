@@ -63,8 +63,8 @@ base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source
       continue;
     }
     const rules::RuleSets sets = rule_sets(definition);
-    for (const rules::RuleSets& one : one_by_one(sets)) {
-      const auto compiled = rules::TableRules::compile(one, *table);
+    for (const rules::RuleSets& single : one_by_one(sets)) {
+      const auto compiled = rules::TableRules::compile(single, *table);
       if (compiled) continue;
       const rules::RuleError& error = compiled.error().error;
       findings.push_back(

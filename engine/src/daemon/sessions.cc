@@ -44,12 +44,15 @@ bool goes_on_as(const DestinationDefinition& from, const DestinationDefinition& 
 // A new destination needs a consumer of the queue of its own, and the last one that goes has nobody left to capture
 // for.
 bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to) {
-  const auto stays = [&](const DestinationDefinition& one) {
-    const DestinationDefinition* const next = to.find(one.id);
-    return next == nullptr ? one.backlog && one.status == DesiredStatus::dropped : goes_on_as(one, *next);
+  const auto stays = [&](const DestinationDefinition& destination) {
+    const DestinationDefinition* const next = to.find(destination.id);
+    return next == nullptr ? destination.backlog && destination.status == DesiredStatus::dropped
+                           : goes_on_as(destination, *next);
   };
-  const auto is_known = [&](const DestinationDefinition& one) { return from.find(one.id) != nullptr; };
-  const auto takes = [](const DestinationDefinition& one) { return one.status != DesiredStatus::dropped; };
+  const auto is_known = [&](const DestinationDefinition& destination) { return from.find(destination.id) != nullptr; };
+  const auto takes = [](const DestinationDefinition& destination) {
+    return destination.status != DesiredStatus::dropped;
+  };
   return std::ranges::all_of(from.destinations, stays) && std::ranges::all_of(to.destinations, is_known) &&
          std::ranges::any_of(from.destinations, takes) == std::ranges::any_of(to.destinations, takes);
 }
@@ -65,14 +68,14 @@ bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
 
 Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
   const control::StreamDefinition& stream = options_.definition;
-  for (const control::DestinationDefinition& one : stream.destinations) {
-    DestinationMemory* const memory = options_.memory_of ? options_.memory_of(one.id) : nullptr;
+  for (const control::DestinationDefinition& destination : stream.destinations) {
+    DestinationMemory* const memory = options_.memory_of ? options_.memory_of(destination.id) : nullptr;
     destinations_.push_back(std::make_unique<Destination>(DestinationOptions{
-        .id = one.id,
-        .definition = control::delivery_to(stream, one),
-        .backlog = one.backlog,
-        .mode = mode_of(stream, one),
-        .directory = one.backlog ? options_.spill_directory / one.id : options_.spill_directory,
+        .id = destination.id,
+        .definition = control::delivery_to(stream, destination),
+        .backlog = destination.backlog,
+        .mode = mode_of(stream, destination),
+        .directory = destination.backlog ? options_.spill_directory / destination.id : options_.spill_directory,
         .clock = options_.clock,
         .peering = options_.peering,
         .board = options_.board,
@@ -126,7 +129,7 @@ base::Result<void> Sessions::run_session(const SourceSlot& slot) {
 }
 
 base::Result<void> Sessions::begin(const SourceSlot& slot) {
-  const auto takes = [](const auto& one) { return !one->is_dropped(); };
+  const auto takes = [](const auto& destination) { return !destination->is_dropped(); };
   const auto consumers = static_cast<size_t>(std::ranges::count_if(destinations_, takes));
   {
     std::unique_lock lock(session_lock_);
@@ -154,18 +157,18 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
 }
 
 base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) {
-  for (const auto& one : destinations_) {
-    if (one->is_dropped()) one->begin_removal();
+  for (const auto& destination : destinations_) {
+    if (destination->is_dropped()) destination->begin_removal();
   }
   // Removes the spill files that an apply without a backlog has left.
   THALWEG_TRY(spill::SpillSpace(options_.spill_directory, 0, *options_.clock).clear());
   if (reader_ != nullptr) return reader_->open(*queue_, slot);
   std::vector<queue::Spillable*> spillables;
   size_t consumer = 0;
-  for (const auto& one : destinations_) {
-    if (one->is_dropped()) continue;
-    THALWEG_TRY(one->begin(*queue_, consumer++, slot, source_end_));
-    spillables.push_back(one->spillable());
+  for (const auto& destination : destinations_) {
+    if (destination->is_dropped()) continue;
+    THALWEG_TRY(destination->begin(*queue_, consumer++, slot, source_end_));
+    spillables.push_back(destination->spillable());
   }
   spiller_ = std::make_unique<queue::QueueSpiller>(std::move(spillables));
   return CaptureStart{.identity = slot.identity, .from = slot.confirmed_flush};
@@ -198,33 +201,33 @@ void Sessions::look_at_backlogs() {
   source_end_.store(capture.source_end.value, std::memory_order_release);
   confirmed_.store(lowest_confirmed().value, std::memory_order_release);
   judge(capture.captured);
-  for (const auto& one : destinations_) one->tend_backlog();
-  const bool caught_up =
-      std::ranges::all_of(destinations_, [](const auto& one) { return one->has_caught_up_or_failed(); });
+  for (const auto& destination : destinations_) destination->tend_backlog();
+  const bool caught_up = std::ranges::all_of(
+      destinations_, [](const auto& destination) { return destination->has_caught_up_or_failed(); });
   options_.set_state(caught_up && capture.source_end ? State::replicating : State::catching_up);
 }
 
 // Its only destination is paused, and nothing is captured; others may be on their way out.
 void Sessions::rest() {
   options_.set_state(State::disabled);
-  for (const auto& one : destinations_) {
-    if (one->is_dropped()) one->begin_removal();
+  for (const auto& destination : destinations_) {
+    if (destination->is_dropped()) destination->begin_removal();
   }
   while (!*options_.stop) {
     options_.on_look();
     std::this_thread::sleep_for(kLook);
   }
-  for (const auto& one : destinations_) one->end();
+  for (const auto& destination : destinations_) destination->end();
 }
 
 bool Sessions::needs_session() const {
-  return std::ranges::any_of(destinations_, [](const auto& one) { return one->needs_session(); });
+  return std::ranges::any_of(destinations_, [](const auto& destination) { return destination->needs_session(); });
 }
 
 Lsn Sessions::lowest_confirmed() const {
   Lsn lowest{UINT64_MAX};
-  for (const auto& one : destinations_) {
-    if (!one->is_dropped()) lowest = std::min(lowest, one->confirmed());
+  for (const auto& destination : destinations_) {
+    if (!destination->is_dropped()) lowest = std::min(lowest, destination->confirmed());
   }
   return lowest;
 }
@@ -241,11 +244,12 @@ void Sessions::judge(Lsn captured) {
     marks_.pop_front();
   }
   if (!due) return;
-  const bool somebody_has = std::ranges::any_of(
-      destinations_, [&](const auto& one) { return !one->is_dropped() && one->confirmed() >= due; });
+  const bool somebody_has = std::ranges::any_of(destinations_, [&](const auto& destination) {
+    return !destination->is_dropped() && destination->confirmed() >= due;
+  });
   if (!somebody_has) return;
-  for (const auto& one : destinations_) {
-    if (!one->is_dropped() && one->confirmed() < due) one->keep_to_disk();
+  for (const auto& destination : destinations_) {
+    if (!destination->is_dropped() && destination->confirmed() < due) destination->keep_to_disk();
   }
 }
 
@@ -255,9 +259,10 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
     if (reader_ != nullptr) options_.set_state(State::draining);
     producer_->quiesce();
     // Those whose agent is gone, or behind, get it again.
-    for (const auto& one : destinations_) one->request_stop(one.get() == reader_ || !one->needs_session());
+    for (const auto& destination : destinations_)
+      destination->request_stop(destination.get() == reader_ || !destination->needs_session());
     const auto deadline = steady_clock::now() + patience;
-    const auto ended = [](const auto& one) { return one->has_ended(); };
+    const auto ended = [](const auto& destination) { return destination->has_ended(); };
     while (!std::ranges::all_of(destinations_, ended) && steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -265,14 +270,14 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
       base::log_event(base::LogLevel::warning, "drain_incomplete", {{"stream", options_.definition.id}});
     }
   }
-  for (const auto& one : destinations_) one->request_stop(false);
+  for (const auto& destination : destinations_) destination->request_stop(false);
   spiller_.reset();
-  for (const auto& one : destinations_) one->end();
+  for (const auto& destination : destinations_) destination->end();
   if (producing_) {
     confirmed_.store(lowest_confirmed().value, std::memory_order_release);
     producer_->join();
   }
-  for (const auto& one : destinations_) one->release();
+  for (const auto& destination : destinations_) destination->release();
   std::unique_lock lock(session_lock_);
   producing_ = false;
   producer_.reset();
@@ -280,20 +285,21 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
 }
 
 void Sessions::take_up(const control::StreamDefinition& definition) {
-  for (const auto& one : destinations_) {
-    const control::DestinationDefinition* const desired = definition.find(one->id());
+  for (const auto& destination : destinations_) {
+    const control::DestinationDefinition* const desired = definition.find(destination->id());
     if (desired != nullptr) {
-      one->set_parameters(desired->parameters);
-      one->desire(desired->status, desired->force);
-    } else if (one->is_dropped()) {
-      one->forget();
+      destination->set_parameters(desired->parameters);
+      destination->desire(desired->status, desired->force);
+    } else if (destination->is_dropped()) {
+      destination->forget();
     }
   }
 }
 
 Destination* Sessions::find(const std::string& destination) const {
-  const auto found = std::ranges::find_if(
-      destinations_, [&](const auto& one) { return one->id() == destination && !one->is_forgotten(); });
+  const auto found = std::ranges::find_if(destinations_, [&](const auto& candidate) {
+    return candidate->id() == destination && !candidate->is_forgotten();
+  });
   return found == destinations_.end() ? nullptr : found->get();
 }
 
@@ -306,8 +312,8 @@ StreamPositions Sessions::positions() const {
 
 std::vector<control::DestinationStatus> Sessions::destinations() const {
   std::vector<control::DestinationStatus> out;
-  for (const auto& one : destinations_) {
-    if (!one->is_forgotten()) out.push_back(one->status());
+  for (const auto& destination : destinations_) {
+    if (!destination->is_forgotten()) out.push_back(destination->status());
   }
   return out;
 }
@@ -322,8 +328,8 @@ control::StreamStats Sessions::stats() const {
       stats.components.push_back(queue_sample(*queue_));
     }
   }
-  for (const auto& one : destinations_) {
-    if (!one->is_forgotten()) one->add_to(stats);
+  for (const auto& destination : destinations_) {
+    if (!destination->is_forgotten()) destination->add_to(stats);
   }
   return stats;
 }
@@ -334,7 +340,7 @@ telemetry::MarkerTrail Sessions::markers() const {
     std::shared_lock lock(session_lock_);
     if (producing_) producer_->add_to(trail);
   }
-  for (const auto& one : destinations_) one->add_to(trail);
+  for (const auto& destination : destinations_) destination->add_to(trail);
   return trail;
 }
 
@@ -346,7 +352,7 @@ base::Result<void> Sessions::place_marker(const std::string& id, const std::stri
 
 telemetry::TransactionSamples Sessions::transactions() const {
   telemetry::TransactionSamples all;
-  for (const auto& one : destinations_) one->add_to(all);
+  for (const auto& destination : destinations_) destination->add_to(all);
   return all;
 }
 

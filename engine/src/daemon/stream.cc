@@ -83,8 +83,8 @@ void Stream::desire(StreamDefinition definition) {
 // The destination of a document without a list gets the name that it has in the list, while it runs.
 void Stream::adopt(const std::string& id) {
   const std::string migrated(control::kMigratedId);
-  const auto one = std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id);
-  one->id = id;
+  const auto adopted = std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id);
+  adopted->id = id;
   {
     std::lock_guard lock(memories_lock_);
     auto memory = memories_.extract(migrated);
@@ -99,13 +99,13 @@ void Stream::adopt(const std::string& id) {
   Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr;
   if (found != nullptr) found->rename(id);
   // A start that is under way still has the other name; a backlog is in a folder of that name.
-  if (found == nullptr || one->backlog) interrupt_ = true;
+  if (found == nullptr || adopted->backlog) interrupt_ = true;
 }
 
 // A stream that does not run has its tables watched just the same.
 void Stream::watch_tables(const StreamDefinition& definition) {
-  for (const control::DestinationDefinition& one : definition.destinations) {
-    memory_of(one.id).tables.watch(control::delivery_to(definition, one));
+  for (const control::DestinationDefinition& destination : definition.destinations) {
+    memory_of(destination.id).tables.watch(control::delivery_to(definition, destination));
   }
 }
 
@@ -361,7 +361,7 @@ void Stream::be_dropped(const StreamDefinition& definition) {
           !stored) {
         base::log_error("stream_memory_failed", stored.error(), {{"stream", id_}});
       }
-      for (const auto& one : definition.destinations) memory_of(one.id).progress.clear();
+      for (const auto& destination : definition.destinations) memory_of(destination.id).progress.clear();
       {
         std::lock_guard lock(mutex_);
         error_ = left;

@@ -92,8 +92,8 @@ base::Result<std::string> remove_stream(const StreamDefinition& definition, cons
       add(left_at_source(definition, at_source.error()));
     }
   }
-  for (const control::DestinationDefinition& one : definition.destinations) {
-    THALWEG_ASSIGN(const std::string more, remove_destination(control::delivery_to(definition, one), work));
+  for (const control::DestinationDefinition& destination : definition.destinations) {
+    THALWEG_ASSIGN(const std::string more, remove_destination(control::delivery_to(definition, destination), work));
     add(more);
   }
   return left;

@@ -79,9 +79,9 @@ base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDe
                                           std::vector<capture::PublishedTable>& tables) {
   THALWEG_ASSIGN(const auto identified, capture::identified_tables(source, tables));
   THALWEG_ASSIGN(const auto published, capture::published_tables(source, publications_of(definition.id).changes));
-  std::erase_if(tables, [&](const capture::PublishedTable& one) {
-    return std::ranges::find(identified, one) == identified.end() &&
-           std::ranges::find(published, one) == published.end();
+  std::erase_if(tables, [&](const capture::PublishedTable& table) {
+    return std::ranges::find(identified, table) == identified.end() &&
+           std::ranges::find(published, table) == published.end();
   });
   return {};
 }
@@ -94,16 +94,16 @@ base::Result<capture::StreamTables> tables_for_all(pg::Connection& source, const
   const pg::PublicationNames publications = publications_of(definition.id);
   THALWEG_ASSIGN(const std::vector<capture::PublishedTable> existing, capture::existing_tables(source, wanted));
   capture::StreamTables tables;
-  for (const capture::PublishedTable& one : existing) {
-    const bool inserts_only = definition.inserts_only.contains({one.schema_name, one.table_name});
-    (inserts_only ? tables.inserts : tables.changes).push_back(one);
+  for (const capture::PublishedTable& table : existing) {
+    const bool inserts_only = definition.inserts_only.contains({table.schema_name, table.table_name});
+    (inserts_only ? tables.inserts : tables.changes).push_back(table);
   }
   if (existing.size() < wanted.size()) {
     const auto keep = [&](std::vector<capture::PublishedTable>& in,
                           const std::string& publication) -> base::Result<void> {
       THALWEG_ASSIGN(const auto present, capture::published_tables(source, publication));
-      std::ranges::copy_if(present, std::back_inserter(in), [&](const capture::PublishedTable& one) {
-        return std::ranges::find(existing, one) == existing.end();
+      std::ranges::copy_if(present, std::back_inserter(in), [&](const capture::PublishedTable& table) {
+        return std::ranges::find(existing, table) == existing.end();
       });
       return {};
     };
@@ -119,11 +119,11 @@ CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
 }
 
 // Two servers can pass for the source for a while: one that was promoted, and the one that it replaced.
-base::Result<void> same_source(const CaptureIdentity& one, const CaptureIdentity& other) {
-  if (one == other) return {};
+base::Result<void> same_source(const CaptureIdentity& before, const CaptureIdentity& now) {
+  if (before == now) return {};
   return base::fail(base::ErrorCode::connection_lost,
                     fmt::format("the source is a server on timeline {} now, and was one on timeline {} a moment ago",
-                                other.timeline, one.timeline),
+                                now.timeline, before.timeline),
                     base::ErrorSide::source);
 }
 
@@ -313,12 +313,12 @@ base::Result<void> Starter::resume() {
 // between the copy and this.
 base::Result<void> Starter::discard_superseded() {
   THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, definition_.id));
-  for (const apply::Superseded& one : gone) {
+  for (const apply::Superseded& superseded : gone) {
     base::log_event(base::LogLevel::warning, "parked_transactions_discarded",
                     {{"stream", definition_.id},
-                     {"table", one.table},
-                     {"transactions", one.transactions},
-                     {"why", "copied again at " + base::to_string(one.copied_at)}});
+                     {"table", superseded.table},
+                     {"transactions", superseded.transactions},
+                     {"why", "copied again at " + base::to_string(superseded.copied_at)}});
   }
   return instantiation_.show_copied();
 }

@@ -38,7 +38,7 @@ std::string_view mode_of(const control::StreamDefinition& definition,
 }
 
 std::string_view mode_of(const control::StreamDefinition& definition) {
-  const auto is_kept = [](const auto& one) { return one.status != control::DesiredStatus::dropped; };
+  const auto is_kept = [](const auto& destination) { return destination.status != control::DesiredStatus::dropped; };
   const auto first = std::ranges::find_if(definition.destinations, is_kept);
   if (first == definition.destinations.end()) return mode_of(definition, definition.destinations.front());
   const bool several =
@@ -53,18 +53,18 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
                                                  const instantiation::ProgressReport& copied, bool running) {
   std::vector<control::TableStatus> out;
   for (const control::TableRef& table : tables) {
-    control::TableStatus one;
+    control::TableStatus status;
     const auto changed = std::ranges::find_if(changes, [&](const auto& sample) {
       return sample.schema_name == table.schema && sample.table_name == table.table;
     });
-    if (changed != changes.end()) one.changes = *changed;
-    one.changes.schema_name = table.schema;
-    one.changes.table_name = table.table;
+    if (changed != changes.end()) status.changes = *changed;
+    status.changes.schema_name = table.schema;
+    status.changes.table_name = table.table;
     const auto copy = std::ranges::find(copied.tables, instantiation::TableName{table.schema, table.table},
                                         &instantiation::TableProgress::table);
     const auto state = copy == copied.tables.end() ? instantiation::CopyState::waiting : copy->state;
-    one.state = running ? "REPLICATING" : instantiation::name_of(state);
-    out.push_back(std::move(one));
+    status.state = running ? "REPLICATING" : instantiation::name_of(state);
+    out.push_back(std::move(status));
   }
   return out;
 }

@@ -49,33 +49,33 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
     }
   }
   // Those that were desired a moment ago, or that wait for the stream to start.
-  for (const control::DestinationDefinition& one : definition.destinations) {
-    if (std::ranges::find(out.destinations, one.id, &control::DestinationStatus::id) != out.destinations.end())
+  for (const control::DestinationDefinition& destination : definition.destinations) {
+    if (std::ranges::find(out.destinations, destination.id, &control::DestinationStatus::id) != out.destinations.end())
       continue;
     control::DestinationStatus& idle = out.destinations.emplace_back();
-    idle.id = one.id;
+    idle.id = destination.id;
     const bool is_waiting = names_of(out.state).status == names_of(State::initializing).status;
     idle.state = is_waiting && out.state != State::dropping ? State::initializing : out.state;
-    idle.mode = mode_of(definition, one);
-    if (one.backlog) {
+    idle.mode = mode_of(definition, destination);
+    if (destination.backlog) {
       idle.backlog.state = control::BacklogState::in_memory;
-      idle.backlog.limit_bytes = one.parameters.queue_spill_limit_bytes();
+      idle.backlog.limit_bytes = destination.parameters.queue_spill_limit_bytes();
     }
-    const DestinationMemory& memory = memory_of(one.id);
-    add_tables(idle, control::delivery_to(definition, one), {}, memory.progress.report(), false);
+    const DestinationMemory& memory = memory_of(destination.id);
+    add_tables(idle, control::delivery_to(definition, destination), {}, memory.progress.report(), false);
     memory.tables.add_to(idle.tables);
   }
   bool first = true;
-  for (control::DestinationStatus& one : out.destinations) {
-    const control::DestinationDefinition* const desired = definition.find(one.id);
+  for (control::DestinationStatus& destination : out.destinations) {
+    const control::DestinationDefinition* const desired = definition.find(destination.id);
     if (desired != nullptr && reads_queue(*desired)) {
-      one.state = out.state;
-      one.error = out.error;
-      one.retry_at = out.retry_at;
-      if (definition.receive_from) out.confirmed = one.confirmed;
+      destination.state = out.state;
+      destination.error = out.error;
+      destination.retry_at = out.retry_at;
+      if (definition.receive_from) out.confirmed = destination.confirmed;
     }
-    if (one.state == State::dropped || one.state == State::dropping) continue;
-    out.applied = first ? one.applied : std::min(out.applied, one.applied);
+    if (destination.state == State::dropped || destination.state == State::dropping) continue;
+    out.applied = first ? destination.applied : std::min(out.applied, destination.applied);
     first = false;
   }
 }
@@ -182,17 +182,17 @@ void Stream::start_over(const std::string& destination) {
 
 // For an execution that is nearly done. What runs may wait for somebody's lock: it is not waited for long.
 void Stream::hold_apply(const std::string& destination) {
-  const auto found = [&] { return sessions_ ? sessions_->find(destination) : nullptr; };
+  const auto find = [&] { return sessions_ ? sessions_->find(destination) : nullptr; };
   {
     std::shared_lock lock(sessions_lock_);
-    if (Destination* const one = found()) one->hold_for_errors(kHoldMost);
+    if (Destination* const found = find()) found->hold_for_errors(kHoldMost);
   }
   const auto deadline = std::chrono::steady_clock::now() + kHoldPatience;
   while (!abandon_ && std::chrono::steady_clock::now() < deadline) {
     {
       std::shared_lock lock(sessions_lock_);
-      const Destination* const one = found();
-      if (one == nullptr || one->is_held()) return;
+      const Destination* const found = find();
+      if (found == nullptr || found->is_held()) return;
     }
     std::this_thread::sleep_for(kHoldLook);
   }

@@ -19,18 +19,18 @@ control::WaitStatus status_of(const pg::SessionBoard::Session& session, const st
   status.statement = session.sql;
   const auto waited = std::chrono::steady_clock::now() - session.since;
   status.since = {now.value - std::chrono::duration_cast<std::chrono::microseconds>(waited).count()};
-  for (const pg::Blocker& one : blockers) {
-    status.blockers.push_back({.pid = one.pid,
-                               .user = one.user,
-                               .application_name = one.application_name,
-                               .state = one.state,
-                               .since = one.since});
+  for (const pg::Blocker& blocker : blockers) {
+    status.blockers.push_back({.pid = blocker.pid,
+                               .user = blocker.user,
+                               .application_name = blocker.application_name,
+                               .state = blocker.state,
+                               .since = blocker.since});
   }
   return status;
 }
 
-bool is_same(const pg::SessionBoard::Session& one, const pg::SessionBoard::Session& other) {
-  return one.id == other.id && one.since == other.since;
+bool is_same(const pg::SessionBoard::Session& left, const pg::SessionBoard::Session& right) {
+  return left.id == right.id && left.since == right.since;
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ void WaitWatch::run(const std::stop_token& stop) {
 void WaitWatch::look() {
   std::vector<Statement> now;
   for (pg::SessionBoard::Session& session : board_.busy(kLong)) {
-    const auto is_it = [&](const Statement& one) { return is_same(one.session, session); };
-    const auto known = std::ranges::find_if(statements_, is_it);
+    const auto is_of_session = [&](const Statement& statement) { return is_same(statement.session, session); };
+    const auto known = std::ranges::find_if(statements_, is_of_session);
     if (known == statements_.end()) {
       now.push_back({.session = std::move(session), .blockers = {}, .next_look = {}});
     } else {
@@ -64,10 +64,10 @@ void WaitWatch::look() {
   }
   statements_ = std::move(now);
   std::vector<Wait> found;
-  for (Statement& one : statements_) {
-    if (one.next_look <= std::chrono::steady_clock::now()) ask(one);
-    if (one.blockers.empty()) continue;
-    found.push_back({one.session, status_of(one.session, one.blockers, clock_.unix_now())});
+  for (Statement& statement : statements_) {
+    if (statement.next_look <= std::chrono::steady_clock::now()) ask(statement);
+    if (statement.blockers.empty()) continue;
+    found.push_back({statement.session, status_of(statement.session, statement.blockers, clock_.unix_now())});
   }
   std::lock_guard lock(mutex_);
   found_ = std::move(found);
@@ -102,11 +102,13 @@ std::vector<control::WaitStatus> WaitWatch::waits(const control::StreamDefinitio
   const auto busy = board_.busy({});
   std::lock_guard lock(mutex_);
   for (const Wait& wait : found_) {
-    const bool is_over = std::ranges::none_of(busy, [&](const auto& one) { return is_same(one, wait.session); });
+    const bool is_over =
+        std::ranges::none_of(busy, [&](const auto& session) { return is_same(session, wait.session); });
     if (is_over) continue;
     add(wait, "source", definition.source, "");
-    for (const control::DestinationDefinition& one : definition.destinations) {
-      if (!one.send_to) add(wait, "destination", {.name = one.name, .conninfo = one.conninfo}, one.id);
+    for (const control::DestinationDefinition& destination : definition.destinations) {
+      if (!destination.send_to)
+        add(wait, "destination", {.name = destination.name, .conninfo = destination.conninfo}, destination.id);
     }
   }
   return out;

@@ -100,8 +100,8 @@ base::Result<base::Error> Instantiation::State::missing_at_source(const TableNam
           {options.publications.changes, options.publications.inserts}));
   std::vector<TableName> others;
   for (size_t i = 0; i < rows.size(); ++i) {
-    TableName one{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
-    if (std::ranges::find(options.tables, one) == options.tables.end()) others.push_back(std::move(one));
+    TableName other{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
+    if (std::ranges::find(options.tables, other) == options.tables.end()) others.push_back(std::move(other));
   }
   if (others.empty()) return error;
   if (others.size() == 1) {
@@ -111,7 +111,7 @@ base::Result<base::Error> Instantiation::State::missing_at_source(const TableNam
     return trouble_error(name, renamed);
   }
   std::string names;
-  for (const TableName& one : others) names += (names.empty() ? "" : ", ") + one.quoted();
+  for (const TableName& other : others) names += (names.empty() ? "" : ", ") + other.quoted();
   error.message += fmt::format(
       " It was probably renamed: the stream publishes {}, which have names that none of its tables has. Follow the "
       "renames at a destination that has copied these tables.",
@@ -158,10 +158,10 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
   for (const TableName& to : options.tables) {
     const SourceTable* const named = now.find(to);
     if (known.contains(to) || named == nullptr) continue;
-    const auto record = std::ranges::find_if(known, [&](const auto& one) {
-      const bool lost_nothing = !one.second.stopped && !one.second.copy_again;
-      return one.second.identity.relation == named->now.relation &&
-             (lost_nothing || std::ranges::find(options.tables, one.first) == options.tables.end());
+    const auto record = std::ranges::find_if(known, [&](const auto& entry) {
+      const bool lost_nothing = !entry.second.stopped && !entry.second.copy_again;
+      return entry.second.identity.relation == named->now.relation &&
+             (lost_nothing || std::ranges::find(options.tables, entry.first) == options.tables.end());
     });
     if (record == known.end()) continue;
     DestinationSchema schema(destination->connection, destination->catalogue);

@@ -87,8 +87,8 @@ std::vector<uint32_t> xids_from_json(std::string_view text) {
   const json document = json::parse(text, nullptr, false);
   std::vector<uint32_t> xids;
   if (!document.is_array()) return xids;
-  for (const json& one : document) {
-    if (one.is_array() && !one.empty() && one[0].is_number_unsigned()) xids.push_back(one[0]);
+  for (const json& entry : document) {
+    if (entry.is_array() && !entry.empty() && entry[0].is_number_unsigned()) xids.push_back(entry[0]);
   }
   return xids;
 }
@@ -213,11 +213,11 @@ base::Result<base::Lsn> Bookkeeping::youngest_snapshot() {
 
 base::Result<void> Bookkeeping::add_tables(const std::vector<NewTable>& tables) {
   json added = json::array();
-  for (const NewTable& one : tables) {
-    added.push_back({{"schema", one.table.schema},
-                     {"name", one.table.name},
-                     {"created", one.created},
-                     {"identity", instantiation::to_json(one.identity)}});
+  for (const NewTable& new_table : tables) {
+    added.push_back({{"schema", new_table.table.schema},
+                     {"name", new_table.table.name},
+                     {"created", new_table.created},
+                     {"identity", instantiation::to_json(new_table.identity)}});
   }
   return done(connection_.query(
       "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created, identity) "
@@ -356,8 +356,10 @@ base::Result<void> Bookkeeping::range_copied(const TableName& table, int number,
 
 base::Result<void> Bookkeeping::finish_tables(const std::vector<FinishedTable>& tables, base::Lsn snapshot) {
   json finished = json::array();
-  for (const FinishedTable& one : tables)
-    finished.push_back({{"schema", one.table.schema}, {"name", one.table.name}, {"seconds", one.seconds}});
+  for (const FinishedTable& finished_table : tables)
+    finished.push_back({{"schema", finished_table.table.schema},
+                        {"name", finished_table.table.name},
+                        {"seconds", finished_table.seconds}});
   return done(connection_.query(
       "WITH finished AS (SELECT f.schema, f.name, f.seconds, min(r.snapshot_lsn) AS oldest, max(r.snapshot_lsn) AS "
       "youngest FROM jsonb_to_recordset($2::jsonb) AS f(schema text, name text, seconds double precision) "
@@ -371,7 +373,7 @@ base::Result<void> Bookkeeping::finish_tables(const std::vector<FinishedTable>& 
 
 base::Result<void> Bookkeeping::constraints_done(const std::vector<TableName>& tables) {
   json complete = json::array();
-  for (const TableName& one : tables) complete.push_back({{"schema", one.schema}, {"name", one.name}});
+  for (const TableName& table : tables) complete.push_back({{"schema", table.schema}, {"name", table.name}});
   return done(
       connection_.query("UPDATE thalweg.stream_table t SET constraints_done = true "
                         "FROM jsonb_to_recordset($2::jsonb) AS c(schema text, name text) "

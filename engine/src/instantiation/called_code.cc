@@ -88,17 +88,17 @@ base::Result<void> keep_harmful(pg::Connection& destination, std::vector<CalledC
 
 base::Error refusal(const std::vector<CalledCode>& calls, std::string_view role,
                     const std::vector<std::string>& powers) {
-  std::vector<std::string> told;
+  std::vector<std::string> uses;
   for (const CalledCode& call : calls) {
-    if (told.size() == kShown) break;
-    told.push_back(fmt::format("{} ({}) {}", call.table.quoted(), call.part, call.use()));
+    if (uses.size() == kShown) break;
+    uses.push_back(fmt::format("{} ({}) {}", call.table.quoted(), call.part, call.use()));
   }
   const std::string more = calls.size() > kShown ? fmt::format(" and {} more", calls.size() - kShown) : "";
   base::Error error =
       base::fail(base::ErrorCode::code_not_accepted,
                  fmt::format("Definitions of the source's would run code at the destination that nobody has accepted, "
                              "as {}, who has {}: {}{}.",
-                             role, fmt::join(powers, ", "), fmt::join(told, ", "), more))
+                             role, fmt::join(powers, ", "), fmt::join(uses, ", "), more))
           .error();
   error.table = calls.front().table.quoted();
   return error;

@@ -26,12 +26,12 @@ class CalledCode : public InstantiationTest {
     const auto assessed = start(with, fresh);
     EXPECT_TRUE(assessed) << assessed.error().message;
   }
-  void expect_refused(const InstantiationOptions& with, bool fresh, const std::string& told) {
+  void expect_refused(const InstantiationOptions& with, bool fresh, const std::string& expected) {
     const auto assessed = start(with, fresh);
     ASSERT_FALSE(assessed) << "accepted";
     EXPECT_EQ(assessed.error().code, base::ErrorCode::code_not_accepted) << assessed.error().message;
     EXPECT_EQ(assessed.error().table, made_.quoted());
-    EXPECT_NE(assessed.error().message.find(told), std::string::npos) << assessed.error().message;
+    EXPECT_NE(assessed.error().message.find(expected), std::string::npos) << assessed.error().message;
   }
   void drop_there_and_copy_again() {
     run(*destination_,
@@ -160,11 +160,11 @@ class CalledCodeOfTypes : public CalledCode {
         "CREATE DOMAIN app.word AS text CHECK (app.spy(VALUE))");
   }
   void expect_each_refused(std::initializer_list<std::pair<const char*, const char*>> definitions) {
-    for (const auto& [sql, told] : definitions) {
+    for (const auto& [sql, expected] : definitions) {
       run(*source_, "DROP TABLE made; CREATE TABLE made (id serial PRIMARY KEY, n int, mood app.mood, note text)");
       expect_taken(options({made_}), true);
       run(*source_, sql);
-      expect_refused(options({made_}), true, told);
+      expect_refused(options({made_}), true, expected);
     }
   }
   void expect_each_taken(std::initializer_list<const char*> definitions) {
@@ -177,12 +177,13 @@ class CalledCodeOfTypes : public CalledCode {
 };
 
 TEST_F(CalledCodeOfTypes, BehindADomainThatAnExpressionNames) {
-  const char* const told = ") uses the type app.word";
+  const char* const expected = ") uses the type app.word";
   expect_each_refused({
-      {"ALTER TABLE made ADD CHECK ((note::app.word) IS NOT NULL)", told},
-      {"ALTER TABLE made ADD CHECK ('{a}'::app.word[] IS NOT NULL)", told},
-      {"CREATE INDEX i ON made ((note::app.word))", told},
-      {"CREATE DOMAIN app.outer AS text CHECK ((VALUE::app.word) IS NOT NULL); ALTER TABLE made ADD w app.outer", told},
+      {"ALTER TABLE made ADD CHECK ((note::app.word) IS NOT NULL)", expected},
+      {"ALTER TABLE made ADD CHECK ('{a}'::app.word[] IS NOT NULL)", expected},
+      {"CREATE INDEX i ON made ((note::app.word))", expected},
+      {"CREATE DOMAIN app.outer AS text CHECK ((VALUE::app.word) IS NOT NULL); ALTER TABLE made ADD w app.outer",
+       expected},
       // It is run by name.
       {"ALTER TABLE made ADD CHECK (domain_in('a', 'app.word'::regtype, -1) IS NOT NULL)",
        "calls pg_catalog.domain_in(cstring, oid, integer)"},

@@ -53,7 +53,9 @@ base::Result<void> check_identity(const TableShape& table) {
   if (table.identity_usable) return {};
   if (table.kind == 'p') {
     // Partitions' changes come under the root's name, and with its key.
-    const auto by_key = [](const TableShape& one) { return one.kind == 'r' && one.replica_identity != 'f'; };
+    const auto by_key = [](const TableShape& partition) {
+      return partition.kind == 'r' && partition.replica_identity != 'f';
+    };
     if (!table.partitions.empty() && std::ranges::none_of(table.partitions, by_key)) return {};
     return refuse(ErrorCode::replica_identity_missing, table.name,
                   fmt::format("{} has no key that identifies rows; its partitions' own keys do not help. Give it a "

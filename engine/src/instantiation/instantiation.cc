@@ -62,8 +62,8 @@ base::Result<void> Instantiation::identify() {
   }
   if (watched.empty()) return {};
   THALWEG_ASSIGN(const SourceTables now, look_at_source(s.source->connection, s.options.publications, watched));
-  for (const WatchedTable& one : watched) {
-    if (const SourceTable* const found = now.find(one.name)) s.identities[one.name] = found->now;
+  for (const WatchedTable& table : watched) {
+    if (const SourceTable* const found = now.find(table.name)) s.identities[table.name] = found->now;
   }
   return {};
 }
@@ -142,7 +142,7 @@ base::Result<void> Instantiation::prepare() {
   pg::Connection& connection = s.destination->connection;
   auto prepared = [&]() -> base::Result<void> {
     // A range of a killed engine's worker must be noted by now, or never.
-    const auto resumed = [](const auto& one) { return one.second.planned && !one.second.finished; };
+    const auto resumed = [](const auto& entry) { return entry.second.planned && !entry.second.finished; };
     if (std::ranges::any_of(s.known, resumed)) THALWEG_TRY(s.end_predecessors());
     THALWEG_TRY(connection.script("BEGIN"));
     THALWEG_TRY(s.bookkeeping->create_tables());

@@ -282,16 +282,17 @@ TEST_F(InstantiationTest, KeysAndIndexesComeAfterTheRows) {
   EXPECT_EQ(value(*destination_, made), "5");
   EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"), "0");
   ProgressReport report = progress_.report();
-  const TableProgress& table = *std::ranges::find(report.tables, "t", [](const auto& one) { return one.table.name; });
+  const TableProgress& table =
+      *std::ranges::find(report.tables, "t", [](const auto& progress) { return progress.table.name; });
   EXPECT_EQ(table.state, CopyState::indexing);
   EXPECT_EQ(table.indexes_total, 6);
   EXPECT_EQ(table.indexes_built, 4);
   const auto postponed = instantiation.add_constraints(taken.slot.consistent_point);
   ASSERT_TRUE(postponed) << postponed.error().message;
   EXPECT_FALSE(*postponed);
-  for (const TableProgress& one : progress_.report().tables) {
-    EXPECT_EQ(one.state, CopyState::copied);
-    EXPECT_EQ(one.indexes_built, one.indexes_total);
+  for (const TableProgress& progress : progress_.report().tables) {
+    EXPECT_EQ(progress.state, CopyState::copied);
+    EXPECT_EQ(progress.indexes_built, progress.indexes_total);
   }
   expect_same_shape({"public", "t"});
   expect_same_shape({"public", "parent"});

@@ -225,19 +225,21 @@ void Rehearsal::leave_out(const TableShape& table, const CalledCode& call) {
   }
   if (call.part.starts_with("index ")) {
     const std::string index = without_quotes(call.part.substr(6));
-    for (const IndexShape& one : table.indexes) {
-      if (without_quotes(table.name.schema + "." + one.name) == index) hopeless_parts_.emplace(table.name, one.name);
+    for (const IndexShape& shape : table.indexes) {
+      if (without_quotes(table.name.schema + "." + shape.name) == index)
+        hopeless_parts_.emplace(table.name, shape.name);
     }
-    for (const ConstraintShape& one : table.constraints) {
-      if (without_quotes(table.name.schema + "." + one.name) == index) hopeless_parts_.emplace(table.name, one.name);
+    for (const ConstraintShape& shape : table.constraints) {
+      if (without_quotes(table.name.schema + "." + shape.name) == index)
+        hopeless_parts_.emplace(table.name, shape.name);
     }
     return;
   }
   hopeless_.insert(table.name);
   if (!call.part.starts_with("type ")) return;
   const std::string type = without_quotes(call.part.substr(5));
-  for (const TypeShape& one : types_) {
-    if (without_quotes(one.name.schema + "." + one.name.name) == type) hopeless_.insert(one.name);
+  for (const TypeShape& shape : types_) {
+    if (without_quotes(shape.name.schema + "." + shape.name.name) == type) hopeless_.insert(shape.name);
   }
 }
 
@@ -271,7 +273,8 @@ base::Result<std::vector<Statement>> Rehearsal::plan() {
   }
   std::vector<Statement> plan;
   const auto add = [&](std::vector<Statement> more) {
-    std::ranges::copy_if(more, std::back_inserter(plan), [&](const Statement& one) { return is_tried(one); });
+    std::ranges::copy_if(more, std::back_inserter(plan),
+                         [&](const Statement& statement) { return is_tried(statement); });
   };
   for (const TypeShape& type : types_) add(plan_type(type, present));
   for (const TableShape& shape : shapes_) add(plan_table(shape, present));

@@ -40,7 +40,7 @@ class RehearsalTest : public testing::Test {
   std::vector<Finding> rehearse_tables(const std::vector<std::string>& names,
                                        const std::set<TableName>& inserts_only = {}) {
     std::vector<Finding> findings = rehearse_all(names, inserts_only);
-    std::erase_if(findings, [](const Finding& one) { return one.outcome == Outcome::not_tried; });
+    std::erase_if(findings, [](const Finding& finding) { return finding.outcome == Outcome::not_tried; });
     return findings;
   }
 
@@ -62,7 +62,7 @@ class RehearsalTest : public testing::Test {
   // The only finding, or one that says what there was.
   static Finding only(const std::vector<Finding>& findings) {
     std::string all;
-    for (const Finding& one : findings) all += one.part + " " + one.name + ": " + one.message + "\n";
+    for (const Finding& finding : findings) all += finding.part + " " + finding.name + ": " + finding.message + "\n";
     EXPECT_EQ(findings.size(), 1u) << all;
     return findings.empty() ? Finding{} : findings.front();
   }
@@ -137,7 +137,7 @@ TEST_F(RehearsalTest, AMissingExtensionIsOneFindingWithItsCure) {
   EXPECT_EQ(found[1].name, "pg_trgm");
   EXPECT_EQ(found[1].outcome, Outcome::left_out);
   EXPECT_NE(found[1].message.find("\"u\" (\"u_words\")"), std::string::npos) << found[1].message;
-  for (const Finding& one : found) at_destination(one.cure_sql);
+  for (const Finding& finding : found) at_destination(finding.cure_sql);
   EXPECT_TRUE(rehearse_tables({"t", "u", "v"}).empty());
 }
 
@@ -151,10 +151,11 @@ TEST_F(RehearsalTest, FunctionsAreNamedWithTheirDefinition) {
   )sql");
   const std::vector<Finding> found = rehearse_tables({"t", "g"});
   ASSERT_EQ(found.size(), 2u);
-  for (const Finding& one : found) {
-    EXPECT_EQ(one.part, "function");
-    EXPECT_EQ(one.outcome, one.name == "public.tag(text)" ? Outcome::refused : Outcome::left_out) << one.name;
-    at_destination(one.cure_sql);
+  for (const Finding& finding : found) {
+    EXPECT_EQ(finding.part, "function");
+    EXPECT_EQ(finding.outcome, finding.name == "public.tag(text)" ? Outcome::refused : Outcome::left_out)
+        << finding.name;
+    at_destination(finding.cure_sql);
   }
   EXPECT_TRUE(rehearse_tables({"t", "g"}).empty());
 }
@@ -170,10 +171,10 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirSchemaAndEnums) {
   )sql");
   const std::vector<Finding> found = rehearse_tables({"t"});
   ASSERT_EQ(found.size(), 2u);
-  for (const Finding& one : found) {
-    EXPECT_EQ(one.part, "function");
-    at_destination(one.cure_sql);
-    at_destination(one.cure_sql);  // as often as somebody types it
+  for (const Finding& finding : found) {
+    EXPECT_EQ(finding.part, "function");
+    at_destination(finding.cure_sql);
+    at_destination(finding.cure_sql);  // as often as somebody types it
   }
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
@@ -195,10 +196,10 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirDomainsCompositesAndRanges) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_NE(found[0].cure.find("\"lib\".\"price\""), std::string::npos) << found[0].cure;
   EXPECT_NE(found[1].cure.find("\"lib\".\"span\""), std::string::npos) << found[1].cure;
-  for (const Finding& one : found) {
-    EXPECT_EQ(one.part, "function");
-    at_destination(one.cure_sql);
-    at_destination(one.cure_sql);  // as often as somebody types it
+  for (const Finding& finding : found) {
+    EXPECT_EQ(finding.part, "function");
+    at_destination(finding.cure_sql);
+    at_destination(finding.cure_sql);  // as often as somebody types it
   }
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
@@ -234,10 +235,10 @@ TEST_F(RehearsalTest, CallsNoCodeThatNobodyHasAccepted) {
   )sql");
   at_destination(function);
   std::set<std::string> parts;
-  for (const Finding& one : rehearse_all({"t", "whole", "plain"})) {
-    EXPECT_EQ(one.outcome, Outcome::not_tried) << one.message;
-    EXPECT_EQ(one.name, "public.f(integer)");
-    parts.insert(one.part);
+  for (const Finding& finding : rehearse_all({"t", "whole", "plain"})) {
+    EXPECT_EQ(finding.outcome, Outcome::not_tried) << finding.message;
+    EXPECT_EQ(finding.name, "public.f(integer)");
+    parts.insert(finding.part);
   }
   EXPECT_EQ(parts,
             (std::set<std::string>{"default of n", "constraint checked", "index public.indexed", "type public.bound"}));

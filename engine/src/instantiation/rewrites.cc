@@ -18,8 +18,8 @@ bool is_rewritten(const std::vector<Leaf>& recorded, const Leaf& now) {
 }  // namespace
 
 bool Rewrites::any(const TableRecords& records, const SourceTables& now) {
-  return std::ranges::any_of(records, [&](const auto& one) {
-    const TableRecord& record = one.second;
+  return std::ranges::any_of(records, [&](const auto& entry) {
+    const TableRecord& record = entry.second;
     const SourceTable* const table = now.find(record.identity.relation);
     if (table == nullptr || !is_open(record)) return false;
     return std::ranges::any_of(table->now.leaves,

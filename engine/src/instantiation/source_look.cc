@@ -66,8 +66,8 @@ class Publications {
   // PostgreSQL sends what any of them publishes.
   Published of(bool in_first, bool in_second) const {
     if (!first_) return Published::unknown;
-    const Published one = in_first ? *first_ : Published::nothing;
-    return in_second ? std::max(one, second_.value_or(Published::nothing)) : one;
+    const Published by_first = in_first ? *first_ : Published::nothing;
+    return in_second ? std::max(by_first, second_.value_or(Published::nothing)) : by_first;
   }
 
  private:
@@ -95,10 +95,10 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
   std::set<uint32_t> relations;
   std::set<uint32_t> known_leaves;
   json names = json::array();
-  for (const WatchedTable& one : watched) {
-    if (one.was.relation != 0) relations.insert(one.was.relation);
-    for (const Leaf& leaf : one.was.leaves) known_leaves.insert(leaf.relation);
-    names.push_back({one.name.schema, one.name.name});
+  for (const WatchedTable& table : watched) {
+    if (table.was.relation != 0) relations.insert(table.was.relation);
+    for (const Leaf& leaf : table.was.leaves) known_leaves.insert(leaf.relation);
+    names.push_back({table.name.schema, table.name.name});
   }
   THALWEG_ASSIGN(const pg::Rows found, source.query(kPublications, {publications.changes, publications.inserts}));
   const Publications sent(found);
@@ -121,8 +121,9 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
   if (roots.empty()) return out;
   THALWEG_ASSIGN(const pg::Rows leaves, source.query(kLeaves, {array_of(roots)}));
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto table = std::ranges::find_if(
-        out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& one) { return one.now.relation == root; });
+    const auto table = std::ranges::find_if(out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& candidate) {
+      return candidate.now.relation == root;
+    });
     Leaf leaf{.relation = oid_at(leaves, i, 1), .file = oid_at(leaves, i, 2), .name = name_at(leaves, i, 3)};
     if (leaves.boolean(i, 5)) {
       table->outside_wal.push_back(leaf.relation);

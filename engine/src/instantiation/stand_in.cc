@@ -100,9 +100,12 @@ base::Result<void> use_stand_ins(pg::Connection& destination, std::vector<Statem
   THALWEG_ASSIGN(const StandIns found, read_stand_ins(destination, plan));
   if (found.empty()) return {};
   std::vector<Statement> planned;
-  for (const auto& [table, one] : found) {
-    planned.push_back(
-        {.part = Part::table, .table = one.name, .name = one.name.name, .sql = one.sql, .references = {}});
+  for (const auto& [table, stand_in] : found) {
+    planned.push_back({.part = Part::table,
+                       .table = stand_in.name,
+                       .name = stand_in.name.name,
+                       .sql = stand_in.sql,
+                       .references = {}});
   }
   const auto first = std::ranges::find(plan, Part::foreign_key, &Statement::part);
   planned.insert(planned.begin(), std::make_move_iterator(plan.begin()), std::make_move_iterator(first));
@@ -113,10 +116,10 @@ base::Result<void> use_stand_ins(pg::Connection& destination, std::vector<Statem
     } else if (!stand_in->second.may_be_referenced) {
       denied.push_back(std::move(*at));
     } else {
-      const StandIn& one = stand_in->second;
+      const StandIn& substitute = stand_in->second;
       at->stands_for = std::pair(*at->references, at->sql);
-      at->sql = replaced(at->sql, one.written, one.name.quoted());
-      at->references = one.name;
+      at->sql = replaced(at->sql, substitute.written, substitute.name.quoted());
+      at->references = substitute.name;
       planned.push_back(std::move(*at));
     }
   }

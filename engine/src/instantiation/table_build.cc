@@ -40,9 +40,9 @@ base::Result<std::vector<TableBuild>> plan_builds(Catalogue& destination,
                                                   const std::vector<const TableShape*>& tables) {
   std::vector<TableName> names;
   std::vector<TableName> relations;
-  for (const TableShape* one : with_partitions(tables)) {
-    names.push_back(one->name);
-    std::ranges::copy(relations_of(*one), std::back_inserter(relations));
+  for (const TableShape* shape : with_partitions(tables)) {
+    names.push_back(shape->name);
+    std::ranges::copy(relations_of(*shape), std::back_inserter(relations));
   }
   THALWEG_ASSIGN(const Catalogue::Tables there, destination.tables(names));
   Present present;
@@ -56,15 +56,15 @@ base::Result<std::vector<TableBuild>> plan_builds(Catalogue& destination,
                         base::ErrorSide::destination);
     }
     TableBuild build{.table = table};
-    for (const TableShape* one : with_partitions({table})) {
-      build.total += static_cast<int64_t>(one->constraints.size() + one->indexes.size());
-      const auto found = there.find(one->name);
+    for (const TableShape* shape : with_partitions({table})) {
+      build.total += static_cast<int64_t>(shape->constraints.size() + shape->indexes.size());
+      const auto found = there.find(shape->name);
       if (found == there.end()) continue;
-      append(build.primary_keys, plan_primary_key(*one, &found->second));
-      append(build.constraints, plan_constraints(*one, &found->second));
-      append(build.indexes, plan_indexes(*one, present));
-      append(build.identities, plan_replica_identity(*one, &found->second));
-      for (Statement& key : plan_foreign_keys(*one, &found->second)) {
+      append(build.primary_keys, plan_primary_key(*shape, &found->second));
+      append(build.constraints, plan_constraints(*shape, &found->second));
+      append(build.indexes, plan_indexes(*shape, present));
+      append(build.identities, plan_replica_identity(*shape, &found->second));
+      for (Statement& key : plan_foreign_keys(*shape, &found->second)) {
         auto& kind = present.relations.contains(*key.references) ? build.foreign_keys : build.without_target;
         kind.push_back(std::move(key));
       }
@@ -86,10 +86,10 @@ std::vector<std::vector<Step>> build_stages(const TableBuild& build, bool is_big
   }
   std::vector<std::vector<Step>> stages;
   for (const auto* constraints : {&build.primary_keys, &build.constraints}) {
-    for (const Statement& one : *constraints) stages.push_back({BuildStep{one}});
+    for (const Statement& constraint : *constraints) stages.push_back({BuildStep{constraint}});
   }
   std::vector<Step> indexes;
-  for (const Statement& one : build.indexes) indexes.emplace_back(BuildStep{one});
+  for (const Statement& index : build.indexes) indexes.emplace_back(BuildStep{index});
   stages.push_back(std::move(indexes));
   stages.push_back({std::move(last)});
   return stages;

@@ -119,12 +119,12 @@ TableIdentity identity_from_json(std::string_view text) {
 }
 
 const SourceTable* SourceTables::find(uint32_t relation) const {
-  const auto found = std::ranges::find_if(tables, [&](const auto& one) { return one.now.relation == relation; });
+  const auto found = std::ranges::find_if(tables, [&](const auto& table) { return table.now.relation == relation; });
   return found == tables.end() ? nullptr : &*found;
 }
 
 SourceTable* SourceTables::find(uint32_t relation) {
-  const auto found = std::ranges::find_if(tables, [&](const auto& one) { return one.now.relation == relation; });
+  const auto found = std::ranges::find_if(tables, [&](const auto& table) { return table.now.relation == relation; });
   return found == tables.end() ? nullptr : &*found;
 }
 

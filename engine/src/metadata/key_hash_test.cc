@@ -21,8 +21,8 @@ std::vector<std::byte> text(std::string_view value) {
   return out;
 }
 
-bool are_equal(KeyForm form, const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
-  return hash_key_value(one, form) == hash_key_value(other, form);
+bool are_equal(KeyForm form, const std::vector<std::byte>& left, const std::vector<std::byte>& right) {
+  return hash_key_value(left, form) == hash_key_value(right, form);
 }
 
 TEST(KeyHash, EqualValuesHaveEqualHashesWhateverTheirBytes) {
@@ -78,8 +78,8 @@ TEST(KeyHash, AnIntervalsMonthIsThirtyDays) {
 }
 
 TEST(KeyHash, EqualValuesThatCameAsTextHaveEqualHashes) {
-  const auto are_same = [](KeyForm form, std::string_view one, std::string_view other) {
-    return hash_key_text(text(one), form) == hash_key_text(text(other), form);
+  const auto are_same = [](KeyForm form, std::string_view left, std::string_view right) {
+    return hash_key_text(text(left), form) == hash_key_text(text(right), form);
   };
   EXPECT_TRUE(are_same(KeyForm::numeric, "1.0", "1.00"));
   EXPECT_TRUE(are_same(KeyForm::numeric, "100", "100.0"));

@@ -99,17 +99,17 @@ TEST(MetadataCache, AChangeOfTheSchemaHidesAnEntryUntilTheWriterLoadsItAgain) {
 }
 
 TEST(MetadataCache, ReplacesWhatWasUsedLongestAgo) {
-  const size_t one = heap_bytes(*sample_metadata(1));
-  MetadataCache cache(one * 3);
+  const size_t entry_bytes = heap_bytes(*sample_metadata(1));
+  MetadataCache cache(entry_bytes * 3);
   for (uint64_t key = 1; key <= 3; ++key) insert(cache, key);
   EXPECT_NE(cache.get(1), nullptr);
   insert(cache, 4);
   EXPECT_EQ(cache.find(2), nullptr);
   for (const uint64_t key : {1, 3, 4}) EXPECT_NE(cache.find(key), nullptr) << key;
   EXPECT_EQ(cache.counts().replaced, 1U);
-  EXPECT_EQ(cache.counts().bytes, 4 * one);  // one of them waits
+  EXPECT_EQ(cache.counts().bytes, 4 * entry_bytes);  // one of them waits
   cache.purge({1});
-  EXPECT_EQ(cache.counts().bytes, 3 * one);
+  EXPECT_EQ(cache.counts().bytes, 3 * entry_bytes);
   const auto recent = cache.most_recent(2);
   ASSERT_EQ(recent.size(), 2U);
   EXPECT_EQ(recent[0]->source_id, 4U);
@@ -117,14 +117,14 @@ TEST(MetadataCache, ReplacesWhatWasUsedLongestAgo) {
 }
 
 TEST(MetadataCache, KeepsNoMoreThanTwiceItsLimit) {
-  const size_t one = heap_bytes(*sample_metadata(1));
-  MetadataCache cache(one * 3);
+  const size_t entry_bytes = heap_bytes(*sample_metadata(1));
+  MetadataCache cache(entry_bytes * 3);
   cache.set_high_watermark({10});
   for (uint64_t key = 1; key <= 20; ++key) {
     auto metadata = sample_metadata(key);
     const TableMetadata* const cached = cache.insert(key, metadata);
     EXPECT_EQ(cached == nullptr, metadata != nullptr);  // it has it, or we have
-    EXPECT_LE(cache.counts().bytes, 7 * one);
+    EXPECT_LE(cache.counts().bytes, 7 * entry_bytes);
   }
   EXPECT_EQ(cache.find(20), nullptr);
   cache.purge({11});

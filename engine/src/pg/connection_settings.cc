@@ -131,7 +131,8 @@ base::Result<Parsed> parse(const std::string& text, std::chrono::seconds timeout
   if (parsed.ports.size() == 1) parsed.ports.resize(parsed.hosts.size(), parsed.ports.front());
   if (parsed.ports.size() != parsed.hosts.size()) return refused("There must be one port, or one for each host.");
   for (const auto& [keyword, value] : kDefaults) {
-    const bool is_set = std::ranges::any_of(parsed.plain, [&](const auto& one) { return one.first == keyword; });
+    const bool is_set =
+        std::ranges::any_of(parsed.plain, [&](const auto& setting) { return setting.first == keyword; });
     if (!is_set) parsed.plain.emplace_back(keyword, value);
   }
   return parsed;
@@ -175,8 +176,8 @@ base::Result<std::vector<std::string>> allowed_addresses(const std::string& host
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
   std::vector<std::string> allowed;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    if (within.allow(*one->ai_addr)) allowed.push_back(numeric(*one));
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    if (within.allow(*address->ai_addr)) allowed.push_back(numeric(*address));
   }
   if (allowed.empty()) {
     return base::fail(ErrorCode::address_not_allowed,
@@ -220,9 +221,10 @@ base::Result<ConnectionSettings> admitted_settings(const base::Conninfo& conninf
   if (servers.empty()) return std::unexpected(*unknown);
   for (const std::string& session_attributes : passes_of(conninfo.role, parsed.session_attributes)) {
     for (const Settings& server : servers) {
-      ServerSettings& one = admitted.servers.emplace_back(server, parsed.connect_timeout);
-      one.settings.insert(one.settings.end(), parsed.plain.begin(), parsed.plain.end());
-      if (!session_attributes.empty()) one.settings.emplace_back("target_session_attrs", session_attributes);
+      ServerSettings& server_settings = admitted.servers.emplace_back(server, parsed.connect_timeout);
+      server_settings.settings.insert(server_settings.settings.end(), parsed.plain.begin(), parsed.plain.end());
+      if (!session_attributes.empty())
+        server_settings.settings.emplace_back("target_session_attrs", session_attributes);
     }
   }
   return admitted;

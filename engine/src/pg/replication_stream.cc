@@ -240,7 +240,8 @@ base::Result<CreatedSlot> ReplicationStream::create_slot(const std::string& slot
 base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn from,
                                             const std::vector<std::string>& publications, StartOptions options) {
   std::string names;
-  for (const std::string& one : publications) names += (names.empty() ? "" : ",") + quote_identifier(one);
+  for (const std::string& publication : publications)
+    names += (names.empty() ? "" : ",") + quote_identifier(publication);
   const std::string sql = fmt::format(
       "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(names), options.binary,

@@ -32,8 +32,9 @@ std::vector<SessionBoard::Session> SessionBoard::busy(std::chrono::milliseconds 
   const auto now = std::chrono::steady_clock::now();
   std::lock_guard lock(mutex_);
   std::vector<Session> out;
-  std::ranges::copy_if(open_, std::back_inserter(out),
-                       [&](const Session& one) { return !one.sql.empty() && now - one.since > longer_than; });
+  std::ranges::copy_if(open_, std::back_inserter(out), [&](const Session& session) {
+    return !session.sql.empty() && now - session.since > longer_than;
+  });
   return out;
 }
 
@@ -48,12 +49,12 @@ base::Result<std::vector<Blocker>> SessionBoard::blockers(const Session& session
                                   {std::to_string(session.pid)}));
   std::vector<Blocker> out;
   for (size_t row = 0; row < rows.size(); ++row) {
-    Blocker& one = out.emplace_back();
-    one.pid = static_cast<int>(rows.integer(row, 0));
-    one.user = rows.text(row, 1);
-    one.application_name = rows.text(row, 2);
-    one.state = rows.text(row, 3);
-    if (!rows.is_null(row, 4)) one.since = base::UnixMicros{rows.integer(row, 4)};
+    Blocker& blocker = out.emplace_back();
+    blocker.pid = static_cast<int>(rows.integer(row, 0));
+    blocker.user = rows.text(row, 1);
+    blocker.application_name = rows.text(row, 2);
+    blocker.state = rows.text(row, 3);
+    if (!rows.is_null(row, 4)) blocker.since = base::UnixMicros{rows.integer(row, 4)};
   }
   return out;
 }
@@ -64,7 +65,7 @@ base::Result<void> SessionBoard::end_given_up(const base::Conninfo& conninfo) {
   {
     std::lock_guard lock(mutex_);
     std::ranges::copy_if(given_up_, std::back_inserter(left),
-                         [&](const Session& one) { return one.conninfo.text == conninfo.text; });
+                         [&](const Session& session) { return session.conninfo.text == conninfo.text; });
   }
   for (const Session& session : left) {
     if (auto ended = terminate(session); !ended) {
@@ -72,7 +73,7 @@ base::Result<void> SessionBoard::end_given_up(const base::Conninfo& conninfo) {
       return ended;
     }
     std::lock_guard lock(mutex_);
-    std::erase_if(given_up_, [&](const Session& one) { return one.id == session.id; });
+    std::erase_if(given_up_, [&](const Session& given_up) { return given_up.id == session.id; });
   }
   return {};
 }

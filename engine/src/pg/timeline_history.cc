@@ -37,16 +37,16 @@ base::Result<TimelineHistory> TimelineHistory::parse(int timeline, std::string_v
     if (rest.empty() || rest.front() == '#') continue;
     const std::string_view number = take_word(rest);
     const auto end = base::parse_lsn(take_word(rest));
-    Ancestor one{.timeline = 0, .end = end.value_or(base::Lsn{})};
-    const auto read = std::from_chars(number.data(), number.data() + number.size(), one.timeline);
+    Ancestor ancestor{.timeline = 0, .end = end.value_or(base::Lsn{})};
+    const auto read = std::from_chars(number.data(), number.data() + number.size(), ancestor.timeline);
     const int last = ancestors.empty() ? 0 : ancestors.back().timeline;
-    if (read.ec != std::errc{} || read.ptr != number.data() + number.size() || !end || one.timeline <= last ||
-        one.timeline >= timeline) {
+    if (read.ec != std::errc{} || read.ptr != number.data() + number.size() || !end || ancestor.timeline <= last ||
+        ancestor.timeline >= timeline) {
       return base::fail(
           base::ErrorCode::protocol_violation,
           fmt::format("The history of timeline {} has a line that is none: {}", timeline, line.substr(0, 100)));
     }
-    ancestors.push_back(one);
+    ancestors.push_back(ancestor);
   }
   return TimelineHistory(timeline, std::move(ancestors));
 }

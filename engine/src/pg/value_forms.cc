@@ -45,9 +45,9 @@ base::Result<std::map<uint32_t, ValueForms>> value_forms_by_relation(Connection&
 base::Result<ValueForms> value_forms(Connection& connection, const std::string& relations, std::string_view parameter) {
   THALWEG_ASSIGN(const auto forms, value_forms_by_relation(connection, relations, parameter));
   ValueForms all;
-  for (const auto& [relation, one] : forms) {
-    all.needs_text = all.needs_text || one.needs_text;
-    all.holds_type_oids = all.holds_type_oids || one.holds_type_oids;
+  for (const auto& [relation, relation_forms] : forms) {
+    all.needs_text = all.needs_text || relation_forms.needs_text;
+    all.holds_type_oids = all.holds_type_oids || relation_forms.holds_type_oids;
   }
   return all;
 }

@@ -92,11 +92,11 @@ std::string to_string(const PeerAddress& peer) {
 base::Result<std::vector<PeerAddress>> resolve_peer(const std::string& host, uint16_t port) {
   THALWEG_ASSIGN(const Addresses found, resolve(host, port, 0));
   std::vector<PeerAddress> out;
-  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
+  for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
+    if (address->ai_addrlen > sizeof(sockaddr_storage)) continue;
     PeerAddress& peer = out.emplace_back();
-    std::memcpy(&peer.address, each->ai_addr, each->ai_addrlen);
-    peer.length = each->ai_addrlen;
+    std::memcpy(&peer.address, address->ai_addr, address->ai_addrlen);
+    peer.length = address->ai_addrlen;
   }
   if (out.empty()) return base::fail(ErrorCode::engine_unreachable, fmt::format("{} has no address", host));
   return out;

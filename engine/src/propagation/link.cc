@@ -15,8 +15,8 @@ std::string_view name_of(Compression compression) {
 }
 
 std::optional<Compression> parse_compression(std::string_view name) {
-  for (const Compression each : {Compression::none, Compression::lz4, Compression::zstd}) {
-    if (name_of(each) == name) return each;
+  for (const Compression compression : {Compression::none, Compression::lz4, Compression::zstd}) {
+    if (name_of(compression) == name) return compression;
   }
   return std::nullopt;
 }

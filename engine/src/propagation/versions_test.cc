@@ -17,17 +17,17 @@ TEST(Versions, UnknownOnesAreRefusedAndBothSidesSayWhich) {
   b.start_receiver();
   SendingEngine a(b.port.port());
   a.start_sender([](SenderOptions& options) { options.versions = {.lowest = 2, .highest = 3}; });
-  const std::string_view told = "engine b speaks propagation protocol 1 to 1, engine a speaks 2 to 3";
+  const std::string_view expected = "engine b speaks propagation protocol 1 to 1, engine a speaks 2 to 3";
   const auto error = a.await_link_error();
   EXPECT_EQ(error.code, ErrorCode::link_version_unsupported);
-  EXPECT_TRUE(contains(error.message, told)) << error.message;
+  EXPECT_TRUE(contains(error.message, expected)) << error.message;
   // The receiving side writes it down once it has answered.
-  EXPECT_TRUE(eventually([&] { return contains(b.port.gauges().last_refusal, told); }));
+  EXPECT_TRUE(eventually([&] { return contains(b.port.gauges().last_refusal, expected); }));
   EXPECT_TRUE(eventually([&] { return b.receiver->status().link_error.has_value(); }));
   const auto at_receiver = b.receiver->status().link_error;
   ASSERT_TRUE(at_receiver);
   EXPECT_EQ(at_receiver->code, ErrorCode::link_version_unsupported);
-  EXPECT_TRUE(contains(at_receiver->message, told)) << at_receiver->message;
+  EXPECT_TRUE(contains(at_receiver->message, expected)) << at_receiver->message;
   // The sending engine is downgraded: the link comes up, and the receiver's error goes.
   a.start_sender();
   EXPECT_TRUE(a.sender->await_receiver(kPatience));

@@ -76,7 +76,7 @@ class BacklogConsumerTest : public testing::Test {
   }
   static size_t commits(const std::vector<std::pair<FrameKind, uint64_t>>& frames) {
     return static_cast<size_t>(
-        std::ranges::count_if(frames, [](const auto& one) { return one.first == FrameKind::commit; }));
+        std::ranges::count_if(frames, [](const auto& frame) { return frame.first == FrameKind::commit; }));
   }
 
   fs::path directory_;

@@ -43,8 +43,8 @@ void BacklogLedger::need(uint32_t first, uint32_t last, base::Lsn until) {
   for (uint32_t segment = needed_.empty() ? first : needed_.back().segment + 1; segment <= last; ++segment) {
     needed_.push_back({.segment = segment, .until = {}});
   }
-  for (Needed& one : needed_) {
-    if (one.segment >= first && one.segment <= last) one.until = std::max(one.until, until);
+  for (Needed& needed : needed_) {
+    if (needed.segment >= first && needed.segment <= last) needed.until = std::max(needed.until, until);
   }
 }
 

@@ -176,7 +176,7 @@ TEST(RuleSetTest, TellsWhichRulesReadOldRows) {
     const auto rules = TableRules::compile(sets, sample_rule_table());
     EXPECT_TRUE(rules);
     std::string names;
-    for (const Rule* const one : rules->rules_of_old_rows()) names += one->name + " ";
+    for (const Rule* const old_row_rule : rules->rules_of_old_rows()) names += old_row_rule->name + " ";
     return names;
   };
   Rule inserts = rule("inserts", "n = 1");

@@ -5,7 +5,7 @@
 namespace thalweg::telemetry {
 
 void add_table(std::vector<TableSample>& to, const TableSample& more) {
-  const auto found = std::ranges::find_if(to, [&](const TableSample& one) { return one.is_same_table(more); });
+  const auto found = std::ranges::find_if(to, [&](const TableSample& table) { return table.is_same_table(more); });
   if (found == to.end()) {
     to.push_back(more);
   } else {

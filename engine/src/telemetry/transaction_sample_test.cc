@@ -23,7 +23,7 @@ TEST(KeepNotable, KeepsTheOldestAndTheLargest) {
   keep_notable(all, 20);
   ASSERT_EQ(all.size(), 20U);
   std::set<uint32_t> kept;
-  for (const auto& one : all) kept.insert(one.xid.value);
+  for (const auto& sample : all) kept.insert(sample.xid.value);
   EXPECT_EQ(kept.size(), 20U);
   for (size_t i = 0; i < 10; ++i) EXPECT_TRUE(kept.contains(by_age[i].xid.value)) << i;
   for (uint32_t i = 1000; i > 990; --i) EXPECT_TRUE(kept.contains(i)) << i;

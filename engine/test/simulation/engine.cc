@@ -28,8 +28,8 @@ const base::Clock& system_clock() {
 }
 
 bool finds_no_room(const control::StreamStats& stats) {
-  return std::ranges::any_of(stats.components, [](const telemetry::ComponentSample& one) {
-    return one.type == "PROPAGATION RECEIVER" && one.state.starts_with("PAUSED FOR FLOW CONTROL");
+  return std::ranges::any_of(stats.components, [](const telemetry::ComponentSample& component) {
+    return component.type == "PROPAGATION RECEIVER" && component.state.starts_with("PAUSED FOR FLOW CONTROL");
   });
 }
 
@@ -67,18 +67,18 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
   if (!options.receive_from.empty()) stream.receive_from = control::ReceiveFrom{.engine = options.receive_from};
   stream.parameters = options.parameters;
   for (const EngineOptions::Destination& to : options.destinations) {
-    control::DestinationDefinition one;
-    one.id = to.name;
-    one.name = to.name;
-    one.status = to.is_paused ? control::DesiredStatus::disabled : control::DesiredStatus::enabled;
-    one.backlog = options.destinations.size() > 1;
+    control::DestinationDefinition destination;
+    destination.id = to.name;
+    destination.name = to.name;
+    destination.status = to.is_paused ? control::DesiredStatus::disabled : control::DesiredStatus::enabled;
+    destination.backlog = options.destinations.size() > 1;
     if (to.engine.empty()) {
-      one.conninfo = "host=" + to.name;
+      destination.conninfo = "host=" + to.name;
     } else {
-      one.send_to = control::SendTo{.engine = to.engine, .host = "127.0.0.1", .port = to.port};
+      destination.send_to = control::SendTo{.engine = to.engine, .host = "127.0.0.1", .port = to.port};
     }
-    one.parameters = stream.parameters;
-    stream.destinations.push_back(std::move(one));
+    destination.parameters = stream.parameters;
+    stream.destinations.push_back(std::move(destination));
   }
   return stream;
 }

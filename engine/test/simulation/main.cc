@@ -103,8 +103,8 @@ pid_t start_world(uint64_t seed, int out) {
                       .transactions = result.transactions,
                       .faults = result.faults,
                       .seconds = result.simulated_seconds};
-  const bool told = write(out, &report, sizeof(report)) == sizeof(report);
-  _exit(told ? 0 : 2);  // the fibers that are left keep their memory: nothing is taken apart
+  const bool written = write(out, &report, sizeof(report)) == sizeof(report);
+  _exit(written ? 0 : 2);  // the fibers that are left keep their memory: nothing is taken apart
 }
 
 int run_many(const char* program, uint64_t first, uint64_t last, int jobs) {
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
   uint64_t first = 1;
   uint64_t last = 100;
   int jobs = 2;
-  bool one = false;
+  bool single = false;
   bool traces = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
     if (argument == "--trace") {
       traces = true;
     } else if (argument == "--seed") {
-      one = true;
+      single = true;
       first = std::strtoull(value, nullptr, 10);
       ++i;
     } else if (argument == "--seeds") {
@@ -187,6 +187,6 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  if (!one) return run_many(argv[0], first, last, jobs);
+  if (!single) return run_many(argv[0], first, last, jobs);
   _exit(run_one(first, traces));  // fibers are left: nothing is taken apart
 }

@@ -56,18 +56,18 @@ control::StreamStats Operator::look() {
 
 void Operator::look_at_destinations(const control::StreamStats& stats) {
   std::string now;
-  for (const telemetry::ComponentSample& one : stats.components) now += fmt::format(" | {}", one.state);
-  for (const control::DestinationStatus& one : sessions_->destinations()) {
-    const auto code = one.error ? std::optional(one.error->error.code) : std::nullopt;
-    const control::StateNames names = names_of(one.state);
-    now += fmt::format(" | {} {} {} {} {}", one.id, names.status, names.phase, name_of(one.backlog.state),
-                       code ? base::name_of(*code) : "");
+  for (const telemetry::ComponentSample& component : stats.components) now += fmt::format(" | {}", component.state);
+  for (const control::DestinationStatus& destination : sessions_->destinations()) {
+    const auto code = destination.error ? std::optional(destination.error->error.code) : std::nullopt;
+    const control::StateNames names = names_of(destination.state);
+    now += fmt::format(" | {} {} {} {} {}", destination.id, names.status, names.phase,
+                       name_of(destination.backlog.state), code ? base::name_of(*code) : "");
     // Nothing damages a backlog here: what a loss of power left was seen to when it was written.
     if (code && (!is_expected(*code) || *code == ErrorCode::corrupt_frame)) {
-      fail("destination {} fails with {}: {}", one.id, base::name_of(*code), one.error->error.message);
+      fail("destination {} fails with {}: {}", destination.id, base::name_of(*code), destination.error->error.message);
     }
-    if (one.state == control::State::aborted && scheduler_.chance(kRetriesOnceInLooks))
-      sessions_->find(one.id)->retry();
+    if (destination.state == control::State::aborted && scheduler_.chance(kRetriesOnceInLooks))
+      sessions_->find(destination.id)->retry();
   }
   if (now != shown_) trace("{}", now);
   shown_ = now;
@@ -75,10 +75,10 @@ void Operator::look_at_destinations(const control::StreamStats& stats) {
 
 void Operator::execute_something() {
   const control::StreamDefinition whole = definition_of(options_);
-  const control::DestinationDefinition& one = whole.destinations[scheduler_.random(whole.destinations.size())];
+  const control::DestinationDefinition& chosen = whole.destinations[scheduler_.random(whole.destinations.size())];
   if (at_queue_.joinable()) at_queue_.join();
   is_at_queue_ = true;
-  at_queue_ = std::thread([this, destination = one.id, definition = control::delivery_to(whole, one)] {
+  at_queue_ = std::thread([this, destination = chosen.id, definition = control::delivery_to(whole, chosen)] {
     execute_parked(destination, definition);
     is_at_queue_ = false;
   });

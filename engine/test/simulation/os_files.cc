@@ -111,7 +111,7 @@ bool __wrap__ZNSt10filesystem18create_directoriesERKNS_7__cxx114pathERSt10error_
   if (Storage* const storage = Storage::current()) {
     std::vector<fs::path> missing;
     for (fs::path at = path; !at.empty() && !fs::exists(at); at = at.parent_path()) missing.push_back(at);
-    for (auto one = missing.rbegin(); one != missing.rend(); ++one) storage->made(*one, true);
+    for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) storage->made(*folder, true);
   }
   return __real__ZNSt10filesystem18create_directoriesERKNS_7__cxx114pathERSt10error_code(path, error);
 }

@@ -106,7 +106,7 @@ void LogicalDecoding::put_change(const WalRecord& record, uint32_t stream_xid, s
     out.u8(1).u64(record.lsn).text(record.prefix.c_str()).u32(record.content.size()).raw(record.content);
     return send_(record.lsn, out.get());
   }
-  for (const Change& one : record.changes) put_relation(one.table, stream_xid, described);
+  for (const Change& change : record.changes) put_relation(change.table, stream_xid, described);
   const Change& first = record.changes.front();
   const TableShape& shape = shapes()[static_cast<size_t>(first.table)];
   constexpr char kLetters[] = {'I', 'U', 'D', 'T'};
@@ -114,7 +114,7 @@ void LogicalDecoding::put_change(const WalRecord& record, uint32_t stream_xid, s
   if (stream_xid != 0) out.u32(stream_xid);
   if (first.kind == Change::Kind::truncate) {
     out.u32(record.changes.size()).u8(0);
-    for (const Change& one : record.changes) out.u32(shapes()[static_cast<size_t>(one.table)].oid);
+    for (const Change& change : record.changes) out.u32(shapes()[static_cast<size_t>(change.table)].oid);
     return send_(record.lsn, out.get());
   }
   out.u32(shape.oid);

@@ -169,9 +169,10 @@ class World {
     const Time deadline = scheduler_.now() + kConvergenceMax;
     while (!is_converged()) {
       if (scheduler_.now() > deadline) {
-        for (const auto& one : destinations_) {
-          fail("{} has {} transactions of {}, and gets no more; confirmed is {:X}", one->name(),
-               one->committed().expected.prefix(), source_.history().transactions().size(), source_.confirmed());
+        for (const auto& destination : destinations_) {
+          fail("{} has {} transactions of {}, and gets no more; confirmed is {:X}", destination->name(),
+               destination->committed().expected.prefix(), source_.history().transactions().size(),
+               source_.confirmed());
         }
       }
       pause(kSecond);
@@ -181,11 +182,11 @@ class World {
 
   bool is_converged() const {
     const size_t all = source_.history().transactions().size();
-    for (const auto& one : destinations_) {
-      if (one->durable().expected.prefix() < all) return false;
-      if (one->durable().data != source_.history().final_state()) {
-        fail("{} is not what the source is:{}", one->name(),
-             describe_difference(one->durable().data, source_.history().final_state()));
+    for (const auto& destination : destinations_) {
+      if (destination->durable().expected.prefix() < all) return false;
+      if (destination->durable().data != source_.history().final_state()) {
+        fail("{} is not what the source is:{}", destination->name(),
+             describe_difference(destination->durable().data, source_.history().final_state()));
       }
     }
     // The source may forget its WAL in the end.

@@ -97,12 +97,12 @@ bool misbehave(int socket, const FakeServerOptions& options) {
   using Then = FakeServerOptions::Then;
   const std::string text(kMessageBytes, 'x');
   for (size_t sent = 0, count = 0; sent < options.bytes; ++count) {
-    std::string one;
-    if (options.then == Then::rows) one = row(std::string(kRowBytes, 'x'));
-    if (options.then == Then::notices) one = message('N', "SNOTICE\0C00000\0M"s + text + "\0\0"s);
-    if (options.then == Then::statuses) one = status("made_up_" + std::to_string(count), text);
-    if (!say(socket, one)) return false;
-    sent += one.size();
+    std::string answer;
+    if (options.then == Then::rows) answer = row(std::string(kRowBytes, 'x'));
+    if (options.then == Then::notices) answer = message('N', "SNOTICE\0C00000\0M"s + text + "\0\0"s);
+    if (options.then == Then::statuses) answer = status("made_up_" + std::to_string(count), text);
+    if (!say(socket, answer)) return false;
+    sent += answer.size();
   }
   return true;
 }

@@ -39,7 +39,7 @@ def spied(scene: Scene) -> int:
 
 def set_accepted(scene: Scene, *definitions: str, tables: tuple[str, ...] = ("kept", "hit")) -> None:
     """Of the table hit."""
-    digests = [hashlib.sha256(one.encode()).hexdigest() for one in definitions]
+    digests = [hashlib.sha256(definition.encode()).hexdigest() for definition in definitions]
     scene.engine.set_stream(scene.stream, tables=[
         {"schema": "public", "table": table, **({"accepted_code": digests} if table == "hit" and digests else {})}
         for table in tables])

@@ -71,16 +71,16 @@ def test_handshakes_that_never_end_stop_nobody(engine: Engine, certificate: tupl
     context = ssl.create_default_context(cafile=certificate[0])
     slow = [socket.create_connection(("127.0.0.1", engine.port), timeout=10) for _ in range(200)]
     for part in (b"\x16", b"\x03\x01", b"\x02"):  # of a TLS record
-        for one in slow:
+        for sock in slow:
             try:
-                one.send(part)
+                sock.send(part)
             except OSError:
                 continue  # it had to make place
         begun = time.monotonic()
         assert ask(engine, context)[0] == 200
         assert time.monotonic() - begun < 5  # a hundredth of it on an idle machine
-    for one in slow:
-        one.close()
+    for sock in slow:
+        sock.close()
 
 
 def test_plain_http_is_refused(engine: Engine, certificate: tuple[Path, Path]) -> None:

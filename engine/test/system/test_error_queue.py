@@ -56,7 +56,7 @@ def test_a_parked_transaction_is_opened(scene: Scene) -> None:
     opened = errors(scene, f"/{parked['id']}")
     assert (opened["error"], opened["changes_total"]) == (parked, 3)
     rope, sail, line = opened["changes"]
-    assert [one["operation"] for one in opened["changes"]] == ["UPDATE", "UPDATE", "DELETE"]
+    assert [change["operation"] for change in opened["changes"]] == ["UPDATE", "UPDATE", "DELETE"]
     wanted = shown(rope, "wanted")
     assert wanted.pop("body") == "unchanged"
     assert wanted.items() <= rows_of(scene, "source", 1).items()
@@ -91,12 +91,12 @@ def test_a_long_execution_goes_on_and_tells_how_far_it_is(scene: Scene) -> None:
     queue = errors(scene)
     assert (queue["total"], queue["roots"], len(queue["errors"])) == (12, 1, 12)
     part = errors(scene, "?limit=5")
-    assert [one["id"] for one in part["errors"]] == [one["id"] for one in queue["errors"][:5]]
+    assert [error["id"] for error in part["errors"]] == [error["id"] for error in queue["errors"][:5]]
     rest = errors(scene, f"?limit=100&after={part['next_after']}")
-    assert [one["id"] for one in rest["errors"]] == [one["id"] for one in queue["errors"][5:]]
+    assert [error["id"] for error in rest["errors"]] == [error["id"] for error in queue["errors"][5:]]
     assert rest["next_after"] is None
     first = queue["errors"][0]["id"]
-    assert [one["id"] for one in errors(scene, "?roots=1")["errors"]] == [first]
+    assert [error["id"] for error in errors(scene, "?roots=1")["errors"]] == [first]
 
     # Half a second each: it takes longer than anybody waits for an answer.
     scene.at_destination(

@@ -129,7 +129,7 @@ def test_a_copy_takes_out_what_it_has_and_the_rest_is_executed_without_it(scene:
     (left,) = errors(scene)["errors"]
     assert left["id"] == both["id"]
     tables = scene.engine.destination(scene.stream)["instantiation"]["tables"]
-    copied = next(one for one in tables if one["table"] == "hit")
+    copied = next(table for table in tables if table["table"] == "hit")
     assert (copied["errors_discarded"], copied["state"]) == (2, "COPIED")
     assert copied["copied_at"] is not None
     scene.at_destination("INSERT INTO other VALUES (1, 'one')")

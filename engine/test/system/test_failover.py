@@ -194,18 +194,18 @@ def test_each_destination_is_judged_by_itself(scene: FailoverScene) -> None:
         servers.wait_standby()
         servers.standby.stop()
         fan.made["b"].relay.sever()
-        fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+        fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
         insert(scene, 101, 3000)
         fan.wait_applied("a")
         reached = fan.source_position()
-        fan.wait("b", lambda one: one["backlog"]["state"] == "ON DISK" and one["backlog"]["frames"] >= 2900,
-                 "has a backlog")
+        fan.wait("b", lambda destination: destination["backlog"]["state"] == "ON DISK"
+                 and destination["backlog"]["frames"] >= 2900, "has a backlog")
         fan.wait_slot(reached)
         servers.kill_primary()
         servers.standby.start()
         servers.promote()
         insert(scene, 10_001, 10_500)
-        ahead = fan.wait("a", lambda one: one["status"] == "ABORTED", "is given up")
+        ahead = fan.wait("a", lambda destination: destination["status"] == "ABORTED", "is given up")
         assert ahead["error"]["code"] == "source_diverged", ahead
         assert fan.status("b")["status"] != "ABORTED"
         fan.mend("b")
@@ -217,9 +217,9 @@ def test_each_destination_is_judged_by_itself(scene: FailoverScene) -> None:
         assert scene.timeline(fan.made["a"].database) == 1
         # The backlog that lies now is of the new timeline, and holds over a restart and another switch.
         fan.made["b"].relay.sever()
-        fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away again")
+        fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away again")
         insert(scene, 11_001, 14_000)
-        fan.wait("b", lambda one: one["backlog"]["frames"] >= 3000, "has a backlog again")
+        fan.wait("b", lambda destination: destination["backlog"]["frames"] >= 3000, "has a backlog again")
         fan.wait_slot(fan.source_position())
         scene.engine.kill()
         servers.promote_again()
@@ -243,7 +243,7 @@ def test_a_backlog_that_only_its_own_history_can_use_is_refused(scene: FailoverS
     try:
         fan.start_stream("a", "b")
         fan.made["b"].relay.sever()
-        fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+        fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
         insert(scene, 1, 3000)
         fan.wait_applied("a")
         fan.wait_slot(fan.source_position())
@@ -251,14 +251,14 @@ def test_a_backlog_that_only_its_own_history_can_use_is_refused(scene: FailoverS
         servers.wait_standby()
         servers.standby.stop()
         insert(scene, 3001, 6000)
-        fan.wait("b", lambda one: one["backlog"]["frames"] >= 6000, "has a backlog")
+        fan.wait("b", lambda destination: destination["backlog"]["frames"] >= 6000, "has a backlog")
         fan.wait_slot(fan.source_position())
         servers.kill_primary()
         servers.standby.start()
         servers.promote()
-        fan.wait("a", lambda one: one["status"] == "ABORTED", "is given up")
+        fan.wait("a", lambda destination: destination["status"] == "ABORTED", "is given up")
         fan.mend("b")
-        found = fan.wait("b", lambda one: one["status"] == "ABORTED", "is given up, too")
+        found = fan.wait("b", lambda destination: destination["status"] == "ABORTED", "is given up, too")
         assert found["error"]["code"] == "source_diverged", found
         assert "on the engine's disk" in found["error"]["message"], found
         assert scene.destination.value(fan.made["b"].database, "SELECT count(*) FROM t") == 0

@@ -45,8 +45,8 @@ def test_each_destination_is_copied_and_kept_up_to_date(fan: FanOut) -> None:
     assert types.count("CAPTURE") == 1
     fan.engine.drop_stream(fan.scene.stream)
     assert fan.scene.slots() == fan.scene.publications() == 0
-    for one in fan.made.values():
-        assert not fan.scene.destination.value(one.database,
+    for destination in fan.made.values():
+        assert not fan.scene.destination.value(destination.database,
                                                "SELECT count(*) FROM pg_namespace WHERE nspname = 'thalweg'")
 
 
@@ -58,12 +58,12 @@ def test_a_dead_destination_holds_up_nobody_and_loses_nothing(fan: FanOut, rando
     with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
         time.sleep(1)
         fan.made["b"].relay.sever()
-        found = fan.wait("b", lambda one: one["phase"] == "RETRYING" and one["backlog"]["state"] == "ON DISK",
-                         "is away, its backlog on disk")
+        found = fan.wait("b", lambda destination: destination["phase"] == "RETRYING"
+                         and destination["backlog"]["state"] == "ON DISK", "is away, its backlog on disk")
         assert "on the engine's disk" in found["error"]["message"]
         # More than the queue can hold goes by: the others get it, the source may forget it, the disk has it.
         before = fan.source_position()
-        fan.wait("b", lambda one: one["backlog"]["frames"] > 5000, "has a backlog")
+        fan.wait("b", lambda destination: destination["backlog"]["frames"] > 5000, "has a backlog")
         fan.wait_applied("a", "c")
         fan.wait_slot(before)
         for name in ("a", "c"):
@@ -81,7 +81,7 @@ def test_a_dead_destination_holds_up_nobody_and_loses_nothing(fan: FanOut, rando
         time.sleep(1)
     fan.wait_applied(seconds=2 * SECONDS)
     fan.assert_same()
-    fan.wait("b", lambda one: one["backlog"]["bytes"] == 0, "has no backlog left")
+    fan.wait("b", lambda destination: destination["backlog"]["bytes"] == 0, "has no backlog left")
 
 
 def test_a_streamed_transaction_goes_over_a_restart(fan: FanOut) -> None:
@@ -90,7 +90,7 @@ def test_a_streamed_transaction_goes_over_a_restart(fan: FanOut) -> None:
     scene.source.sql("postgres", f'ALTER DATABASE "{scene.database}" SET logical_decoding_work_mem = \'64kB\'')
     fan.start_stream("a", "b")
     fan.made["b"].relay.sever()
-    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
     with scene.source.connect(scene.database) as open_, open_.transaction():
         open_.execute("INSERT INTO t SELECT n, repeat('open', 100) FROM generate_series(1, 3000) n")
         insert(fan, 10_001, 10_500)
@@ -110,19 +110,20 @@ def test_a_full_backlog_says_so_and_goes_on(fan: FanOut) -> None:
     fan.scene.run_at_source(TABLE)
     fan.start_stream("a", "b", queue_memory_mb=1, queue_spill_limit_mb=16)
     fan.made["b"].relay.sever()
-    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
     # Text that does not compress fills the limit and the queue.
     for part in range(12):
         fan.scene.at_source(
             "INSERT INTO t SELECT n, "
             "(SELECT string_agg(md5(random()::text || n || m), '') FROM generate_series(1, 60) m) "
             f"FROM generate_series({part * 1000 + 1}, {part * 1000 + 1000}) n")
-    found = fan.wait("b", lambda one: one["backlog"]["state"] == "FULL", "is full")
+    found = fan.wait("b", lambda destination: destination["backlog"]["state"] == "FULL", "is full")
     assert "queue_spill_limit_mb" in found["error"]["message"], found["error"]
     assert "source keeps its WAL" in found["error"]["message"]
     held = fan.slot_position()
     assert held < fan.source_position()
-    fan.set_destinations([{**one, "parameters": {"queue_spill_limit_mb": 100}} for one in fan.destinations()])
+    fan.set_destinations([{**destination, "parameters": {"queue_spill_limit_mb": 100}}
+                          for destination in fan.destinations()])
     fan.wait_applied("a")
     fan.wait_slot(fan.source_position())
     fan.mend("b")
@@ -135,7 +136,7 @@ def leave_b_behind(fan: FanOut) -> None:
     fan.scene.run_at_source(TABLE)
     fan.start_stream("a", "b")
     fan.made["b"].relay.sever()
-    fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+    fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
     insert(fan, 1, 5000)
     fan.wait_applied("a")
 
@@ -143,13 +144,13 @@ def leave_b_behind(fan: FanOut) -> None:
 def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
     leave_b_behind(fan)
     with pytest.raises(RefusedError) as refused:
-        fan.set_destinations([one for one in fan.destinations() if one["id"] != "b"])
+        fan.set_destinations([destination for destination in fan.destinations() if destination["id"] != "b"])
     assert refused.value.error["code"] == "desired_state_conflict"
     fan.set_destinations([fan.made[name].definition() for name in ("a", "b")])
     fan.change("b", status="DROPPED", force=True)
-    found = fan.wait("b", lambda one: one["status"] == "DROPPED", "DROPPED")
+    found = fan.wait("b", lambda destination: destination["status"] == "DROPPED", "DROPPED")
     assert "DELETE FROM thalweg.stream" in found["error"]["message"]
-    fan.set_destinations([one for one in fan.destinations() if one["id"] != "b"])
+    fan.set_destinations([destination for destination in fan.destinations() if destination["id"] != "b"])
     assert not (fan.engine.directory / "state" / "spill" / fan.scene.stream / "b").exists()
     insert(fan, 5001, 6000)
     fan.wait_applied("a")
@@ -209,7 +210,8 @@ def test_pausing_and_dropping_one_leaves_the_session_to_the_others(fan: FanOut, 
     fan.wait_applied()
     fan.assert_same()
     fan.drop("b")
-    wait_for(lambda: [one["id"] for one in fan.engine.status(fan.scene.stream)["destinations"]] == ["a"], SECONDS,
+    wait_for(lambda: [destination["id"]
+                      for destination in fan.engine.status(fan.scene.stream)["destinations"]] == ["a"], SECONDS,
              "b is forgotten")
     assert not (fan.engine.directory / "state" / "spill" / fan.scene.stream / "b").exists()
     insert(fan, 1_000_001, 1_001_000)
@@ -270,7 +272,7 @@ def test_an_error_of_one_destination_aborts_that_one_only(fan: FanOut) -> None:
     fan.start_stream("a", "b")
     fan.scene.destination.sql(fan.made["b"].database, "INSERT INTO t VALUES (7, 'in the way')")
     insert(fan, 1, 100)
-    found = fan.wait("b", lambda one: one["status"] == "ABORTED", "ABORTED")
+    found = fan.wait("b", lambda destination: destination["status"] == "ABORTED", "ABORTED")
     assert found["error"]["cure"]
     insert(fan, 101, 200)
     fan.wait_applied("a")
@@ -302,7 +304,7 @@ def test_a_parked_transaction_that_waits_for_a_lock_holds_up_nobody(fan: FanOut)
         try:
             fan.engine.set_stream(fan.scene.stream, status="DISABLED")
             fan.engine.wait_status(fan.scene.stream, lambda found: found["status"] == "DISABLED", SECONDS, "DISABLED")
-            assert [one["id"] for one in fan.engine.request("GET", errors)["errors"]] == [parked["id"]]
+            assert [error["id"] for error in fan.engine.request("GET", errors)["errors"]] == [parked["id"]]
         finally:
             blocker.execute("ROLLBACK")
         executed.result()  # done, or under way: it waited longer for the lock than anybody does for an answer
@@ -408,7 +410,7 @@ def test_a_destination_that_stands_still_is_cut_off(fan: FanOut) -> None:
         due = fan.source_position()
         assert fan.slot_position() < due
         fan.wait_slot(due)
-        fan.wait("b", lambda one: one["backlog"]["state"] == "ON DISK", "has its backlog on disk")
+        fan.wait("b", lambda destination: destination["backlog"]["state"] == "ON DISK", "has its backlog on disk")
         insert(fan, 1001, 2000)
         fan.wait_applied("a")
         fan.wait_slot(fan.source_position())
@@ -426,7 +428,7 @@ def test_a_damaged_backlog_stops_its_destination_only(fan: FanOut) -> None:
     segment = max(log.glob("*/0*"), key=lambda path: path.stat().st_size)
 
     def assert_stopped() -> None:
-        found = fan.wait("b", lambda one: one["status"] == "ABORTED", "ABORTED")
+        found = fan.wait("b", lambda destination: destination["status"] == "ABORTED", "ABORTED")
         assert found["error"]["code"] == "backlog_damaged", found["error"]
         assert str(segment) in found["error"]["message"]
         assert "drop the destination" in found["error"]["cure"]
@@ -446,7 +448,8 @@ def test_a_damaged_backlog_stops_its_destination_only(fan: FanOut) -> None:
     segment.write_bytes(damaged)
     more = (6001, 7000)
     fan.mend("b")
-    fan.wait("b", lambda one: one["error"] and "missing" not in one["error"]["message"], "has tried again")
+    fan.wait("b", lambda destination: destination["error"] and "missing" not in destination["error"]["message"],
+             "has tried again")
     assert_stopped()
     segment.write_bytes(whole)
     aside.unlink()

@@ -94,7 +94,7 @@ def test_what_was_parked_of_a_table_that_has_anothers_name_goes_with_its_copy(sc
     scene.at_destination("DELETE FROM c WHERE id < 10")
     scene.at_source("UPDATE c SET body = 'parked' WHERE id = 5")
     scene.wait_applied()
-    assert [one["tables"] for one in errors(scene)["errors"]] == [['"public"."c"']]
+    assert [error["tables"] for error in errors(scene)["errors"]] == [['"public"."c"']]
     scene.run_at_source("DROP TABLE z; ALTER TABLE c RENAME TO z;")
     wait_state(scene, "z", "STOPPED")
     copy_again(scene, "z")
@@ -123,7 +123,7 @@ def test_what_was_parked_of_a_table_that_was_replaced_and_taken_out_is_left_out(
     wait_for(lambda: len(states_of(scene)) == 2, 30, "the table is taken out")
     scene.wait_replicating()
     scene.at_destination("DELETE FROM third")
-    problems = {one["table"]: one["problem"] for one in errors(scene, f"/{parked['id']}")["changes"]}
+    problems = {change["table"]: change["problem"] for change in errors(scene, f"/{parked['id']}")["changes"]}
     execute = destination_path(scene.stream) + f"/errors/{parked['id']}/execute"
     if taken_out == "hit":
         assert problems == {"hit": '"public"."hit" is not in the stream any more: its changes are left out',

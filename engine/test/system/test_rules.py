@@ -364,7 +364,7 @@ def test_changed_rules_take_effect_at_one_position(scene: Scene, random_: random
     assert pairs == list(range(1, len(pairs) + 1)), "each transaction has come with one of its rows"
     assert len(pairs) == scene.source.value(scene.database, "SELECT count(*) / 2 FROM orders")
     regions = [str(region) for _, region in rows]
-    assert sum(one != other for one, other in itertools.pairwise(regions)) == 3
+    assert sum(before != after for before, after in itertools.pairwise(regions)) == 3
 
 
 def test_two_engines_keep_the_same_rules(scene: Scene, tmp_path: Path, random_: random.Random) -> None:
@@ -401,16 +401,17 @@ def test_rules_are_checked_before_they_are_used(scene: Scene) -> None:
     assert check(scene, SUBSET) == []
     found = check(scene, {"positive": [rule("good", "n = 1"), rule("first", "n = 1 AND\n missing = 2"),
                                        rule("second", "commit_time IS NULL")], "negative": [rule("third", "n =")]})
-    assert [(one["rule"], one["code"], one["line"], one["column"], one["offset"]) for one in found] == [
+    assert [tuple(finding[field] for field in ("rule", "code", "line", "column", "offset")) for finding in found] == [
         ("third", "rule_refused", 1, 4, 3), ("first", "rule_refused", 2, 2, 11), ("second", "rule_refused", 1, 1, 0)]
     assert (found[1]["schema"], found[1]["table"]) == ("public", "orders")
 
     found = check(scene, {"positive": [rule("old", "region = 'north'"), rule("key", "id < 10"),
                                        rule("inserts", "region = 'south'", operations=["INSERT", "UPDATE"])]}, "keyed")
-    assert [(one["rule"], one["code"], one["line"]) for one in found] == [("old", "rule_undecidable", None)]
+    assert [(finding["rule"], finding["code"], finding["line"]) for finding in found] == [
+        ("old", "rule_undecidable", None)]
     assert "REPLICA IDENTITY FULL" in found[0]["message"]
     found = check(scene, {"positive": [rule("in", "region = 'north'", subset=True)]}, "keyed")
-    assert [(one["rule"], one["code"]) for one in found] == [("in", "rule_undecidable")]
+    assert [(finding["rule"], finding["code"]) for finding in found] == [("in", "rule_undecidable")]
     (missing,) = check(scene, SUBSET, "nothing")
     assert (missing["code"], missing["rule"]) == ("missing_table", None)
     with pytest.raises(RefusedError) as refused:

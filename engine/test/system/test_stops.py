@@ -51,7 +51,7 @@ def held(lock: Lock, scene: Scene) -> Iterator[int]:
 def the_wait(scene: Scene, lock: Lock, pid: int) -> dict[str, Any]:
     def shown() -> dict[str, Any] | None:
         waits = scene.engine.status(scene.stream)["waits"]
-        return next((one for one in waits if [by["pid"] for by in one["blockers"]] == [pid]), None)
+        return next((wait for wait in waits if [by["pid"] for by in wait["blockers"]] == [pid]), None)
 
     wait = dict(wait_for(shown, 20, "the status says what it waits for"))
     assert (wait["side"], wait["database"], wait["destination"]) == (

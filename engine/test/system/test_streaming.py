@@ -57,9 +57,11 @@ def reader_counter(scene: Scene, name: str) -> int:
 def shows_open(scene: Scene, connection: psycopg.Connection[Any]) -> bool:
     """The engine lists the connection's transaction: what it is, how large, and that it waits on disk."""
     xid = connection.execute("SELECT pg_current_xact_id_if_assigned()::text::bigint % (1::bigint << 32)").fetchone()
-    shown = [one for one in scene.engine.transactions(scene.stream) if [one["xid"]] == list(xid or ())]
-    return any(one["state"] == "OPEN" and one["streamed"] and one["spilled_bytes"] > 0 and one["commit_lsn"] is None
-               and one["tables"] == ['"public"."big"'] and one["lcrs"] > 1000 for one in shown)
+    shown = [transaction for transaction in scene.engine.transactions(scene.stream)
+             if [transaction["xid"]] == list(xid or ())]
+    return any(transaction["state"] == "OPEN" and transaction["streamed"] and transaction["spilled_bytes"] > 0
+               and transaction["commit_lsn"] is None and transaction["tables"] == ['"public"."big"']
+               and transaction["lcrs"] > 1000 for transaction in shown)
 
 
 @pytest.mark.both_ways

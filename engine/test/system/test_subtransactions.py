@@ -106,7 +106,7 @@ def test_nor_from_a_backlog(eager_scene: Scene) -> None:
     try:
         fan.start_stream("a", "b")
         fan.made["b"].relay.sever()
-        fan.wait("b", lambda one: one["phase"] == "RETRYING", "is away")
+        fan.wait("b", lambda destination: destination["phase"] == "RETRYING", "is away")
         roll_back_parts(eager_scene)
         fan.wait_applied("a")
         fan.mend("b")
@@ -126,7 +126,7 @@ def test_nor_from_the_error_queue(eager_scene: Scene) -> None:
     queue = destination_path(scene.stream) + "/errors"
 
     def waiting() -> list[int]:
-        return [int(one["id"]) for one in scene.engine.request("GET", queue)["errors"]]
+        return [int(error["id"]) for error in scene.engine.request("GET", queue)["errors"]]
 
     assert len(waiting()) == len(ROLLED_BACK)
     while left := waiting():  # one takes along those that depend on it

@@ -119,14 +119,16 @@ def test_a_list_that_had_the_reserved_id_keeps_that_destinations_backlog(scene: 
         scene.engine.kill()
         spill = scene.engine.directory / "state" / "spill" / scene.stream
         (spill / "b").rename(spill / "default")
-        listed = [{**one, "id": {"b": "default"}.get(one["id"], one["id"])} for one in fan.destinations()]
-        for one in listed:
-            del one["backlog"]
+        listed = [{**destination, "id": {"b": "default"}.get(destination["id"], destination["id"])}
+                  for destination in fan.destinations()]
+        for destination in listed:
+            del destination["backlog"]
         store(scene.engine, [{**scene.engine.streams[scene.stream], "destinations": listed}])
         scene.engine.start()
-        fan.set_destinations([{**one, "id": {"b": "default2"}.get(one["id"], one["id"])} for one in fan.destinations()])
+        fan.set_destinations([{**destination, "id": {"b": "default2"}.get(destination["id"], destination["id"])}
+                              for destination in fan.destinations()])
         fan.made["default2"] = fan.made.pop("b")
-        fan.wait("default2", lambda one: one["backlog"]["state"] == "ON DISK", "has it")
+        fan.wait("default2", lambda destination: destination["backlog"]["state"] == "ON DISK", "has it")
         scene.engine.kill()
         scene.engine.start()
         fan.mend("default2")

@@ -17,7 +17,7 @@ def waited(scene: Scene, state: str, activity: str) -> bool:
 
 def shows_waits(scene: Scene) -> bool:
     """The first executes; the second has executed and waits for its turn; the third waits for the first."""
-    shown = {one["state"]: one for one in scene.engine.transactions(scene.stream)}
+    shown = {transaction["state"]: transaction for transaction in scene.engine.transactions(scene.stream)}
     if shown.keys() != {"EXECUTE TRANSACTION", "WAIT COMMIT", "WAIT DEPENDENCY"}:
         return False
     first = shown["EXECUTE TRANSACTION"]

@@ -9,10 +9,10 @@ const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 0, 0, second)).to
 
 describe("appendSample", () => {
   it("keeps the order and takes no sample twice", () => {
-    const one = [sample(at(1))];
-    expect(appendSample(one, sample(at(2)))).toHaveLength(2);
-    expect(appendSample(one, sample(at(1)))).toBe(one);
-    expect(appendSample(one, sample(at(0)))).toBe(one);
+    const samples = [sample(at(1))];
+    expect(appendSample(samples, sample(at(2)))).toHaveLength(2);
+    expect(appendSample(samples, sample(at(1)))).toBe(samples);
+    expect(appendSample(samples, sample(at(0)))).toBe(samples);
   });
 
   it("is bounded", () => {

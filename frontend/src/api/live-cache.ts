@@ -42,11 +42,11 @@ function refreshed<Summary extends StreamSummary>(summary: Summary, sample: Samp
     lag: sample.lag,
     error_queue_transactions: sample.error_queue_transactions,
     state: sample.state ?? summary.state,
-    destinations: summary.destinations.map((one) => {
-      const own = sample.destinations.find(({ destination_id }) => destination_id === one.id);
-      if (!own) return one;
+    destinations: summary.destinations.map((destination) => {
+      const own = sample.destinations.find(({ destination_id }) => destination_id === destination.id);
+      if (!own) return destination;
       const { destination_id: _, status: _status, phase: _phase, bytes_per_second: _bytes, ...numbers } = own;
-      return { ...one, ...numbers, state: own.state ?? one.state };
+      return { ...destination, ...numbers, state: own.state ?? destination.state };
     }),
     sampled_at: sample.at,
   };
@@ -73,9 +73,9 @@ export function takeSamples(cache: QueryClient, samples: Sample[]): void {
     cache.setQueryData<Rates>(keys.rates, (rates) => rates && withRates(rates, samples));
     amend<Overview>(cache, keys.overview, (overview) => ({
       ...overview,
-      streams: overview.streams.map((one) => {
-        const sample = latest.get(one.id);
-        return sample ? refreshed(one, sample) : one;
+      streams: overview.streams.map((stream) => {
+        const sample = latest.get(stream.id);
+        return sample ? refreshed(stream, sample) : stream;
       }),
     }));
     for (const sample of latest.values())

@@ -50,8 +50,8 @@ export function doneOf(done: Maybe, total: Maybe, unit = ""): string {
 }
 
 /** "1 table", "1 234 tables": exact, with the noun that fits. */
-export function counted(n: number, one: string): string {
-  return `${formatCount(n)} ${n === 1 ? one : `${one}s`}`;
+export function counted(n: number, noun: string): string {
+  return `${formatCount(n)} ${n === 1 ? noun : `${noun}s`}`;
 }
 
 /** Rounded to three digits with a decimal prefix: 12.3 k. */

@@ -49,8 +49,8 @@ function copy(values: Partial<Instantiation>): Instantiation {
 }
 
 it("puts running tables first, and says what is not known", async () => {
-  const one = destination({ instantiation: copy({}) });
-  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  const copied = destination({ instantiation: copy({}) });
+  renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
   const rows = within(screen.getByRole("table", { name: "Initial copy by table" })).getAllByRole("row");
   expect(rows.slice(1).map((row) => row.textContent?.match(/public\.(\w+?)(?=[A-Z])/)?.[1])).toEqual([
     "now",
@@ -65,8 +65,8 @@ it("puts running tables first, and says what is not known", async () => {
 
 it("tells of indexes once all rows are there", () => {
   const tables = [table("done", "COPIED"), table("now", "INDEXING")];
-  const one = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }) });
-  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  const copied = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }) });
+  renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
   expect(screen.getByText("all rows are there, building indexes 9 of 15")).toBeVisible();
   expect(screen.getByRole("progressbar", { name: "Copy of public.now" })).toHaveAttribute(
     "aria-valuetext",

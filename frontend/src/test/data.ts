@@ -155,7 +155,7 @@ export const propagated: ComponentSample[] = [
     ofWarehouse("receiver", { type: "PROPAGATION RECEIVER", state: "RECEIVING LCRS" }),
     ofWarehouse("apply-queue", { type: "QUEUE", counters: { lcrs: 0 } }),
     ...components.slice(2),
-  ].map((one) => ({ ...one, engine_id: "engine02" })),
+  ].map((part) => ({ ...part, engine_id: "engine02" })),
 ];
 
 /** The first sample of a stream: no rate is known yet. */

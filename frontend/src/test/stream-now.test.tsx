@@ -102,7 +102,7 @@ describe("a stream now", () => {
     const ofBoth = ["near", "far"].flatMap((id) =>
       components
         .slice(2)
-        .map((one) => component("", { ...one, id: one.id.replace("warehouse", id), destination_id: id })),
+        .map((part) => component("", { ...part, id: part.id.replace("warehouse", id), destination_id: id })),
     );
     stubApi({
       ...routes,

@@ -53,7 +53,11 @@ def _source(clues: Clues, stage: Stage) -> Finding:
                     "that applies.")],
             stage=stage, share=share,
         )  # fmt: skip
-    costly = max(facts.row_filters, key=lambda one: one.row_us or 0.0, default=None) if facts is not None else None
+    costly = (
+        max(facts.row_filters, key=lambda row_filter: row_filter.row_us or 0.0, default=None)
+        if facts is not None
+        else None
+    )
     if costly is not None and (costly.row_us or 0.0) > FILTER_US:
         return _row_filter(clues, stage, evidence, costly)
     return clues.finding(

@@ -57,8 +57,8 @@ def show(alert_id: Annotated[str, typer.Argument(help="The alert's id.")], as_js
     if as_json:
         print_json({**alert, "deliveries": deliveries})
         return
-    told = f": {alert['subject']['name']} ({alert['severity']}, {alert['state']})"
-    out.print(line(styled(alert["title"], "bold"), told))
+    subject = f": {alert['subject']['name']} ({alert['severity']}, {alert['state']})"
+    out.print(line(styled(alert["title"], "bold"), subject))
     for heading, text in (("", alert["message"]), ("meaning: ", alert["meaning"]), ("to do:   ", alert["action"])):
         out.print(f"{heading}{text}")
     if alert["acknowledged_by"]:

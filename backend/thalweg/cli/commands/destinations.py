@@ -22,10 +22,10 @@ def whole_stream(api: Api, name: str) -> Json:
 def one_of(stream: Json, name: str | None) -> Json:
     """None is enough where there is only one."""
     known: list[Json] = stream["destinations"]
-    for one in known:
-        if name in (one["id"], one["database"]["name"]) or (name is None and len(known) == 1):
-            return one
-    names = ", ".join(one["database"]["name"] for one in known)
+    for destination in known:
+        if name in (destination["id"], destination["database"]["name"]) or (name is None and len(known) == 1):
+            return destination
+    names = ", ".join(destination["database"]["name"] for destination in known)
     if name is None:
         raise CommandError(f"{stream['name']} has several destinations.", f"Name one with --destination: {names}.")
     raise CommandError(f"{stream['name']} has no destination “{name}”.", f"There are: {names}.")
@@ -61,9 +61,9 @@ def add(
 def _act(name: str, destination: str, action: str, what: str, wait: bool, timeout: float) -> None:
     api = connect()
     stream = whole_stream(api, name)
-    one = one_of(stream, destination)
-    accepted = api.post(f"/streams/{stream['id']}/destinations/{one['id']}:{action}")
-    follow(api, accepted, wait, f"{what} {one['database']['name']} of {stream['name']}", timeout)
+    found = one_of(stream, destination)
+    accepted = api.post(f"/streams/{stream['id']}/destinations/{found['id']}:{action}")
+    follow(api, accepted, wait, f"{what} {found['database']['name']} of {stream['name']}", timeout)
 
 
 @app.command()
@@ -97,10 +97,10 @@ def drop(
     terminal."""
     api = connect()
     stream = whole_stream(api, name)
-    one = one_of(stream, destination)
-    shown = one["database"]["name"]
+    found = one_of(stream, destination)
+    shown = found["database"]["name"]
     confirm(f"Drop {shown} from {stream['name']}, and discard what it has not got yet?", yes)
-    accepted = api.delete(f"/streams/{stream['id']}/destinations/{one['id']}", force=force)
+    accepted = api.delete(f"/streams/{stream['id']}/destinations/{found['id']}", force=force)
     lost = "" if force else f"If {shown} is lost for good, drop it with --force."
     follow(api, accepted, wait, f"Dropping {shown} from {stream['name']}", timeout, lost)
 
@@ -112,9 +112,9 @@ def set_parameters(
     """Override the stream's parameters at a destination. Omitted parameters revert to the stream's values."""
     api = connect()
     stream = whole_stream(api, name)
-    one = one_of(stream, destination)
-    path = f"/streams/{stream['id']}/destinations/{one['id']}"
-    changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), one["id"])
+    found = one_of(stream, destination)
+    path = f"/streams/{stream['id']}/destinations/{found['id']}"
+    changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), found["id"])
     done(settings_in_words(changed["parameters"]), changed)
 
 
@@ -145,7 +145,7 @@ def errors(
     """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it.
 
     Asks on a terminal before it applies or discards one."""
-    if sum(one is not None for one in (show, execute, discard)) + execute_all > 1:
+    if sum(option is not None for option in (show, execute, discard)) + execute_all > 1:
         raise CommandError("One thing at a time.", "Give one of --show, --execute, --execute-all and --discard.")
     if discard is not None and not reason:
         raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")

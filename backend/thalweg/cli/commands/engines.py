@@ -36,7 +36,9 @@ def _message(engine: Json) -> str:
     """Also what to do about streams that the store does not know."""
     sentences = [engine["message"]] if engine["message"] else []
     if streams := engine["unknown_streams"]:
-        named = ", ".join(f"{one['id']}{' (being dropped)' if one['being_dropped'] else ''}" for one in streams)
+        named = ", ".join(
+            f"{stream['id']}{' (being dropped)' if stream['being_dropped'] else ''}" for stream in streams
+        )
         sentences.append(f"It runs streams that the store does not know: {named}.")
         sentences.append("End one with 'thalweg engines drop-stream'.")
     return " ".join(sentences)

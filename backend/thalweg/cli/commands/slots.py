@@ -84,13 +84,15 @@ def drop(
     A stream's slot goes with its stream; a slot of another Thalweg's stream is lost to that one for good.
     """
     api = connect()
-    servers = [one for one in api.get("/slots")["servers"] if slot in (known["name"] for known in one["slots"])]
+    servers = [
+        server for server in api.get("/slots")["servers"] if slot in (known["name"] for known in server["slots"])
+    ]
     if database is not None:
         database_id = api.find("/databases", "database", database)["id"]
     elif len(servers) == 1:
         database_id = servers[0]["databases"][0]["id"]
     else:
-        where = ", ".join(one["address"] for one in servers) or "no server that is known here"
+        where = ", ".join(server["address"] for server in servers) or "no server that is known here"
         raise CommandError(f"{slot} is at {where}.", "Name the server by one of its databases: --database NAME.")
     confirm(f"Drop {slot}? Its reader can never continue", yes)
     api.delete(f"/databases/{database_id}/slots/{slot}")

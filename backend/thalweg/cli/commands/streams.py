@@ -172,7 +172,7 @@ def replicated(table: Json) -> str:
 
 def counted(destinations: list[Json]) -> str:
     """Since when the tables' counts run; of several destinations, since the earliest."""
-    known = [one["counted_since"] for one in destinations if one["counted_since"]]
+    known = [destination["counted_since"] for destination in destinations if destination["counted_since"]]
     if not known:
         return "Inserts, updates and deletes count from apply's next start."
     since = datetime.fromisoformat(min(known))
@@ -181,16 +181,16 @@ def counted(destinations: list[Json]) -> str:
 
 
 def names_of(stream: Json) -> str:
-    return ", ".join(one["database"]["name"] for one in stream["destinations"])
+    return ", ".join(destination["database"]["name"] for destination in stream["destinations"])
 
 
 def _addresses(stream: Json) -> str:
-    return ", ".join(one["database"]["address"] for one in stream["destinations"])
+    return ", ".join(destination["database"]["address"] for destination in stream["destinations"])
 
 
 def _engines(stream: Json) -> str:
     captures = stream["capture_engine"]["name"]
-    others = {one["engine"]["name"] for one in stream["destinations"]} - {captures}
+    others = {destination["engine"]["name"] for destination in stream["destinations"]} - {captures}
     if not others:
         return str(captures)
     return f"{captures} (captures, sends) and {', '.join(sorted(others))} (receives, applies)"
@@ -202,13 +202,15 @@ def print_destinations(stream: Json) -> None:
         ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
         [
             [
-                one["database"]["name"], one["engine"]["name"], state_of(one),
-                number(one["lcrs_per_second"]), latency_of(one["latency"], "p99_ms", at), size(one["lag"]["bytes"]),
-                size(one["backlog"]["bytes"]) if one["backlog"] else "–",
-                size(one["backlog"]["limit_bytes"]) if one["backlog"] else "–",
-                number(one["error_queue_transactions"]), one["error"]["message"] if one["error"] else "",
+                destination["database"]["name"], destination["engine"]["name"], state_of(destination),
+                number(destination["lcrs_per_second"]), latency_of(destination["latency"], "p99_ms", at),
+                size(destination["lag"]["bytes"]),
+                size(destination["backlog"]["bytes"]) if destination["backlog"] else "–",
+                size(destination["backlog"]["limit_bytes"]) if destination["backlog"] else "–",
+                number(destination["error_queue_transactions"]),
+                destination["error"]["message"] if destination["error"] else "",
             ]
-            for one in stream["destinations"]
+            for destination in stream["destinations"]
         ],
     )  # fmt: skip
 
@@ -237,7 +239,7 @@ def preflight(
     api = connect()
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
-        "destinations": [destination_of(api, one) for one in to],
+        "destinations": [destination_of(api, name) for name in to],
         "rules": rules_of(include, exclude, inserts_only, row_rules),
         "accept": accept or [],
     }
@@ -245,7 +247,7 @@ def preflight(
     if json_wanted(False):
         print_json(result)
         raise typer.Exit(0 if result["ready"] else 1)
-    show_checks(result, {one["id"]: one["name"] for one in api.items("/databases")})
+    show_checks(result, {database["id"]: database["name"] for database in api.items("/databases")})
     out.print("Ready.")
 
 
@@ -272,7 +274,7 @@ def create(
     body: Json = {
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
-        "destinations": [destination_of(api, one) for one in to],
+        "destinations": [destination_of(api, name) for name in to],
         "rules": rules_of(include, exclude, inserts_only, row_rules),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
@@ -340,10 +342,10 @@ def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(hel
     api = connect()
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    told = settings_in_words(changed["parameters"])
+    message = settings_in_words(changed["parameters"])
     if changed["restart_needed"]:
-        told += "\nSome changes take effect only after a stop and start."
-    done(told, changed)
+        message += "\nSome changes take effect only after a stop and start."
+    done(message, changed)
 
 
 @app.command("parameters")

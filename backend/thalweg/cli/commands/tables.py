@@ -82,8 +82,8 @@ def accept(name: Name, table: Table, destination: Destination = None) -> None:
 
 def _resolve(api: Api, name: str, table: str, how: str, destination: str | None) -> Json:
     stream = whole_stream(api, name)
-    one = one_of(stream, destination)
-    return api.post(f"/streams/{stream['id']}/destinations/{one['id']}/tables:{how}", _ref(table))
+    found = one_of(stream, destination)
+    return api.post(f"/streams/{stream['id']}/destinations/{found['id']}/tables:{how}", _ref(table))
 
 
 @app.command()

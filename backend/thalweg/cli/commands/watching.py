@@ -51,8 +51,8 @@ def status(as_json: AsJson = False) -> None:
         at = datetime.now(UTC)
         for stream in overview["streams"]:
             out.print(_line(stream, at))
-            for one in stream["destinations"] if len(stream["destinations"]) > 1 else []:
-                out.print(_destination_line(stream, one))
+            for destination in stream["destinations"] if len(stream["destinations"]) > 1 else []:
+                out.print(_destination_line(stream, destination))
         if not overview["streams"]:
             out.print("No streams.")
         for sentence in _amiss(overview):
@@ -79,9 +79,9 @@ def _line(stream: Json, at: datetime) -> Text:
     )  # fmt: skip
 
 
-def _destination_line(stream: Json, one: Json) -> Text:
-    error = one["error"]["message"] if one["error"] else ""
-    return line(f"  {path_of(stream, one):<22} {state_of(one):<14} {_figures(one)}  {error}")
+def _destination_line(stream: Json, destination: Json) -> Text:
+    error = destination["error"]["message"] if destination["error"] else ""
+    return line(f"  {path_of(stream, destination):<22} {state_of(destination):<14} {_figures(destination)}  {error}")
 
 
 def _figures(shown: Json) -> str:
@@ -133,8 +133,8 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                     samples[data["stream_id"]] = data
                     seen += 1
                     if plain:
-                        for told in _sample_lines(streams[data["stream_id"]], data):
-                            out.print(line(told))
+                        for text in _sample_lines(streams[data["stream_id"]], data):
+                            out.print(line(text))
                     else:
                         live.update(_ticker(streams, samples), refresh=True)
                     if count is not None and seen >= count:
@@ -151,18 +151,22 @@ def _streams(api: Api, only: str | None) -> dict[str, Json]:
 
 def _shares(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | None]]:
     """Each destination with its share of the sample; None where that tells nothing of it."""
-    shares = {one["destination_id"]: one for one in sample["destinations"]} if sample is not None else {}
-    for one in stream["destinations"]:
-        yield one, shares.get(one["id"])
+    shares = (
+        {destination["destination_id"]: destination for destination in sample["destinations"]}
+        if sample is not None
+        else {}
+    )
+    for destination in stream["destinations"]:
+        yield destination, shares.get(destination["id"])
 
 
 def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
     taken = datetime.fromisoformat(sample["at"])
     at = taken.astimezone().strftime("%H:%M:%S")
-    for one, share in _shares(stream, sample):
+    for destination, share in _shares(stream, sample):
         if share is not None:
             yield (
-                f"{at} {path_of(stream, one):<24} {state_of(share):<14} "
+                f"{at} {path_of(stream, destination):<24} {state_of(share):<14} "
                 f"{number(share['lcrs_per_second']):>9} LCR/s  {latency_in_words(share['latency'], taken)}  "
                 f"behind {behind_in_words(share['lag'])}  lag {size(share['lag']['bytes'])}"
             )
@@ -175,13 +179,13 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
     at = datetime.now(UTC)
     for stream_id, stream in streams.items():
         sample = samples.get(stream_id)
-        for one, share in _shares(stream, sample):
-            shown = share or {**one, **UNSAMPLED}
+        for destination, share in _shares(stream, sample):
+            shown = share or {**destination, **UNSAMPLED}
             table.add_row(
-                cell(path_of(stream, one)), state_of(shown), number(shown["lcrs_per_second"]),
+                cell(path_of(stream, destination)), state_of(shown), number(shown["lcrs_per_second"]),
                 number(shown["transactions_per_second"]), latency_of(shown["latency"], "p50_ms", at),
                 latency_of(shown["latency"], "p99_ms", at), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
-                cell(_busiest(sample, one["id"]) if sample is not None else "–"),
+                cell(_busiest(sample, destination["id"]) if sample is not None else "–"),
             )  # fmt: skip
     return table
 

@@ -52,18 +52,22 @@ class StreamRow(Versioned, Base):
     @property
     def engine_ids(self) -> list[str]:
         """In the order of locking."""
-        return sorted({self.capture_engine_id, *(one.engine_id for one in self.destinations)})
+        return sorted({self.capture_engine_id, *(destination.engine_id for destination in self.destinations)})
 
     @property
     def receivers(self) -> list[DestinationRow]:
         """Destinations that another engine applies and has been told of."""
-        return [one for one in self.destinations if one.engine_id != self.capture_engine_id and one.stage != Stage.NEW]
+        return [
+            destination
+            for destination in self.destinations
+            if destination.engine_id != self.capture_engine_id and destination.stage != Stage.NEW
+        ]
 
     @property
     def capture_is_gone(self) -> bool:
         """It is being deleted, and the capturing engine is done with it: the engines that receive follow. Until then
         at least one destination is not to be dropped."""
-        return all(one.stage == Stage.RELEASED for one in self.destinations)
+        return all(destination.stage == Stage.RELEASED for destination in self.destinations)
 
     def destination(self, destination_id: str) -> DestinationRow | None:
-        return next((one for one in self.destinations if one.id == destination_id), None)
+        return next((destination for destination in self.destinations if destination.id == destination_id), None)

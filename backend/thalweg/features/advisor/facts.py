@@ -64,7 +64,7 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
     readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
     limit = asyncio.Semaphore(READ_AT_ONCE)
 
-    async def one(reading: _Reading) -> tuple[SourceFacts | None, DestinationFacts]:
+    async def read(reading: _Reading) -> tuple[SourceFacts | None, DestinationFacts]:
         async with limit:
             if depth is Depth.WAITS:
                 return None, await read_waits(reading.destination, reading.stream_id, TIMEOUT_SECONDS)
@@ -72,7 +72,7 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
                 reading.source, reading.destination, reading.stream_id, reading.tables, TIMEOUT_SECONDS
             )
 
-    answers = await asyncio.gather(*(one(reading) for reading in readings))
+    answers = await asyncio.gather(*(read(reading) for reading in readings))
     read_by_path = {reading.path_id: answer for reading, answer in zip(readings, answers, strict=True)}
     sheets: dict[tuple[str, str, str], FactSheet] = {}
     known: dict[str, StreamFacts] = {}

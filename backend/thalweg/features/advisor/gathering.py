@@ -76,10 +76,12 @@ async def _samples(
 
 
 def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
-    engines = {engine.id: engine for engine in (row.capture_engine, *(one.engine for one in row.destinations))}
+    engines = {
+        engine.id: engine for engine in (row.capture_engine, *(destination.engine for destination in row.destinations))
+    }
     return StreamInput(
         stream_id=row.id, name=row.name, samples=samples, source=_facts(row.source),
-        destinations={one.id: _facts(one.database) for one in row.destinations},
+        destinations={destination.id: _facts(destination.database) for destination in row.destinations},
         destination_conditions={} if span.is_past else _conditions(row),
         engines={engine.id: engine.name for engine in engines.values()},
         condition=_past(samples) if span.is_past and samples else _condition(row, engines), is_past=span.is_past,
@@ -107,14 +109,16 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
     if row.desired_status != DesiredStatus.ENABLED or row.observed_status != ObservedStatus.ENABLED:
         return found
     for seen in (row.observed or {}).get("destinations", []):
-        one = row.destination(seen["id"])
-        if one is not None:
+        destination = row.destination(seen["id"])
+        if destination is not None:
             error = seen.get("error") or {}
-            silent = next((engine.name for engine in (row.capture_engine, one.engine) if engine.state in SILENT), None)
-            found[one.id] = Condition(
-                desired_status=one.desired_status, status=seen["status"], phase=seen["phase"],
+            silent = next(
+                (engine.name for engine in (row.capture_engine, destination.engine) if engine.state in SILENT), None
+            )
+            found[destination.id] = Condition(
+                desired_status=destination.desired_status, status=seen["status"], phase=seen["phase"],
                 error_code=error.get("code"), error_side=error.get("side"), error_message=error.get("message"),
-                error_cure=error.get("cure"), engine_silent=silent, waits=waits_of(row, one.id),
+                error_cure=error.get("cure"), engine_silent=silent, waits=waits_of(row, destination.id),
             )  # fmt: skip
     return found
 
@@ -122,7 +126,7 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
 def waits_of(row: StreamRow, destination_id: str | None) -> list[ServerWait]:
     """Those of the stream as a whole, and the destination's own."""
     documents = (row.observed or {}).get("waits", [])
-    return [_wait(one) for one in documents if one["destination"] in (None, destination_id)]
+    return [_wait(document) for document in documents if document["destination"] in (None, destination_id)]
 
 
 def _wait(document: dict[str, Any]) -> ServerWait:
@@ -130,8 +134,8 @@ def _wait(document: dict[str, Any]) -> ServerWait:
     (words,) = waits_in_words({"waits": [document]}, at)
     return ServerWait(
         side=ErrorSide(document["side"]), database=document["database"], words=words, statement=document["statement"],
-        blockers=[_blocker(one, at) for one in document["blockers"] if one["pid"]],
-        prepared=any(one["pid"] == 0 for one in document["blockers"]),
+        blockers=[_blocker(blocker, at) for blocker in document["blockers"] if blocker["pid"]],
+        prepared=any(blocker["pid"] == 0 for blocker in document["blockers"]),
     )  # fmt: skip
 
 

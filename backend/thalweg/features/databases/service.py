@@ -43,7 +43,8 @@ def _resource(row: DatabaseRow, streams: list[StreamRow]) -> Database:
         version=row.server_version, tested_at=row.tested_at, test_code=row.test_code,
         source_of=[stream.id for stream in streams if stream.source_id == row.id],
         destination_of=[
-            stream.id for stream in streams if row.id in (one.database_id for one in stream.destinations)
+            stream.id for stream in streams
+            if row.id in (destination.database_id for destination in stream.destinations)
         ],
         created_at=row.created_at, updated_at=row.updated_at, etag=etag_of(row.version),
     )  # fmt: skip

@@ -52,7 +52,9 @@ def _resource(row: EngineRow, streams: list[str]) -> Engine:
 
 
 def _unknown_streams(row: EngineRow) -> list[UnknownStream]:
-    return [UnknownStream(**one, being_dropped=one["id"] in row.streams_to_drop) for one in row.unknown_streams]
+    return [
+        UnknownStream(**stream, being_dropped=stream["id"] in row.streams_to_drop) for stream in row.unknown_streams
+    ]
 
 
 def _identity(row: EngineRow) -> Identity | None:
@@ -109,7 +111,7 @@ async def drop_stream(context: Context, engine_id: str, body: StreamDrop) -> Eng
     row = await context.session.get(EngineRow, engine_id, with_for_update=True)
     if row is None:
         raise not_found("engine", engine_id)
-    if body.stream_id not in {one["id"] for one in row.unknown_streams}:
+    if body.stream_id not in {stream["id"] for stream in row.unknown_streams}:
         raise Problem(
             "conflict", f"{row.name} runs no unknown stream {body.stream_id}.",
             "A stream that is known is deleted itself: DELETE /api/v1/streams/{id}.",

@@ -34,7 +34,11 @@ async def demo(session: AsyncSession, settings: Settings) -> Demo | None:
     stream = (await session.scalars(query)).first()
     if stream is None:
         return None
-    destination = next(one.database for one in stream.destinations if one.database.address == settings.lab_destination)
+    destination = next(
+        candidate.database
+        for candidate in stream.destinations
+        if candidate.database.address == settings.lab_destination
+    )
     return Demo(stream, stream.source, destination)
 
 

@@ -30,8 +30,10 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
     if operation.state not in UNFINISHED:
         return None
     if stream is not None:
-        concerned = [one for one in stream.destinations if operation.destination_id in (None, one.id)]
-        engines = [stream.capture_engine, *(one.engine for one in concerned)]
+        concerned = [
+            destination for destination in stream.destinations if operation.destination_id in (None, destination.id)
+        ]
+        engines = [stream.capture_engine, *(destination.engine for destination in concerned)]
         silent = next((engine for engine in engines if engine.state != EngineState.ONLINE), None)
         if silent is not None:
             since = f" since {silent.last_seen_at:%Y-%m-%d %H:%M:%S} UTC" if silent.last_seen_at else ""
@@ -47,4 +49,4 @@ def _waits_of(operation: OperationRow, stream: StreamRow) -> dict[str, Any]:
     """Those at the source, and at the destination that it is about."""
     about = operation.destination_id
     waits = (stream.observed or {}).get("waits", [])
-    return {"waits": [one for one in waits if about is None or one["destination"] in (None, about)]}
+    return {"waits": [wait for wait in waits if about is None or wait["destination"] in (None, about)]}

@@ -66,7 +66,7 @@ def _server(
     """Uses the latest of several databases' readings."""
     asked = max(rows, key=lambda row: row.asked_at, default=None)
     known = [reading for row in rows if (reading := reading_of(row)) is not None]
-    reading = max(known, key=lambda one: one.read_at, default=None)
+    reading = max(known, key=lambda candidate: candidate.read_at, default=None)
     state = reading.state if reading is not None else None
     return SlotServer(
         address=address, databases=[SlotDatabase(id=row.id, name=row.name, dbname=row.dbname) for row in databases],
@@ -77,7 +77,8 @@ def _server(
         current_lsn=lsn_text(state.current_lsn) if state is not None else None,
         slots_max=state.slots_max if state is not None else None,
         keep_bytes=state.keep_bytes if state is not None else None,
-        slots=[_slot(reading, one, owners, at) for one in reading.state.slots.values()] if reading is not None else [],
+        slots=[_slot(reading, slot, owners, at) for slot in reading.state.slots.values()]
+        if reading is not None else [],
     )  # fmt: skip
 
 
@@ -92,9 +93,9 @@ def _slot(reading: SourceReading, state: SlotState, owners: Owners, at: datetime
 
 async def _owners(session: AsyncSession) -> Owners:
     unknown = {
-        one["id"]: SlotEngine(id=row.id, name=row.name)
+        stream["id"]: SlotEngine(id=row.id, name=row.name)
         for row in await repository.engines(session)
-        for one in row.unknown_streams
+        for stream in row.unknown_streams
     }
     return Owners({row.id: row.name for row in await repository.streams(session)}, unknown)
 

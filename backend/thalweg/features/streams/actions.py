@@ -66,7 +66,7 @@ async def _same_at_work(
     if row.desired_status != target or (force and not row.force) or action is StreamAction.RETRY:
         return None
     unfinished = await unfinished_operations(context.session, [row.id])
-    return next((one for one in unfinished if one.kind == KINDS[action]), None)
+    return next((operation for operation in unfinished if operation.kind == KINDS[action]), None)
 
 
 def _target(row: StreamRow, action: StreamAction) -> DesiredStatus:
@@ -143,15 +143,19 @@ def _retried(context: Context, row: StreamRow, told_at: datetime) -> OperationRo
 def failed_parts(row: StreamRow) -> list[tuple[EngineRow, str | None]]:
     """The failed parts of a stream, by engine; only those can be retried. None: the capture, or a receiver."""
     reports = row.reports or {row.capture_engine_id: {"observed": row.observed or {}}}
-    engines = [row.capture_engine, *(one.engine for one in row.receivers)]
+    engines = [row.capture_engine, *(receiver.engine for receiver in row.receivers)]
     found: list[tuple[EngineRow, str | None]] = []
     for engine in engines:
         observed = reports.get(engine.id, {}).get("observed", {})
-        failed = [one["id"] for one in observed.get("destinations", []) if one["status"] == ObservedStatus.ABORTED]
+        failed = [
+            destination["id"]
+            for destination in observed.get("destinations", [])
+            if destination["status"] == ObservedStatus.ABORTED
+        ]
         found += [(engine, name) for name in failed]
         # Destinations with a backlog say the status of a capture that has failed, too; without one both are one thing.
         if observed.get("status") == ObservedStatus.ABORTED and (
-            not failed or any(one.backlog for one in row.destinations)
+            not failed or any(destination.backlog for destination in row.destinations)
         ):
             found.append((engine, None))
     return found or [(row.capture_engine, None)]

@@ -34,9 +34,9 @@ AUDITED_CHARACTERS_MAX = 100_000
 
 async def engine_of(context: Context, stream_id: str, destination_id: str) -> tuple[StreamRow, EngineClient]:
     row = await existing_stream(context, stream_id)
-    one = existing_destination(row, destination_id)
+    destination = existing_destination(row, destination_id)
     resources = context.resources
-    client = client_of(one.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
+    client = client_of(destination.engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     await context.release()
     return row, client
 

@@ -52,13 +52,19 @@ STATES = tuple(TableState)
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
     """Without details of errors, whoever asks."""
     summary = StreamSummary(**_summary_fields(row, live, at))
-    _hide([summary.error, *(one.error for one in summary.destinations)])
+    _hide([summary.error, *(destination.error for destination in summary.destinations)])
     return summary
 
 
 def without_details(stream: Stream) -> Stream:
     """As viewers see it."""
-    _hide([stream.error, *(one.error for one in stream.destinations), *(one.error for one in stream.reports)])
+    _hide(
+        [
+            stream.error,
+            *(destination.error for destination in stream.destinations),
+            *(report.error for report in stream.reports),
+        ]
+    )
     return stream
 
 
@@ -72,7 +78,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     observed = row.observed or {}
     status = _status_of(row.observed_status)
     desired = DesiredStatus(row.desired_status)
-    destinations = [_destination(row, one, live, definitions, at) for one in row.destinations]
+    destinations = [_destination(row, destination, live, definitions, at) for destination in row.destinations]
     fields = {**_summary_fields(row, live, at), "destinations": destinations}
     actions = [str(action) for action in offered_stream_actions(desired, status)]
     if desired is not DesiredStatus.DROPPED:
@@ -81,30 +87,36 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
-        tables=_sum_of([one.tables for one in destinations]), actions=actions,
+        tables=_sum_of([destination.tables for destination in destinations]), actions=actions,
     )  # fmt: skip
 
 
 def tables_of(row: StreamRow) -> list[StreamTable]:
     """Each with what it is at all destinations together."""
-    return _sum_of([_tables(row, _observed(row, one)) for one in row.destinations])
+    return _sum_of([_tables(row, _observed(row, destination)) for destination in row.destinations])
 
 
 def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
     observed, sample, slot = row.observed or {}, live.sample, live.slot
-    engines = {row.capture_engine.id: row.capture_engine, **{one.engine.id: one.engine for one in row.destinations}}
+    engines = {
+        row.capture_engine.id: row.capture_engine,
+        **{destination.engine.id: destination.engine for destination in row.destinations},
+    }
     concern = engine_of_concern(row, engines)
-    lags = {one.id: _lag(row, one, live, at) for one in row.destinations}
+    lags = {destination.id: _lag(row, destination, live, at) for destination in row.destinations}
     lag = of_stream(lags.values(), live.source, slot)
     facts = Facts(
         row.desired_status, row.observed_status, row.observed_phase, row.observed, row.observed_at,
-        concern.name, concern.state, concern.message, sample, {one.id: one.database.name for one in row.destinations},
+        concern.name, concern.state, concern.message, sample,
+        {destination.id: destination.database.name for destination in row.destinations},
         lag, lags, slot,
         live.source.seconds_to_idle(slot) if live.source is not None and slot is not None else None,
     )  # fmt: skip
     heard = is_heard(facts, at)
-    destinations = [DestinationSummary(**_destination_fields(row, one, live, at)) for one in row.destinations]
-    copied = [one for one in destinations if one.rows_copied is not None]
+    destinations = [
+        DestinationSummary(**_destination_fields(row, destination, live, at)) for destination in row.destinations
+    ]
+    copied = [destination for destination in destinations if destination.rows_copied is not None]
     phase = _phase_of(row.observed_phase if heard else None)
     return {
         "id": row.id,
@@ -116,7 +128,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "desired_status": DesiredStatus(row.desired_status),
         "status": _status_of(row.observed_status if heard else None),
         "phase": phase,
-        "state": stream_state(phase, [one.state for one in destinations]),
+        "state": stream_state(phase, [destination.state for destination in destinations]),
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
@@ -131,8 +143,8 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "sampled_at": sample.at if sample else None,
         "error_queue_transactions": sample.error_queue_transactions if sample else None,
         "table_count": len(row.tables),
-        "rows_copied": known_sum(one.rows_copied for one in copied),
-        "rows_to_copy": known_sum(one.rows_to_copy for one in copied),
+        "rows_copied": known_sum(destination.rows_copied for destination in copied),
+        "rows_to_copy": known_sum(destination.rows_to_copy for destination in copied),
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "etag": etag_of(row.version),
@@ -140,45 +152,49 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
 
 
 def _mode(row: StreamRow, destinations: list[DestinationRow]) -> StreamMode:
-    apart = any(one.engine_id != row.capture_engine_id for one in destinations)
+    apart = any(destination.engine_id != row.capture_engine_id for destination in destinations)
     return StreamMode.PROPAGATION if apart else StreamMode.COMBINED
 
 
-def _observed(row: StreamRow, one: DestinationRow) -> dict[str, Any]:
+def _observed(row: StreamRow, destination: DestinationRow) -> dict[str, Any]:
     """The destination's part of what was observed; empty when it has not been reported on yet."""
     destinations = (row.observed or {}).get("destinations", [])
-    return next((seen for seen in destinations if seen["id"] == one.id), {})
+    return next((seen for seen in destinations if seen["id"] == destination.id), {})
 
 
 def _destination(
-    row: StreamRow, one: DestinationRow, live: Live, definitions: Definitions, at: datetime
+    row: StreamRow, destination: DestinationRow, live: Live, definitions: Definitions, at: datetime
 ) -> StreamDestination:
-    observed = _observed(row, one)
+    observed = _observed(row, destination)
     positions = observed.get("positions") or {}
     return StreamDestination(
-        **_destination_fields(row, one, live, at), parameters=one.parameters,
-        effective_parameters=effective(definitions, {**row.parameters, **one.parameters}),
+        **_destination_fields(row, destination, live, at), parameters=destination.parameters,
+        effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
         instantiation=instantiation_of(observed.get("instantiation")),
         counted_since=_time(observed.get("counted_since")), tables=_tables(row, observed),
     )  # fmt: skip
 
 
-def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
-    observed = _observed(row, one)
+def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
+    observed = _observed(row, destination)
     copied = instantiation_of(observed.get("instantiation"))
-    own = live.of(one.id)
-    heard = row.capture_engine.state not in SILENT and one.engine.state not in SILENT and is_fresh(row.observed_at, at)
+    own = live.of(destination.id)
+    heard = (
+        row.capture_engine.state not in SILENT
+        and destination.engine.state not in SILENT
+        and is_fresh(row.observed_at, at)
+    )
     error, backlog = _error(observed.get("error")), observed.get("backlog")
     status = _status_of(observed.get("status") if heard else None)
     phase = _phase_of(observed.get("phase") if heard else None)
     parks_since, stalled_since = (own.parks_since, own.stalled_since) if own else (None, None)
     return {
-        "id": one.id,
-        "database": database_ref(one.database),
-        "engine": engine_ref(one.engine),
-        "mode": _mode(row, [one]),
-        "desired_status": DesiredStatus(one.desired_status),
+        "id": destination.id,
+        "database": database_ref(destination.database),
+        "engine": engine_ref(destination.engine),
+        "mode": _mode(row, [destination]),
+        "desired_status": DesiredStatus(destination.desired_status),
         "status": status,
         "phase": phase,
         "state": destination_state(
@@ -193,41 +209,44 @@ def _destination_fields(row: StreamRow, one: DestinationRow, live: Live, at: dat
         "lcrs_per_second": own.lcrs_per_second if own else None,
         "transactions_per_second": own.transactions_per_second if own else None,
         "latency": own.latency if own else UNKNOWN,
-        "lag": _lag(row, one, live, at),
+        "lag": _lag(row, destination, live, at),
         "backlog": backlog_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
         "parks_since": parks_since,
         "stalled_since": stalled_since,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
-        "actions": destination_actions(row, one, troubled=error is not None),
+        "actions": destination_actions(row, destination, troubled=error is not None),
     }
 
 
-def _lag(row: StreamRow, one: DestinationRow, live: Live, at: datetime) -> Lag:
+def _lag(row: StreamRow, destination: DestinationRow, live: Live, at: datetime) -> Lag:
     """As its engine told a moment ago; else what its source and its last known position say. Unknown when the source
     has not been asked lately, or when an engine may be applying of which no sample tells: both positions are old
     then, and their difference would be near 0 whatever the lag is."""
-    own = live.of(one.id)
+    own = live.of(destination.id)
     if own is not None and own.lag.bytes is not None:
         return own.lag
     asked = live.source is not None and is_fresh(live.source.read_at, at)
-    if not asked or (own is None and _may_apply(row, one, at)):
+    if not asked or (own is None and _may_apply(row, destination, at)):
         return UNKNOWN_LAG
-    return standing(row, one.id, live.source, at)
+    return standing(row, destination.id, live.source, at)
 
 
-def _may_apply(row: StreamRow, one: DestinationRow, at: datetime) -> bool:
-    if row.capture_engine.state in SILENT or one.engine.state in SILENT:
+def _may_apply(row: StreamRow, destination: DestinationRow, at: datetime) -> bool:
+    if row.capture_engine.state in SILENT or destination.engine.state in SILENT:
         return False
-    status = _observed(row, one).get("status")
+    status = _observed(row, destination).get("status")
     return status == ObservedStatus.ENABLED or (status is not None and not is_fresh(row.observed_at, at))
 
 
 def _reports(row: StreamRow) -> list[StreamReport]:
     if not row.receivers:
         return []
-    return [_report(row, row.capture_engine, None), *(_report(row, one.engine, one.id) for one in row.receivers)]
+    return [
+        _report(row, row.capture_engine, None),
+        *(_report(row, receiver.engine, receiver.id) for receiver in row.receivers),
+    ]
 
 
 def _report(row: StreamRow, engine: EngineRow, destination_id: str | None) -> StreamReport:
@@ -265,11 +284,11 @@ def _error(error: dict[str, Any] | None) -> StreamError | None:
 
 
 def _waits(waits: list[dict[str, Any]]) -> list[StreamWait]:
-    def shown(one: dict[str, Any]) -> StreamWait:
-        unseen_is_null = [{key: None if value == "" else value for key, value in by.items()} for by in one["blockers"]]
-        return StreamWait.model_validate({**one, "destination_id": one["destination"], "blockers": unseen_is_null})
+    def shown(wait: dict[str, Any]) -> StreamWait:
+        unseen_is_null = [{key: None if value == "" else value for key, value in by.items()} for by in wait["blockers"]]
+        return StreamWait.model_validate({**wait, "destination_id": wait["destination"], "blockers": unseen_is_null})
 
-    return [shown(one) for one in waits]
+    return [shown(wait) for wait in waits]
 
 
 def _lsn(text: str | None) -> str | None:
@@ -305,14 +324,14 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
     """Table by table; its state is that of the destination that is in trouble or least far."""
     summed = []
     for same in zip(*destinations, strict=True):
-        least = min(same, key=lambda one: (one.trouble is None, STATES.index(one.state)))
-        update: dict[str, Any] = {name: known_sum(getattr(one, name) for one in same) for name in CHANGES}
+        least = min(same, key=lambda table: (table.trouble is None, STATES.index(table.state)))
+        update: dict[str, Any] = {name: known_sum(getattr(table, name) for table in same) for name in CHANGES}
         # All get the same changes: a sum would tell of more than the source makes.
         update["changes_per_second"] = max(
-            (one.changes_per_second for one in same if one.changes_per_second is not None), default=None
+            (table.changes_per_second for table in same if table.changes_per_second is not None), default=None
         )
         update["last_change"] = min(
-            (one.last_change for one in same if one.last_change is not None),
+            (table.last_change for table in same if table.last_change is not None),
             key=lambda change: change.at_source,
             default=None,
         )

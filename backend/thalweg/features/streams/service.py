@@ -37,16 +37,17 @@ def desired_facts(row: StreamRow) -> Json:
     """The facts that users can change, for the audit log."""
     return {
         "name": row.name, "source_id": row.source_id, "capture_engine_id": row.capture_engine_id,
-        "destinations": [destination_facts(one) for one in row.destinations],
+        "destinations": [destination_facts(destination) for destination in row.destinations],
         "rules": row.rules, "parameters": row.parameters,
         "desired_status": row.desired_status, "force": row.force,
     }  # fmt: skip
 
 
-def destination_facts(one: DestinationRow) -> Json:
+def destination_facts(destination: DestinationRow) -> Json:
     return {
-        "id": one.id, "database": one.database.name, "database_id": one.database_id, "engine_id": one.engine_id,
-        "parameters": one.parameters, "desired_status": one.desired_status, "force": one.force,
+        "id": destination.id, "database": destination.database.name, "database_id": destination.database_id,
+        "engine_id": destination.engine_id, "parameters": destination.parameters,
+        "desired_status": destination.desired_status, "force": destination.force,
     }  # fmt: skip
 
 
@@ -76,10 +77,10 @@ async def shown(context: Context, row: StreamRow) -> Stream:
 
 
 def existing_destination(row: StreamRow, destination_id: str) -> DestinationRow:
-    one = row.destination(destination_id)
-    if one is None:
+    destination = row.destination(destination_id)
+    if destination is None:
         raise not_found("destination", destination_id)
-    return one
+    return destination
 
 
 def being_deleted() -> Problem:

@@ -28,7 +28,12 @@ async def copy(
     """The engine does it at once; the operation is there to be watched."""
     row = await resolve(context, stream_id, destination_id, body, TroubleResolution.COPY)
     observed: Json = next(
-        (one for one in (row.observed or {}).get("destinations", []) if one["id"] == destination_id), {}
+        (
+            destination
+            for destination in (row.observed or {}).get("destinations", [])
+            if destination["id"] == destination_id
+        ),
+        {},
     )
     copied_at = (observed.get("instantiation") or {}).get("finished_at")
     operation = start_operation(
@@ -47,8 +52,8 @@ async def resolve(
 ) -> StreamRow:
     """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
     row, client = await engine_of(context, stream_id, destination_id)
-    one = existing_destination(row, destination_id)
-    if DesiredStatus.DROPPED in (row.desired_status, one.desired_status):
+    destination = existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
         raise being_deleted()
     action = f"stream_tables_{how}"
     facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}

@@ -35,7 +35,11 @@ class _Link:
 
 async def get_topology(context: Context) -> Topology:
     streams = list(await context.session.scalars(whole_streams().order_by(StreamRow.name)))
-    ids = {one.id for stream in streams for one in (stream.source, *(each.database for each in stream.destinations))}
+    ids = {
+        database.id
+        for stream in streams
+        for database in (stream.source, *(each.database for each in stream.destinations))
+    }
     readings = {row.database_id: row for row in await readings_of(context.session, sorted(ids))}
     samples = await fresh_samples(context, [stream.id for stream in streams]) or {}
     at = now()
@@ -52,19 +56,19 @@ async def get_topology(context: Context) -> Topology:
     return Topology(nodes=list(nodes.values()), edges=list(edges.values()))
 
 
-def _path(stream: StreamRow, one: DestinationRow) -> list[_Link]:
-    prefix = f"{one.id}:"
-    captures, applies = stream.capture_engine, one.engine
+def _path(stream: StreamRow, destination: DestinationRow) -> list[_Link]:
+    prefix = f"{destination.id}:"
+    captures, applies = stream.capture_engine, destination.engine
     shared = [
         _Link(NodeKind.CAPTURE, "capture", captures, None),
         _Link(NodeKind.QUEUE, "queue", captures, None),
     ]
     between = [
-        _Link(NodeKind.PROPAGATION_SENDER, f"{prefix}sender", captures, one.id),
-        _Link(NodeKind.PROPAGATION_RECEIVER, f"{prefix}receiver", applies, one.id),
-        _Link(NodeKind.QUEUE, f"{prefix}apply-queue", applies, one.id),
+        _Link(NodeKind.PROPAGATION_SENDER, f"{prefix}sender", captures, destination.id),
+        _Link(NodeKind.PROPAGATION_RECEIVER, f"{prefix}receiver", applies, destination.id),
+        _Link(NodeKind.QUEUE, f"{prefix}apply-queue", applies, destination.id),
     ]
-    apply = _Link(NodeKind.APPLY, f"{prefix}coordinator", applies, one.id)
+    apply = _Link(NodeKind.APPLY, f"{prefix}coordinator", applies, destination.id)
     return [*shared, *(between if captures.id != applies.id else []), apply]
 
 
@@ -112,29 +116,33 @@ def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) 
 def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sample | None) -> ShownState:
     whole = {"status": stream.observed_status, "phase": stream.observed_phase}
     reported: list[dict[str, Any]] = (stream.observed or {}).get("destinations", [])
-    one = next((part for part in reported if part["id"] == destination_id), whole)
+    observed = next((part for part in reported if part["id"] == destination_id), whole)
     own = (
         next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
     )
     # The shared components rest with their stream, even if only its one destination is paused.
-    wanted = stream.desired_status if one is not whole else DesiredStatus.DISABLED
+    wanted = stream.desired_status if observed is not whole else DesiredStatus.DISABLED
     return destination_state(
-        one["status"], one["phase"], parks=own is not None and own.parks_since is not None,
+        observed["status"], observed["phase"], parks=own is not None and own.parks_since is not None,
         stalls=own is not None and own.stalled_since is not None, stream_desired_status=wanted,
     )  # fmt: skip
 
 
-def _edges(stream: StreamRow, one: DestinationRow, links: list[_Link], sample: Sample | None) -> list[TopologyEdge]:
+def _edges(
+    stream: StreamRow, destination: DestinationRow, links: list[_Link], sample: Sample | None
+) -> list[TopologyEdge]:
     """Each link's rate is that of what flows into it; into the destination flows what apply has committed."""
-    own = next((part for part in sample.destinations if part.destination_id == one.id), None) if sample else None
-    mode = "combined" if one.engine_id == stream.capture_engine_id else "propagation"
+    own = (
+        next((part for part in sample.destinations if part.destination_id == destination.id), None) if sample else None
+    )
+    mode = "combined" if destination.engine_id == stream.capture_engine_id else "propagation"
     names = [link.node_id(stream) for link in links]
-    ends = [f"database:{stream.source_id}", *names, f"database:{one.database_id}"]
+    ends = [f"database:{stream.source_id}", *names, f"database:{destination.database_id}"]
     kinds = [EdgeKind.WAL, *[_kind(link) for link in links[:-1]], EdgeKind.SQL]
     rates = [_rate(sample, "capture"), *[_rate(sample, _counter(link, links)) for link in links[:-1]]]
     rates.append(own.lcrs_per_second if own else None)
     # The first two edges, into capture and queue, are the stream's.
-    owners = [None, None, *[one.id] * len(links)]
+    owners = [None, None, *[destination.id] * len(links)]
     waiting = own.backlog.bytes if own is not None and own.backlog is not None else None
     return [
         TopologyEdge(

@@ -49,7 +49,7 @@ def _received_for(row: StreamRow, engine_id: str) -> str | None:
     """Everything that a receiving engine passes on belongs to one destination, including its receiver and its queue."""
     if engine_id == row.capture_engine_id:
         return None
-    return next((one.id for one in row.destinations if one.engine_id == engine_id), None)
+    return next((destination.id for destination in row.destinations if destination.engine_id == engine_id), None)
 
 
 async def list_transactions(context: Context, stream_id: str) -> StreamTransactions:
@@ -59,19 +59,19 @@ async def list_transactions(context: Context, stream_id: str) -> StreamTransacti
     row = await _stream(context, stream_id)
     clients = await _clients(context, row)
     try:
-        answers = await asyncio.gather(*(ask(*one) for one in clients))
+        answers = await asyncio.gather(*(ask(*pair) for pair in clients))
     except EngineFailure as failure:
         raise problem_for(context.principal, failure) from failure
     shown = [
         Transaction(
-            **one.model_dump(exclude={"age_us", "destination"}), age_seconds=one.age_us / 1e6,
-            destination_id=one.destination or _received_for(row, engine.id), engine_id=engine.id,
+            **transaction.model_dump(exclude={"age_us", "destination"}), age_seconds=transaction.age_us / 1e6,
+            destination_id=transaction.destination or _received_for(row, engine.id), engine_id=engine.id,
         )
         for engine, answer in answers
-        for one in answer.transactions
+        for transaction in answer.transactions
     ]  # fmt: skip
     return StreamTransactions(
-        stream_id=stream_id, at=now(), transactions=sorted(shown, key=lambda one: -one.age_seconds),
+        stream_id=stream_id, at=now(), transactions=sorted(shown, key=lambda transaction: -transaction.age_seconds),
         open=sum(answer.open for _, answer in answers), waiting=sum(answer.waiting for _, answer in answers),
         executing=sum(answer.executing for _, answer in answers),
         queued_lcrs=sum(answer.queued_lcrs for _, answer in answers),

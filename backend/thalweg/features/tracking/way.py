@@ -40,7 +40,7 @@ def _hops(placed: PlacedMarker, committed_at: datetime, trails: list[tuple[str, 
         if passage.commit_lsn == placed.commit_lsn
     ]
     # Shared stages first, then each destination's in its order; each follows the one before it on its own way.
-    found.sort(key=lambda one: (one[1] is not None, one[1] or "", one[0]))
+    found.sort(key=lambda hop: (hop[1] is not None, hop[1] or "", hop[0]))
     before: dict[str | None, datetime] = {None: committed_at}
     hops = []
     for number, destination, engine_id, component, at in found:

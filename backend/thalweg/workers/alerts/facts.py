@@ -101,7 +101,9 @@ def _stream(
     row: StreamRow, sample: Sample | None, p99: float | None, seen: Seen, settings: Settings, at: datetime
 ) -> StreamFacts:
     observed = row.observed or {}
-    engines = {engine.id: engine for engine in (row.capture_engine, *(one.engine for one in row.destinations))}
+    engines = {
+        engine.id: engine for engine in (row.capture_engine, *(destination.engine for destination in row.destinations))
+    }
     answers = engine_of_concern(row, engines).state not in SILENT
     fresh = row.observed_at is not None and at - row.observed_at <= OBSERVATION_FRESH
     positions, error = observed.get("positions") or {}, observed.get("error")
@@ -119,36 +121,49 @@ def _stream(
 
 
 def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[DestinationFacts, ...]:
-    names = {one.id: one.database.name for one in row.destinations}
-    samples = {one.destination_id: one for one in sample.destinations} if sample is not None else {}
-    going = {one["id"] for one in that_go_on(observed, sample)}
+    names = {destination.id: destination.database.name for destination in row.destinations}
+    samples = (
+        {destination.destination_id: destination for destination in sample.destinations} if sample is not None else {}
+    )
+    going = {destination["id"] for destination in that_go_on(observed, sample)}
     return tuple(
-        _destination(one, names.get(one["id"], one["id"]), sample, samples.get(one["id"]), applies=one["id"] in going)
-        for one in observed.get("destinations") or []
+        _destination(
+            destination,
+            names.get(destination["id"], destination["id"]),
+            sample,
+            samples.get(destination["id"]),
+            applies=destination["id"] in going,
+        )
+        for destination in observed.get("destinations") or []
     )
 
 
 def _destination(
-    one: dict[str, Any], name: str, sample: Sample | None, own: DestinationSample | None, *, applies: bool
+    destination: dict[str, Any], name: str, sample: Sample | None, own: DestinationSample | None, *, applies: bool
 ) -> DestinationFacts:
     return DestinationFacts(
-        one["id"], name, one["status"], one["error"]["message"] if one["error"] else None,
-        applies=applies, phase=one.get("phase", ""),
-        done=_done(one, waits=sample is None or own is None or changes_wait(sample, own)),
+        destination["id"], name, destination["status"],
+        destination["error"]["message"] if destination["error"] else None,
+        applies=applies, phase=destination.get("phase", ""),
+        done=_done(destination, waits=sample is None or own is None or changes_wait(sample, own)),
     )  # fmt: skip
 
 
-def _done(one: dict[str, Any], *, waits: bool) -> int | None:
+def _done(destination: dict[str, Any], *, waits: bool) -> int | None:
     """The changes in its backlog are confirmed and not applied. Where nothing waits, what is confirmed had nothing for
     it."""
-    positions = one.get("positions") or {}
+    positions = destination.get("positions") or {}
     applied, confirmed = lsn_of(positions.get("applied", "")), lsn_of(positions.get("confirmed", ""))
     return (applied if waits else max(applied, confirmed)) or None
 
 
 def _parked(sample: Sample | None) -> int | None:
     """While a destination tells nothing, that nothing is parked elsewhere does not mean that nothing is."""
-    parts = Sum.of(one.error_queue_transactions for one in sample.destinations) if sample is not None else Sum(None)
+    parts = (
+        Sum.of(destination.error_queue_transactions for destination in sample.destinations)
+        if sample is not None
+        else Sum(None)
+    )
     return parts.exact if not parts.value else parts.value
 
 
@@ -156,9 +171,9 @@ def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
     """A rename loses nothing: it can wait for somebody who looks. What has stopped a whole destination is told so."""
     found = {
         table["trouble"]["reason"]: None
-        for one in observed.get("destinations") or []
-        if one["status"] != ObservedStatus.ABORTED
-        for table in one.get("tables") or []
+        for destination in observed.get("destinations") or []
+        if destination["status"] != ObservedStatus.ABORTED
+        for table in destination.get("tables") or []
         if table.get("trouble") and table["trouble"]["kind"] != TroubleKind.RENAMED
     }
     return tuple(found)
@@ -166,7 +181,7 @@ def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
 
 def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:
     definitions = load_parameters(settings.contract_directory)
-    own = {one.id: one.parameters for one in row.destinations}
+    own = {destination.id: destination.parameters for destination in row.destinations}
     spills = []
     for component in sample.components if sample else []:
         parameters = effective(definitions, {**row.parameters, **own.get(component.destination_id or "", {})})

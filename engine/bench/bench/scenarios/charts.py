@@ -40,17 +40,17 @@ def run(arguments: argparse.Namespace) -> None:
     report.say(f"{'chart':<6} {'updates':>7}  main thread ms: {'p50':>6} {'p99':>6}   frames ms: {'p50':>6} {'p99':>6} "
                f"{'longest':>7} {'over 50':>7}  tasks over 50 ms")
     medians = {}
-    for method, one in measured.items():
-        updates, frames = sorted(one["updates"]), sorted(one["frames"])
+    for method, measurement in measured.items():
+        updates, frames = sorted(measurement["updates"]), sorted(measurement["frames"])
         medians[method] = statistics.median(updates)
         slow = sum(frame > SLOW_FRAME_MS for frame in frames)
         report.figure(
             f"{method:<6} {len(updates):>7}  {'':<15} {medians[method]:>6.2f} {_p99(updates):>6.2f}   {'':<10} "
             f"{statistics.median(frames):>6.1f} {_p99(frames):>6.1f} {frames[-1]:>7.1f} {slow:>7}  "
-            f"{len(one['longTasks'])}",
+            f"{len(measurement['longTasks'])}",
             method=method, updates=len(updates), main_thread_p50_ms=medians[method], main_thread_p99_ms=_p99(updates),
             frame_p50_ms=statistics.median(frames), frame_p99_ms=_p99(frames), longest_frame_ms=frames[-1],
-            frames=len(frames), frames_over_50_ms=slow, tasks_over_50_ms=len(one["longTasks"]))
+            frames=len(frames), frames_over_50_ms=slow, tasks_over_50_ms=len(measurement["longTasks"]))
     report.finding(f"one chart of ours keeps the main thread {medians['ours'] * arguments.rate / 10:.1f} % of the time")
     report.ratio(medians["bare"] / medians["ours"])
 

@@ -191,7 +191,7 @@ def _say_queries(report: Report, stack: Stack, seconds: float, wal_bytes: int) -
     report.figure(f"store: {calls / seconds:.0f} statements/s, {total / seconds / 10:.1f} % of a core executing, "
                   f"{wal_bytes / seconds / 1024:.0f} KiB of WAL/s", what="store", statements_per_second=calls / seconds,
                   executing_percent=total / seconds / 10, wal_kib_per_second=wal_bytes / seconds / 1024)
-    for name, (count, time_ms, max_ms) in sorted(classes.items(), key=lambda one: -one[1][1])[:CLASSES_SHOWN]:
+    for name, (count, time_ms, max_ms) in sorted(classes.items(), key=lambda item: -item[1][1])[:CLASSES_SHOWN]:
         report.figure(f"  {count / seconds:7.1f}/s  mean {time_ms / count:7.2f} ms  max {max_ms:7.1f} ms  "
                       f"{time_ms / seconds / 10:5.2f} %  {name}", what="query", query=name, per_second=count / seconds,
                       mean_ms=time_ms / count, max_ms=max_ms, executing_percent=time_ms / seconds / 10)

@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
     with Rig(arguments.keep) as rig:
         tpcb = TpcB(arguments.scale, arguments.clients, arguments.seconds)
         done = backlog.run_backlog(rig, report, tpcb, arguments)
-    times = {method: statistics.median(one.seconds for one in done.measured if one.method == method)
+    times = {method: statistics.median(measurement.seconds for measurement in done.measured
+                                       if measurement.method == method)
              for method in done.medians()}
     for method, seconds in times.items():
         report.finding(f"{method}: produced in {arguments.seconds} s, drained in {seconds:.1f} s, "

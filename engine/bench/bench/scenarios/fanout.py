@@ -104,8 +104,8 @@ class ThalwegFan(StreamDrain):
         self.rest()
 
     def applied(self) -> bool:
-        return all(parse_lsn(one["positions"]["applied"]) >= self.end
-                   for one in self.engine.status(self.stream)["destinations"])
+        return all(parse_lsn(destination["positions"]["applied"]) >= self.end
+                   for destination in self.engine.status(self.stream)["destinations"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

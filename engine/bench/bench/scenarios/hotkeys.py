@@ -31,7 +31,8 @@ def run(arguments: argparse.Namespace) -> None:
                   f"90 % of them of {workload.hot} rows.\n{METHOD}")
     with Rig(arguments.keep) as rig:
         measured = _drain(rig, report, workload, arguments.rounds)
-    rates = {stream: statistics.median(one.rate for one in measured if one.method == stream) for stream in STREAMS}
+    rates = {stream: statistics.median(measurement.rate for measurement in measured if measurement.method == stream)
+             for stream in STREAMS}
     for stream, rate in rates.items():
         report.say(f"median {stream:<10} {rate:>12,.0f} LCR/s")
     report.ratio(rates["parallel"] / rates["serial"])

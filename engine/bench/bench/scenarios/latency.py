@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> None:
         Offer().make_source(rig)
         rounds = [{method: _run(rig, report, method, f"{number:03}", arguments)
                    for method in arguments.methods.split(",")} for number in range(1, arguments.rounds + 1)]
-    p99 = {method: statistics.median(one[method] for one in rounds) for method in rounds[0]}
+    p99 = {method: statistics.median(round_[method] for round_ in rounds) for method in rounds[0]}
     native = [value for method, value in p99.items() if method.startswith("native")]
     if native and "thalweg" in p99:
         report.ratio(min(native) / p99["thalweg"])

@@ -32,8 +32,9 @@ bool RoundTrips::may_send(const Group& group) const {
 
 bool RoundTrips::takes_no_time(const Lane& lane, const Group& group) const {
   const auto is_known = [&lane](const auto& table) { return lane.tables.has(*table); };
-  return listens_ && group.bytes <= kAssignerBytesMax && std::ranges::all_of(group.transactions, [&](const auto& one) {
-           return std::ranges::all_of(one->tables.all(), is_known);
+  return listens_ && group.bytes <= kAssignerBytesMax &&
+         std::ranges::all_of(group.transactions, [&](const auto& transaction) {
+           return std::ranges::all_of(transaction->tables.all(), is_known);
          });
 }
 

@@ -101,7 +101,7 @@ class Merging {
 
  private:
   void execute_all(std::span<const PendingFrame> pending) {
-    for (const auto& one : pending) execute(made, one.frame);
+    for (const auto& entry : pending) execute(made, entry.frame);
     sent += pending.size();
   }
   std::deque<std::vector<std::byte>> frames_;

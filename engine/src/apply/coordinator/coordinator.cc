@@ -182,8 +182,8 @@ bool Coordinator::take_finished() {
 void Coordinator::record(const Group& group, Completion completion) {
   switch (completion) {
     case Completion::committed: {
-      const auto parked = static_cast<uint64_t>(
-          std::ranges::count_if(group.transactions, [](const auto& one) { return one->parked_with.has_value(); }));
+      const auto parked = static_cast<uint64_t>(std::ranges::count_if(
+          group.transactions, [](const auto& transaction) { return transaction->parked_with.has_value(); }));
       transactions_.add(group.transactions.size() - parked);
       errors_.add(parked);
       if (parked > 0) shared_.parked.fetch_add(parked, std::memory_order_relaxed);
@@ -258,8 +258,8 @@ bool Coordinator::take_transactions() {
 bool Coordinator::hand_out() {
   if (schedule_.waiting() == 0 || shared_.reload_parked.load(std::memory_order_relaxed)) return false;
   const auto& assignments = schedule_.assign(moment());
-  for (const Assignment& one : assignments) {
-    appliers_[static_cast<size_t>(one.applier)]->assign(one.group, one.beside);
+  for (const Assignment& assignment : assignments) {
+    appliers_[static_cast<size_t>(assignment.applier)]->assign(assignment.group, assignment.beside);
   }
   return !assignments.empty();
 }

@@ -157,8 +157,8 @@ bool Schedule::may_begin_beside(const Group& group, const Moment& moment) const 
 // A small group goes behind another on the same connection, without waiting for that one's end to be heard of here. It
 // depends on nothing that has not committed, so either may fail without the other.
 bool Schedule::may_go_behind(const Group& group, const ApplierSlot& slot, const Moment& moment) const {
-  const auto is_small = [this](const Group& one) {
-    return one.mode == GroupMode::together && one.lcrs <= policy_.behind_lcrs_max;
+  const auto is_small = [this](const Group& candidate) {
+    return candidate.mode == GroupMode::together && candidate.lcrs <= policy_.behind_lcrs_max;
   };
   return !slot.idle() && slot.behind == nullptr && !slot.beside && is_small(*slot.running) && is_small(group) &&
          !moment.steady_flow && moment.now - slot.since < policy_.behind_wait && !limits_.in_commit_order;

@@ -52,10 +52,10 @@ class ScheduleTest : public ::testing::Test {
   // The assignments of one look, as "applier:group" with a '+' where it begins beside others.
   std::string assigned() {
     std::string out;
-    for (const Assignment& one : schedule.assign(moment)) {
-      running[one.group->number] = {one.applier, one.group};
-      out += (out.empty() ? "" : " ") + std::to_string(one.applier) + ":" + std::to_string(one.group->number) +
-             (one.beside ? "+" : "");
+    for (const Assignment& assignment : schedule.assign(moment)) {
+      running[assignment.group->number] = {assignment.applier, assignment.group};
+      out += (out.empty() ? "" : " ") + std::to_string(assignment.applier) + ":" +
+             std::to_string(assignment.group->number) + (assignment.beside ? "+" : "");
     }
     return out;
   }
@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Failure{"Connection", ErrorCode::database_unreachable, true, Completion::failed,
                               GroupMode::together},
                       Failure{"Stopping", ErrorCode::engine_stopping, true, Completion::stopping, GroupMode::together}),
-    [](const auto& one) { return one.param.name; });
+    [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ScheduleTest, AFullGroupBeginsBesideWhatItDependsOn) {
   moment.steady_flow = true;
@@ -342,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(States, ScheduleRestTest,
                                            Sleep{"RunsInCommitOrder", true, false, false, true, 20ms},
                                            Sleep{"HoldsWhileOthersRun", true, true, false, false, 5ms},
                                            Sleep{"HoldsInASteadyFlow", true, true, true, false, 1ms}),
-                         [](const auto& one) { return one.param.name; });
+                         [](const auto& tested) { return tested.param.name; });
 
 TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
   FlowMeter meter;

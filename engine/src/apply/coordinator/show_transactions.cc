@@ -13,20 +13,21 @@ constexpr size_t kLookedAtMax = 4096;  // of all groups
 constexpr size_t kTablesShownMax = 16;
 
 telemetry::TransactionSample sample_of(const Transaction& transaction) {
-  telemetry::TransactionSample one{.xid = transaction.xid,
-                                   .state = "READY",
-                                   .first_lsn = transaction.first_lsn,
-                                   .commit_lsn = transaction.commit_lsn,
-                                   .begun = transaction.begun,
-                                   .lcrs = transaction.lcrs,
-                                   .bytes = transaction.bytes,
-                                   .spilled_bytes = transaction.spilled ? transaction.bytes : 0,
-                                   .streamed = transaction.streamed};
+  telemetry::TransactionSample sample{.xid = transaction.xid,
+                                      .state = "READY",
+                                      .first_lsn = transaction.first_lsn,
+                                      .commit_lsn = transaction.commit_lsn,
+                                      .begun = transaction.begun,
+                                      .lcrs = transaction.lcrs,
+                                      .bytes = transaction.bytes,
+                                      .spilled_bytes = transaction.spilled ? transaction.bytes : 0,
+                                      .streamed = transaction.streamed};
   for (const auto& table : transaction.tables.all()) {
-    if (one.tables.size() >= kTablesShownMax) break;
-    if (std::ranges::find(one.tables, table->quoted_name) == one.tables.end()) one.tables.push_back(table->quoted_name);
+    if (sample.tables.size() >= kTablesShownMax) break;
+    if (std::ranges::find(sample.tables, table->quoted_name) == sample.tables.end())
+      sample.tables.push_back(table->quoted_name);
   }
-  return one;
+  return sample;
 }
 
 }  // namespace
@@ -57,10 +58,10 @@ void Coordinator::show_transactions(Clock::time_point now) {
     // A group that has more has small ones.
     const size_t looked_at = std::min(group->transactions.size(), 1 + kLookedAtMax / window.size());
     for (size_t i = 0; i < looked_at; ++i) {
-      telemetry::TransactionSample& one = out.shown.emplace_back(sample_of(*group->transactions[i]));
-      one.state = state;
-      one.applier = applier ? *applier + 1 : 0;
-      one.waits_for = waits_for;
+      telemetry::TransactionSample& sample = out.shown.emplace_back(sample_of(*group->transactions[i]));
+      sample.state = state;
+      sample.applier = applier ? *applier + 1 : 0;
+      sample.waits_for = waits_for;
     }
   }
   telemetry::keep_notable(out.shown);

@@ -156,17 +156,17 @@ void Assembler::note(Open& open, const lcr::FrameView& frame) {
 
 void Assembler::show(const Open& open, std::vector<telemetry::TransactionSample>& out) const {
   const Transaction& transaction = *open.transaction;
-  telemetry::TransactionSample one{.xid = transaction.xid,
-                                   .state = "OPEN",
-                                   .first_lsn = transaction.first_lsn,
-                                   .commit_lsn = {},
-                                   .begun = transaction.begun,
-                                   .lcrs = open.frames,
-                                   .bytes = transaction.frames.bytes(),
-                                   .streamed = open.streamed};
-  if (transaction.spilled) one.bytes = one.spilled_bytes = transaction.spilled->bytes();
-  for (const base::RelationId relation : open.relations) one.tables.push_back(tables_.name_of(relation));
-  out.push_back(std::move(one));
+  telemetry::TransactionSample sample{.xid = transaction.xid,
+                                      .state = "OPEN",
+                                      .first_lsn = transaction.first_lsn,
+                                      .commit_lsn = {},
+                                      .begun = transaction.begun,
+                                      .lcrs = open.frames,
+                                      .bytes = transaction.frames.bytes(),
+                                      .streamed = open.streamed};
+  if (transaction.spilled) sample.bytes = sample.spilled_bytes = transaction.spilled->bytes();
+  for (const base::RelationId relation : open.relations) sample.tables.push_back(tables_.name_of(relation));
+  out.push_back(std::move(sample));
 }
 
 telemetry::TransactionSamples Assembler::sample() const {

@@ -325,10 +325,10 @@ base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
   batches_.add();
   BatchReader batch(message.payload);
   while (true) {
-    THALWEG_ASSIGN(const auto one, batch.next());
-    if (!one || stop_.load(std::memory_order_relaxed)) return {};
-    received_ = std::max(received_, one->lsn);
-    THALWEG_TRY(take_one(one->bytes, one->lsn, message.server_time));
+    THALWEG_ASSIGN(const auto batched, batch.next());
+    if (!batched || stop_.load(std::memory_order_relaxed)) return {};
+    received_ = std::max(received_, batched->lsn);
+    THALWEG_TRY(take_one(batched->bytes, batched->lsn, message.server_time));
   }
 }
 

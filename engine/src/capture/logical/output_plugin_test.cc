@@ -79,8 +79,8 @@ class OutputPluginTest : public CaptureHarness {
       BatchReader reader(bytes);
       auto message = reader.next();
       for (; message && *message; message = reader.next()) {
-        const auto one = (*message)->bytes;
-        (one[0] == std::byte{'k'} ? lists_ : out).emplace_back(one.begin(), one.end());
+        const auto content = (*message)->bytes;
+        (content[0] == std::byte{'k'} ? lists_ : out).emplace_back(content.begin(), content.end());
       }
       EXPECT_TRUE(message) << message.error().message;
     }
@@ -205,8 +205,8 @@ TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
         ASSERT_TRUE(stream->send_feedback({.written = {}, .flushed = {}, .applied = {}, .reply_requested = true}));
       }
       BatchReader batch((*message)->payload);
-      for (auto one = batch.next(); one && *one; one = batch.next()) {
-        const auto bytes = (*one)->bytes;
+      for (auto batched = batch.next(); batched && *batched; batched = batch.next()) {
+        const auto bytes = (*batched)->bytes;
         if (bytes[0] != std::byte{'C'}) continue;
         ++commits;
         ASSERT_GT(lcr::load_network<uint64_t>(&bytes[10]), passed.value) << "transaction " << commits;  // its end
@@ -241,7 +241,7 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
   const auto read_until = [&](char kind, int times) {
     for (auto& [plugin, reader] : readers) {
       const auto seen = [&] {
-        return std::ranges::count(reader.messages, std::byte(kind), [](const Bytes& one) { return one[0]; });
+        return std::ranges::count(reader.messages, std::byte(kind), [](const Bytes& message) { return message[0]; });
       };
       while (seen() < times) {
         const auto message = reader.stream->receive(kPatience);
@@ -253,8 +253,8 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
           continue;
         }
         BatchReader batch(payload);
-        for (auto one = batch.next(); one && *one; one = batch.next()) {
-          reader.messages.emplace_back((*one)->bytes.begin(), (*one)->bytes.end());
+        for (auto batched = batch.next(); batched && *batched; batched = batch.next()) {
+          reader.messages.emplace_back((*batched)->bytes.begin(), (*batched)->bytes.end());
         }
       }
     }
@@ -270,7 +270,8 @@ TEST_F(OutputPluginTest, SaysWhichSubtransactionsCommittedWherePgoutputForgetsAn
       if (message[0] == std::byte{'I'}) streamed.push_back(lcr::load_network<uint32_t>(&message[1]));
     }
     ASSERT_EQ(streamed.size(), 3u) << pg::name_of(plugin);
-    const auto list = std::ranges::find(reader.messages, std::byte{'k'}, [](const Bytes& one) { return one[0]; });
+    const auto list =
+        std::ranges::find(reader.messages, std::byte{'k'}, [](const Bytes& message) { return message[0]; });
     EXPECT_EQ(list == reader.messages.end(), plugin == pg::OutputPlugin::pgoutput);
     if (list == reader.messages.end()) continue;
     ASSERT_EQ(list->size(), 13u) << "one subtransaction";

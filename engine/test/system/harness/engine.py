@@ -193,8 +193,8 @@ class Engine:
     def give_up_updates(self, stream: str, *tables: str) -> None:
         """Of these, and of no others; in the document that the next put_desired sends."""
         self.streams[stream]["tables"] = [
-            {"schema": one["schema"], "table": one["table"], "inserts_only": one["table"] in tables}
-            for one in self.streams[stream]["tables"]
+            {"schema": table["schema"], "table": table["table"], "inserts_only": table["table"] in tables}
+            for table in self.streams[stream]["tables"]
         ]
 
     def wait_phase(self, stream: str, phase: str, seconds: float = SECONDS) -> dict[str, Any]:

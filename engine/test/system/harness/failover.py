@@ -62,8 +62,8 @@ class Servers:
 
     @property
     def address(self) -> str:
-        one, two = self.clusters
-        return f"host=127.0.0.1,127.0.0.1 port={one.port},{two.port} target_session_attrs=read-write"
+        first, second = self.clusters
+        return f"host=127.0.0.1,127.0.0.1 port={first.port},{second.port} target_session_attrs=read-write"
 
     def carry_slot(self, slot: str) -> None:
         """The standby gets the slot as it is now. Before 17 by copying its file, while the standby is down."""

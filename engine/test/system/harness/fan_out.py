@@ -70,13 +70,14 @@ class FanOut:
         self.engine.set_stream(self.scene.stream, destinations=destinations)
 
     def change(self, name: str, **changed: Any) -> None:
-        self.set_destinations([{**one, **changed} if one["id"] == name else one for one in self.destinations()])
+        self.set_destinations([{**destination, **changed} if destination["id"] == name else destination
+                               for destination in self.destinations()])
 
     def drop(self, name: str, **changed: Any) -> None:
         """Drops a destination and leaves it out."""
         self.change(name, status="DROPPED", **changed)
         self.wait(name, lambda found: found["status"] == "DROPPED", "DROPPED")
-        self.set_destinations([one for one in self.destinations() if one["id"] != name])
+        self.set_destinations([destination for destination in self.destinations() if destination["id"] != name])
 
     def mend(self, name: str) -> None:
         """Lets a destination be reached again, and has it tried at once."""
@@ -136,5 +137,5 @@ class FanOut:
 
     def close(self) -> None:
         self.engine.stop()
-        for one in self.made.values():
-            one.remove()
+        for destination in self.made.values():
+            destination.remove()

@@ -44,9 +44,9 @@ class Network:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def sever(self, one: str, other: str) -> None:
+    def sever(self, host: str, other: str) -> None:
         """From now on packets between the two vanish, in both directions, without a word to either."""
-        self._severed = self._severed | {frozenset((one, other))}
+        self._severed = self._severed | {frozenset((host, other))}
 
     def mend(self) -> None:
         self._severed = set()

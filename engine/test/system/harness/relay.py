@@ -22,9 +22,9 @@ class Relay:
     def cut(self) -> None:
         """Breaks every connection; new ones are taken at once."""
         with self.lock:
-            for one in self.sockets:
+            for sock in self.sockets:
                 with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def sever(self) -> None:
         """Like cut(), and new connections break, too, until mend()."""
@@ -62,8 +62,8 @@ class Relay:
             while data := source.recv(CHUNK):
                 sink.sendall(data)
         with self.lock:
-            for one in (source, sink):
+            for sock in (source, sink):
                 with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-                one.close()
-                self.sockets.discard(one)
+                    sock.shutdown(socket.SHUT_RDWR)
+                sock.close()
+                self.sockets.discard(sock)

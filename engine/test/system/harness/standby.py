@@ -29,8 +29,8 @@ class StandbyScene(FailoverScene):
 
     @property
     def source_conninfo(self) -> str:
-        one, two = self.servers.clusters
-        return (f"host=127.0.0.1,127.0.0.1 port={one.port},{two.port} dbname={self.database} user=thalweg "
+        first, second = self.servers.clusters
+        return (f"host=127.0.0.1,127.0.0.1 port={first.port},{second.port} dbname={self.database} user=thalweg "
                 f"password={PASSWORD}")
 
     def start_stream(self, tables: list[Table] | None = None, wait: bool = True,

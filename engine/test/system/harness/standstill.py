@@ -12,8 +12,9 @@ WALSENDERS = ("SELECT a.pid, r.state, a.wait_event_type, a.wait_event, r.sent_ls
 
 def describe(components: list[dict[str, Any]], source: Cluster) -> str:
     """Components with state and gauges, the source's walsenders, and its sockets with TCP's own counters."""
-    states = [f"{one.get('sub_component') or one['name']} {one['state']} {json.dumps(one.get('gauges', {}))}"
-              for one in components]
+    states = [f"{component.get('sub_component') or component['name']} {component['state']} "
+              f"{json.dumps(component.get('gauges', {}))}"
+              for component in components]
     sockets = subprocess.run(["ss", "--tcp", "--numeric", "--info", "--memory", "--options", "state", "established",
                               f"( sport = :{source.port} or dport = :{source.port} )"],
                              capture_output=True, text=True, check=False)

@@ -11,12 +11,12 @@ NOTICED = 20  # seconds; it looks every two, or five where the stream is stopped
 
 def table_of(scene: Scene, table: str) -> dict[str, Any]:
     tables = scene.engine.destination(scene.stream)["tables"]
-    return next(one for one in tables if one["table"] == table)
+    return next(entry for entry in tables if entry["table"] == table)
 
 
 def states_of(scene: Scene) -> set[tuple[str, str]]:
     """Tables as the engine names them now, each with its state."""
-    return {(one["table"], one["state"]) for one in scene.engine.destination(scene.stream)["tables"]}
+    return {(table["table"], table["state"]) for table in scene.engine.destination(scene.stream)["tables"]}
 
 
 def wait_trouble(scene: Scene, table: str, kind: str, seconds: float = NOTICED) -> dict[str, Any]:
@@ -47,5 +47,5 @@ def copy_again(scene: Scene, table: str) -> None:
     resolve(scene, table, "copy")
     wait_resumed(scene, table)
     scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and all(
-        one["state"] in ("REPLICATING", "STOPPED") for one in found["destinations"][0]["tables"]), SECONDS,
+        entry["state"] in ("REPLICATING", "STOPPED") for entry in found["destinations"][0]["tables"]), SECONDS,
         f"{table} is copied again")

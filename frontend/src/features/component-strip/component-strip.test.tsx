@@ -65,7 +65,7 @@ describe("ComponentStrip", () => {
       lock: 0,
       disk: 0,
     };
-    const known = components.map((one) => ({ ...one, lcrs_per_second: 1500, time_percent: time }));
+    const known = components.map((part) => ({ ...part, lcrs_per_second: 1500, time_percent: time }));
     renderUi(<ComponentStrip sample={sample(AT, { components: known })} stream={stream()} />);
     const reader = screen.getByRole("listitem", { name: "Apply reader" });
     expect(reader.textContent?.replace(/[\u00a0\u202f]/g, " ")).toContain("1.5 k LCR/s");
@@ -80,10 +80,10 @@ describe("a lock of somebody else", () => {
   it("is told where the analysis has seen the appliers wait for it", () => {
     const time = { busy: 0, idle: 0, flow_control: 0, network: 0, execute: 100, commit: 0, disk: 0 };
     const none = { dependency: 0, commit_order: 0, lock: 0 };
-    const parts = components.map((one) =>
-      one.sub_component === "APPLY SERVER"
-        ? { ...one, state: "EXECUTE TRANSACTION", time_percent: { ...time, ...none } }
-        : one,
+    const parts = components.map((part) =>
+      part.sub_component === "APPLY SERVER"
+        ? { ...part, state: "EXECUTE TRANSACTION", time_percent: { ...time, ...none } }
+        : part,
     );
     const mark = { bottleneck: true, heldBackBy: null, locked: 0.9, opened: false, onOpen: () => {} };
     const marksOf = () => (title: string) => (title === "Appliers" ? mark : null);
@@ -100,7 +100,7 @@ describe("a lock of somebody else", () => {
 
 describe("large transactions", () => {
   const captureText = (gauges: Record<string, number>) => {
-    const parts = components.map((one) => (one.id === "capture" ? { ...one, gauges } : one));
+    const parts = components.map((part) => (part.id === "capture" ? { ...part, gauges } : part));
     renderUi(<ComponentStrip sample={sample(AT, { components: parts })} stream={stream()} />);
     return screen.getByRole("listitem", { name: "Capture" }).textContent;
   };
@@ -120,7 +120,7 @@ describe("large transactions", () => {
 
 describe("spill", () => {
   const spilled = (values: Partial<(typeof components)[number]>) =>
-    components.map((one) => (one.id === "warehouse:reader" ? { ...one, ...values } : one));
+    components.map((part) => (part.id === "warehouse:reader" ? { ...part, ...values } : part));
   const readerText = () =>
     screen.getByRole("listitem", { name: "Apply reader" }).textContent?.replace(/[\u00a0\u202f]/g, " ");
 
@@ -191,7 +191,7 @@ describe("ComponentStrip of several destinations", () => {
   });
   const ofReports = components
     .slice(2)
-    .map((one) => ({ ...one, id: one.id.replace("warehouse", "reports"), destination_id: "reports" }));
+    .map((part) => ({ ...part, id: part.id.replace("warehouse", "reports"), destination_id: "reports" }));
   const both = stream({
     mode: "fan-out",
     destinations: [

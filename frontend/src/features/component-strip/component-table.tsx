@@ -16,97 +16,99 @@ function share(component: ComponentSample, key: string): number | null {
 }
 
 const columns: Column<ComponentSample>[] = [
-  { key: "name", header: "Component", cell: componentName, sortBy: (one) => componentName(one) },
+  { key: "name", header: "Component", cell: componentName, sortBy: (component) => componentName(component) },
   {
     key: "state",
     header: "State",
-    cell: (one) => <StateBadge state={one.state} compact />,
-    sortBy: (one) => one.state,
+    cell: (component) => <StateBadge state={component.state} compact />,
+    sortBy: (component) => component.state,
   },
   {
     key: "lcrs",
     header: "LCRs",
     definition: metrics.componentLcrRate.definition,
     align: "right",
-    sortBy: (one) => one.lcrs_per_second,
-    cell: (one) => <Quantity quantity={rate(counts(one, "lcrs") ? one.lcrs_per_second : null, "LCR")} />,
+    sortBy: (component) => component.lcrs_per_second,
+    cell: (component) => (
+      <Quantity quantity={rate(counts(component, "lcrs") ? component.lcrs_per_second : null, "LCR")} />
+    ),
   },
   {
     key: "transactions",
     header: "Transactions",
     definition: metrics.transactionRate.definition,
     align: "right",
-    sortBy: (one) => one.transactions_per_second,
-    cell: (one) => <Quantity quantity={rate(one.transactions_per_second, "txn")} />,
+    sortBy: (component) => component.transactions_per_second,
+    cell: (component) => <Quantity quantity={rate(component.transactions_per_second, "txn")} />,
   },
   {
     key: "bytes",
     header: "Bytes",
     definition: metrics.byteRate.definition,
     align: "right",
-    sortBy: (one) => one.bytes_per_second,
-    cell: (one) => <Quantity quantity={byteRate(one.bytes_per_second)} />,
+    sortBy: (component) => component.bytes_per_second,
+    cell: (component) => <Quantity quantity={byteRate(component.bytes_per_second)} />,
   },
   {
     key: "latency",
     header: "Latency",
     definition: metrics.componentLatency.definition,
     align: "right",
-    sortBy: (one) => one.gauges.latency_us,
-    cell: (one) => <Quantity quantity={latency(one.gauges.latency_us)} />,
+    sortBy: (component) => component.gauges.latency_us,
+    cell: (component) => <Quantity quantity={latency(component.gauges.latency_us)} />,
   },
   {
     key: "spill",
     header: "Spilled",
     definition: metrics.spill.definition,
     align: "right",
-    sortBy: (one) => one.counters.spilled_lcrs,
-    cell: (one) => <Quantity quantity={compactCount(one.counters.spilled_lcrs, "LCR")} />,
+    sortBy: (component) => component.counters.spilled_lcrs,
+    cell: (component) => <Quantity quantity={compactCount(component.counters.spilled_lcrs, "LCR")} />,
   },
   {
     key: "spill_rate",
     header: "Spill rate",
     definition: metrics.spillRate.definition,
     align: "right",
-    sortBy: (one) => one.counter_rates?.spilled_lcrs,
-    cell: (one) => <Quantity quantity={rate(one.counter_rates?.spilled_lcrs, "LCR")} />,
+    sortBy: (component) => component.counter_rates?.spilled_lcrs,
+    cell: (component) => <Quantity quantity={rate(component.counter_rates?.spilled_lcrs, "LCR")} />,
   },
   {
     key: "spill_bytes",
     header: "On disk",
     definition: metrics.spillBytes.definition,
     align: "right",
-    sortBy: (one) => one.gauges.spill_bytes,
-    cell: (one) => <Quantity quantity={bytes(one.gauges.spill_bytes)} />,
+    sortBy: (component) => component.gauges.spill_bytes,
+    cell: (component) => <Quantity quantity={bytes(component.gauges.spill_bytes)} />,
   },
   {
     key: "disk_age",
     header: metrics.diskAge.label,
     definition: metrics.diskAge.definition,
     align: "right",
-    sortBy: (one) => one.gauges.spill_age_us,
-    cell: (one) => <Quantity quantity={latency(one.gauges.spill_age_us)} />,
+    sortBy: (component) => component.gauges.spill_age_us,
+    cell: (component) => <Quantity quantity={latency(component.gauges.spill_age_us)} />,
   },
   {
     key: "deadlocks",
     header: metrics.deadlocks.label,
     definition: metrics.deadlocks.definition,
     align: "right",
-    sortBy: (one) => one.counters.deadlocks,
-    cell: (one) => <Quantity quantity={compactCount(one.counters.deadlocks)} />,
+    sortBy: (component) => component.counters.deadlocks,
+    cell: (component) => <Quantity quantity={compactCount(component.counters.deadlocks)} />,
   },
   {
     key: "time",
     header: "Time",
     definition: "Where its time went since the last sample.",
     width: 110,
-    cell: (one) =>
-      one.type === "QUEUE" ? (
+    cell: (component) =>
+      component.type === "QUEUE" ? (
         "–"
       ) : (
         <TimeBar
-          shares={one.time_percent ? { ...one.time_percent } : null}
-          label={`${componentName(one)}, time`}
+          shares={component.time_percent ? { ...component.time_percent } : null}
+          label={`${componentName(component)}, time`}
         />
       ),
   },
@@ -118,9 +120,9 @@ const columns: Column<ComponentSample>[] = [
         header: label,
         definition,
         align: "right",
-        sortBy: (one) => share(one, key),
-        cell: (one) => {
-          const value = share(one, key);
+        sortBy: (component) => share(component, key),
+        cell: (component) => {
+          const value = share(component, key);
           return <Quantity quantity={percent(value === null ? null : value / 100)} />;
         },
       }),
@@ -139,11 +141,17 @@ export function ComponentTable({ sample, destinations = {} }: ComponentTableProp
   const owner: Column<ComponentSample> = {
     key: "destination",
     header: "Destination",
-    cell: (one) => (one.destination_id ? (destinations[one.destination_id] ?? one.destination_id) : "all"),
-    sortBy: (one) => one.destination_id ?? "",
+    cell: (component) =>
+      component.destination_id ? (destinations[component.destination_id] ?? component.destination_id) : "all",
+    sortBy: (component) => component.destination_id ?? "",
   };
   const shownColumns = several ? [...columns.slice(0, 1), owner, ...columns.slice(1)] : columns;
   return (
-    <DataTable label="Components" columns={shownColumns} rows={sample.components} rowKey={(one) => one.id} />
+    <DataTable
+      label="Components"
+      columns={shownColumns}
+      rows={sample.components}
+      rowKey={(component) => component.id}
+    />
   );
 }

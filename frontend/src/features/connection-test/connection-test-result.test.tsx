@@ -34,7 +34,7 @@ it("tells which server is the primary and which the standby", () => {
     />,
   );
   const servers = within(screen.getByRole("list", { name: "Servers" })).getAllByRole("listitem");
-  expect(servers.map((one) => one.textContent)).toEqual(["db1:5432: primary", "db2:5432: standby"]);
+  expect(servers.map((server) => server.textContent)).toEqual(["db1:5432: primary", "db2:5432: standby"]);
 });
 
 it("says nothing of servers where one address is one server", () => {

@@ -35,7 +35,7 @@ function fieldsOf(groups: Record<string, string | undefined>): Partial<DatabaseF
     ...(port ? { port: Number(port) } : {}),
     ...(Object.keys(others).length > 0 ? { options: others } : {}),
   };
-  const mode = sslModes.find((one) => one === sslmode);
+  const mode = sslModes.find((known) => known === sslmode);
   return mode ? { ...found, sslmode: mode } : found;
 }
 

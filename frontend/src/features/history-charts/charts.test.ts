@@ -39,7 +39,7 @@ function history(series: Record<string, (number | null)[]>): StreamHistory {
 
 describe("charts of the past", () => {
   const charts = chartsOf(names);
-  const chart = (title: string) => charts.find((one) => one.title === title);
+  const chart = (title: string) => charts.find((candidate) => candidate.title === title);
 
   it("have a line for each component in the direction of the flow, and none that nobody could fill", () => {
     expect(chart("Rate by component")?.lines.map(({ label }) => label)).toEqual([
@@ -101,7 +101,7 @@ describe("charts of a fan-out", () => {
   ];
   const destinations = ids.map((id) => ({ id, name: `${id} side` }));
   const charts = chartsOf(fanOut, destinations, "west");
-  const lines = (title: string) => charts.find((one) => one.title === title)?.lines ?? [];
+  const lines = (title: string) => charts.find((candidate) => candidate.title === title)?.lines ?? [];
 
   it("have what is shared and one destination, and all of them beside each other", () => {
     expect(lines("Rate by component").map(({ statistics }) => statistics[0])).toEqual([

@@ -23,7 +23,7 @@ describe("a marker's way", () => {
   it("is one lane for each destination, with what they share before it", () => {
     const hops = [hop("CAPTURE", 1, 1), hop("COMMIT", 4, 5, "east"), hop("COMMIT", 9, 10, "west")];
     expect(
-      lanesOf(hops).map(({ destination, hops: own }) => [destination, own.map((one) => one.step_ms)]),
+      lanesOf(hops).map(({ destination, hops: own }) => [destination, own.map(({ step_ms }) => step_ms)]),
     ).toEqual([
       ["east", [1, 4]],
       ["west", [1, 9]],

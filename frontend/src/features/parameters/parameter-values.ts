@@ -27,9 +27,9 @@ export function changedValues(base: Values, edited: Values): Values {
 }
 
 /** The same parameters are set, to the same values. */
-export function sameValues(one: Values, other: Values): boolean {
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...names].every((name) => one[name] === other[name]);
+export function sameValues(left: Values, right: Values): boolean {
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...names].every((name) => left[name] === right[name]);
 }
 
 export function anyFault(definitions: StreamParameter[], values: Values): boolean {

@@ -99,10 +99,10 @@ export function sharesOf(values: Values): Shares | null {
 }
 
 export function pathModel(analysis: AdvisorAnalysis, pathId: string): PathModel {
-  const path = analysis.paths.find((one) => one.path_id === pathId);
-  const bottleneck = analysis.path_bottlenecks.find((one) => one.path_id === pathId) ?? null;
+  const path = analysis.paths.find(({ path_id }) => path_id === pathId);
+  const bottleneck = analysis.path_bottlenecks.find(({ path_id }) => path_id === pathId) ?? null;
   const components = (path?.component_ids ?? []).flatMap(
-    (id) => analysis.components.find((one) => one.component_id === id) ?? [],
+    (id) => analysis.components.find(({ component_id }) => component_id === id) ?? [],
   );
   const stages = components.flatMap((component) => stagesOf(analysis, component, bottleneck));
   markHeldBack(stages, analysis, pathId);

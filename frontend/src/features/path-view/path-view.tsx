@@ -23,7 +23,7 @@ interface PathViewProps {
 export function PathView({ analysis, pathId, finding }: PathViewProps) {
   const model = pathModel(analysis, pathId);
   const [chosen, setChosen] = useState<string | null>(null);
-  const stage = model.stages.find((one) => one.key === chosen) ?? null;
+  const stage = model.stages.find(({ key }) => key === chosen) ?? null;
   const rows = byEngine(model.stages);
   return (
     <Stack gap={12} className={classes.view}>
@@ -35,12 +35,12 @@ export function PathView({ analysis, pathId, finding }: PathViewProps) {
             style={{ "--stages": row.stages.length } as CSSProperties}
             aria-label={rows.length > 1 ? `Path on ${row.engine}` : "Path"}
           >
-            {row.stages.map((one, place) => (
+            {row.stages.map((rowStage, place) => (
               <StageCard
-                key={one.key}
-                stage={one}
-                chosen={one.key === chosen}
-                onChoose={() => setChosen((now) => (now === one.key ? null : one.key))}
+                key={rowStage.key}
+                stage={rowStage}
+                chosen={rowStage.key === chosen}
+                onChoose={() => setChosen((now) => (now === rowStage.key ? null : rowStage.key))}
                 last={place === row.stages.length - 1}
               />
             ))}

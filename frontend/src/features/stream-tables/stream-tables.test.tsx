@@ -35,8 +35,8 @@ const atSource = {
   warnings: [],
 } satisfies Partial<SourceTable>;
 
-const one = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null };
-const quiet: StreamTable = { ...orders, ...one, table: "quiet", changes_per_second: 0, last_change: null };
+const counts = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null };
+const quiet: StreamTable = { ...orders, ...counts, table: "quiet", changes_per_second: 0, last_change: null };
 const log: StreamTable = { ...quiet, table: "log", inserts_only: true };
 
 function renderTables(mayAct: boolean) {

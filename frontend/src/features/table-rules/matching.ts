@@ -76,26 +76,26 @@ export function completeRules(rules: TableRules): TableRules {
 
 /** Whether the table's updates and deletes are given up. */
 export function takesInsertsOnly(rules: TableRules, table: TableName): boolean {
-  return rules.inserts_only?.some((one) => names(one, table)) ?? false;
+  return rules.inserts_only?.some((ref) => names(ref, table)) ?? false;
 }
 
 /** The rules with a table's updates and deletes given up, or wanted. */
 export function withInsertsOnly(rules: TableRules, table: TableName, wanted: boolean): TableRules {
   if (!wanted && !takesInsertsOnly(rules, table)) return rules;
-  const others = (rules.inserts_only ?? []).filter((one) => !names(one, table));
+  const others = (rules.inserts_only ?? []).filter((ref) => !names(ref, table));
   const own = { schema: table.schema, table: table.table };
   return { ...rules, inserts_only: wanted ? [...others, own] : others };
 }
 
 /** The rules of one table's rows. */
 export function rowRulesOf(rules: TableRules, table: TableName): TableRowRules | undefined {
-  return rules.row_rules?.find((one) => names(one, table));
+  return rules.row_rules?.find((tableRules) => names(tableRules, table));
 }
 
 /** The rules with others for a table's rows; null: with none. */
 export function withRowRules(rules: TableRules, table: TableName, own: TableRowRules | null): TableRules {
   if (!own && !rowRulesOf(rules, table)) return rules;
-  const others = (rules.row_rules ?? []).filter((one) => !names(one, table));
+  const others = (rules.row_rules ?? []).filter((tableRules) => !names(tableRules, table));
   return { ...rules, row_rules: own ? [...others, own] : others };
 }
 

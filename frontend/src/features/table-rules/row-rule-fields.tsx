@@ -39,12 +39,12 @@ export function RowRuleFields({ rule, fault, findings, onChange, onRemove }: Row
           description="None ticked: all of them."
           value={rule.operations}
           onChange={(chosen) =>
-            onChange({ ...rule, operations: operations.filter((one) => chosen.includes(one)) })
+            onChange({ ...rule, operations: operations.filter((operation) => chosen.includes(operation)) })
           }
         >
           <Group gap="sm" mt={4}>
-            {operations.map((one: RuledOperation) => (
-              <Checkbox key={one} size="sm" value={one} label={one} />
+            {operations.map((operation: RuledOperation) => (
+              <Checkbox key={operation} size="sm" value={operation} label={operation} />
             ))}
           </Group>
         </Checkbox.Group>

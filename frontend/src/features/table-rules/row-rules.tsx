@@ -40,21 +40,21 @@ export function RowRules({ sourceId, captureEngineId, tables, rules, onChange }:
         All rows and changes of a table are replicated, unless it has rules that decide which.
       </Text>
       <Stack gap={6} mt={6}>
-        {ruled.map((one) => (
-          <Group key={name(one)} gap="xs" wrap="nowrap">
+        {ruled.map((tableRules) => (
+          <Group key={name(tableRules)} gap="xs" wrap="nowrap">
             <Button
               size="compact-sm"
               variant="default"
               leftSection={<IconPencil size={13} aria-hidden />}
-              aria-label={`Rules of ${name(one)}`}
-              onClick={() => setEdited(one)}
+              aria-label={`Rules of ${name(tableRules)}`}
+              onClick={() => setEdited(tableRules)}
             >
               Rules
             </Button>
             <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-              {name(one)}:{" "}
+              {name(tableRules)}:{" "}
               <Text span c="dimmed">
-                {summary(one)}
+                {summary(tableRules)}
               </Text>
             </Text>
           </Group>

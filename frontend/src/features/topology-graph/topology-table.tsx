@@ -18,12 +18,12 @@ const kinds: Record<Edge["kind"], string> = {
 /** The same graph as rows: each edge with what flows over it. */
 export function TopologyTable({ topology }: { topology: Topology }) {
   const label = (id: string) => {
-    const node = topology.nodes.find((one) => one.id === id);
+    const node = topology.nodes.find((candidate) => candidate.id === id);
     if (!node) return id;
     if (node.kind === "DATABASE") return node.label;
     return `${sentenceCase(node.kind)} of ${node.label}${node.engine ? ` on ${node.engine}` : ""}`;
   };
-  const stateOf = (id: string) => topology.nodes.find((one) => one.id === id)?.state ?? null;
+  const stateOf = (id: string) => topology.nodes.find((candidate) => candidate.id === id)?.state ?? null;
   const columns: Column<Edge>[] = [
     { key: "from", header: "From", sortBy: (edge) => label(edge.source), cell: (edge) => label(edge.source) },
     { key: "to", header: "To", sortBy: (edge) => label(edge.target), cell: (edge) => label(edge.target) },

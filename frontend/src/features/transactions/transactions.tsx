@@ -88,7 +88,8 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
 }
 
 function columns(several: boolean, destinations: StreamDestination[]): Column<Transaction>[] {
-  const nameOf = (id: string | null) => destinations.find((one) => one.id === id)?.database.name ?? id;
+  const nameOf = (id: string | null) =>
+    destinations.find((destination) => destination.id === id)?.database.name ?? id;
   const all: (Column<Transaction> | false)[] = [
     {
       key: "xid",

@@ -19,7 +19,7 @@ interface OperationSearch {
 
 /** A destination without its stream says nothing: ids of destinations are unique in their stream only. */
 export function filterOf({ stream, destination, state }: OperationSearch): OperationFilter {
-  const known = states.find((one) => one === state);
+  const known = states.find((candidate) => candidate === state);
   return {
     ...(stream && { target_id: stream }),
     ...(stream && destination && { destination_id: destination }),

@@ -107,11 +107,11 @@ describe("changing the source", () => {
 
 describe("the request", () => {
   it("says where capture and apply run", () => {
-    const one = toStreamCreate(
+    const body = toStreamCreate(
       { ...done, engineId: "engine01", applyEngineIds: { dest0001: "engine01" } },
       [],
     );
-    expect(one).toMatchObject({
+    expect(body).toMatchObject({
       capture_engine_id: "engine01",
       destinations: [{ database_id: "dest0001" }],
     });
