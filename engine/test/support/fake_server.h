@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-// A server that speaks PostgreSQL's protocol as far as the login, and then misbehaves. No transport encryption. It never
-// says that it has taken a request to cancel.
+// A server that speaks PostgreSQL's protocol as far as the login, and then misbehaves. No transport encryption. It
+// never says that it has taken a request to cancel.
 
 namespace thalweg::test {
 
