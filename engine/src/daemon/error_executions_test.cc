@@ -53,7 +53,7 @@ TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
   EXPECT_FALSE(executions.status("")) << "none of them has begun";
 }
 
-// What comes of an execution is there to be read after the next one was refused.
+// An execution's outcome is there to be read after the next one was refused.
 TEST(ErrorExecutions, TheLastIsTheLastThatBegan) {
   const control::Delivery definition = without_a_stream();
   const base::SystemClock clock;

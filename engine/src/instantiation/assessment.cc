@@ -85,8 +85,8 @@ base::Result<void> Instantiation::State::read_rules() {
   return {};
 }
 
-// Which relation it was, only a destination that has copied it knows, if any has. What the stream publishes under names
-// that it does not have may be this table, or another one.
+// Only a destination that has copied the table knows which relation it was. One that the stream publishes, under a name
+// that none of its tables has, may be that, or another table's.
 base::Result<void> Instantiation::State::missing_at_source(const TableName& name) {
   base::Error error =
       base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),

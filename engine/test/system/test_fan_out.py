@@ -157,7 +157,7 @@ def test_an_operator_drops_a_dead_destination(fan: FanOut) -> None:
 
 
 def test_one_whose_removal_was_taken_back_lacks_what_it_gave_up(fan: FanOut) -> None:
-    """What it can do about that is its own: the others go on."""
+    """The cure is for that destination alone: the others go on."""
     leave_b_behind(fan)
     fan.change("b", status="DROPPED")
     fan.wait("b", lambda one: one["phase"] == "DROPPING", "DROPPING")

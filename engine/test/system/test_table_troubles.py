@@ -141,7 +141,7 @@ def test_a_table_that_is_missing_before_its_first_copy_is_left_out(scene: Scene)
 
 
 def test_a_missing_table_is_not_called_by_anothers_name(scene: Scene) -> None:
-    """What the stream publishes under a name of its own is a table that it has copied."""
+    """The one that the stream publishes under another name is a table that it has copied."""
     scene.run_at_source(PAIR)
     scene.start_stream()
     scene.run_at_source("ALTER TABLE hit RENAME TO called;")
