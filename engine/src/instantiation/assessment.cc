@@ -56,7 +56,7 @@ base::Result<void> Instantiation::State::read_source() {
     if (shape == found.end()) {
       const bool others_go_on = !found.empty() || !known.empty();
       if (!options.stops_tables || !others_go_on) return missing_at_source(name);
-      missing.insert(name);
+      absent.insert(name);
       base::log_event(base::LogLevel::warning, "table_missing",
                       {{"stream", options.stream_id}, {"table", name.quoted()}});
       continue;

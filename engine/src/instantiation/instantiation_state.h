@@ -41,7 +41,7 @@ struct Instantiation::State {
   bool fresh = false;
   std::vector<TableShape> shapes;                 // of the source, in the options' order
   TableRecords known;                             // tables with a history
-  std::set<TableName> missing;                    // at the source, and never copied: the others go on without
+  std::set<TableName> absent;                     // at the source, and never copied: the others go on without
   std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
   std::map<TableName, std::string> row_filters;   // SQL over the rows at the source; of tables with rules
   std::set<TableName> to_create;
