@@ -17,8 +17,8 @@ using instantiation::TableName;
 base::Error with_row_security(base::Error error, const control::Delivery& definition,
                               const std::atomic<bool>* abandon) {
   if (error.code != ErrorCode::insufficient_privilege) return error;
-  const auto table = std::ranges::find_if(definition.tables, [&](const control::TableRef& one) {
-    return TableName{one.schema, one.table}.quoted() == error.table;
+  const auto table = std::ranges::find_if(definition.tables, [&](const control::TableRef& candidate) {
+    return TableName{candidate.schema, candidate.table}.quoted() == error.table;
   });
   if (table == definition.tables.end()) return error;
   for (const auto& [side, conninfo] : {std::pair{ErrorSide::source, definition.source.conninfo},
