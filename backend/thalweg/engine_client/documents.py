@@ -495,7 +495,7 @@ class ErrorExecution(Document):
 
 
 class ParkedErrors(Document):
-    """A part of the queue; `next_after` is None at its end. `execution`: the last one that was asked for."""
+    """A part of the queue; `next_after` is None at its end. `execution`: the last one that began."""
 
     errors: list[ParkedError]
     total: int

@@ -90,8 +90,9 @@ HAS_ROWS: Final = (TableState.INDEXING, TableState.COPIED, TableState.REPLICATIN
 
 
 class TroubleKind(StrEnum):
-    """The changes of a captured table at the source."""
+    """The changes of a stream's table at the source."""
 
+    MISSING = "MISSING"
     DROPPED = "DROPPED"
     REPLACED = "REPLACED"
     RENAMED = "RENAMED"

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/row_security.h"
 
 // The sessions of a destination with a backlog, and what becomes of its errors; one try at it is in destination_try.cc,
 // one without a backlog in destination_direct.cc, what the control API reads in destination_view.cc.
@@ -214,7 +215,8 @@ void Destination::note_failure(const base::Error& error) {
   // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
   options_.tables->look_now(kLookPatience, error.table);
   const auto trouble = unresolved_trouble();
-  if (!trouble || !options_.definition.parameters.stops_tables()) give_up_or_wait(trouble.value_or(error));
+  if (trouble && options_.definition.parameters.stops_tables()) return;
+  give_up_or_wait(trouble ? *trouble : with_row_security(error, options_.definition, &stop_));
 }
 
 // `waiting`: what it is until the next try.

@@ -5,6 +5,7 @@
 #include "apply/error_queue.h"
 #include "apply/parked_contents.h"
 #include "daemon/operator_connection.h"
+#include "daemon/row_security.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
@@ -62,7 +63,9 @@ base::Result<void> execute_parked_error(const control::Delivery& definition, std
   options.abandon = watch.abandon;
   options.answer_bytes_max = pg::kRowBytesMax;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
-  return apply::execute_parked(std::move(connection), definition.id, error_id, watch);
+  auto executed = apply::execute_parked(std::move(connection), definition.id, error_id, watch);
+  if (executed) return executed;
+  return std::unexpected(with_row_security(std::move(executed).error(), definition, watch.abandon));
 }
 
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,

@@ -26,29 +26,30 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
                                                         std::function<void()> hold) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[current_id_locked(destination)];
-  if (executor.last && executor.last->state == "RUNNING") {
+  if (executor.last && executor.last->status.state == "RUNNING") {
+    const auto running = executor.last->status.error_id;
     return base::fail(base::ErrorCode::database_busy,
-                      executor.last->error_id
-                          ? "Transaction " + std::to_string(*executor.last->error_id) +
-                                " of the error queue is being executed, with those that wait behind it"
-                          : "All transactions of the error queue are being executed");
+                      running ? "Transaction " + std::to_string(*running) +
+                                    " of the error queue is being executed, with those that wait behind it"
+                              : "All transactions of the error queue are being executed");
   }
   if (executor.thread.joinable()) executor.thread.join();  // it has ended
-  const auto mine =
-      std::make_shared<control::ErrorExecutionStatus>(control::ErrorExecutionStatus{.error_id = error_id,
-                                                                                    .state = "RUNNING",
-                                                                                    .executed = 0,
-                                                                                    .total = 1,
-                                                                                    .started_at = clock_.unix_now(),
-                                                                                    .finished_at = {},
-                                                                                    .error = {}});
-  executor.thread = std::thread([this, mine, definition, error_id, done = std::move(done), hold = std::move(hold)] {
+  const auto mine = std::make_shared<Execution>(Execution{.status = {.error_id = error_id,
+                                                                     .state = "RUNNING",
+                                                                     .executed = 0,
+                                                                     .total = 1,
+                                                                     .started_at = clock_.unix_now(),
+                                                                     .finished_at = {},
+                                                                     .error = {}}});
+  executor.thread = std::thread([this, &executor, before = executor.last, mine, definition, error_id,
+                                 done = std::move(done), hold = std::move(hold)] {
     const auto executed = execute_parked_error(definition, error_id,
                                                {.progress =
                                                     [&](uint64_t count, uint64_t total) {
                                                       const std::lock_guard progress_lock(mutex_);
-                                                      mine->executed = count;
-                                                      mine->total = total;
+                                                      mine->has_begun = true;
+                                                      mine->status.executed = count;
+                                                      mine->status.total = total;
                                                     },
                                                 .abandon = &abandon_,
                                                 .hold_apply = hold,
@@ -56,15 +57,18 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
     if (!executed) base::log_error("error_execution_failed", executed.error(), {{"stream", definition.id}});
     done();
     const std::lock_guard end_lock(mutex_);
-    mine->state = executed ? "DONE" : "FAILED";
-    mine->finished_at = clock_.unix_now();
-    if (!executed) mine->error = executed.error();
+    mine->status.state = executed ? "DONE" : "FAILED";
+    mine->status.finished_at = clock_.unix_now();
+    if (!executed) mine->status.error = executed.error();
+    // The answer says why it was refused; the last that did begin is still the last.
+    if (!executed && !mine->has_begun && mine->is_awaited) executor.last = before;
     ended_.notify_all();
   });
   executor.last = mine;  // not before the thread is there: making it may fail
-  ended_.wait_for(lock, kPatience, [&] { return mine->state != "RUNNING"; });
-  if (mine->state == "FAILED") return std::unexpected(*mine->error);
-  return mine->state;
+  ended_.wait_for(lock, kPatience, [&] { return mine->status.state != "RUNNING"; });
+  mine->is_awaited = false;
+  if (mine->status.state == "FAILED") return std::unexpected(*mine->status.error);
+  return mine->status.state;
 }
 
 void ErrorExecutions::rename(const std::string& from, const std::string& to) {
@@ -90,7 +94,7 @@ std::optional<control::ErrorExecutionStatus> ErrorExecutions::status(const std::
   const std::lock_guard lock(mutex_);
   const auto found = executors_.find(destination);
   if (found == executors_.end() || !found->second.last) return std::nullopt;
-  return *found->second.last;
+  return found->second.last->status;
 }
 
 }  // namespace thalweg::daemon

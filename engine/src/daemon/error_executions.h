@@ -41,13 +41,18 @@ class ErrorExecutions {
   // A destination has another id; who asked by the one that it had means it, too.
   void rename(const std::string& from, const std::string& to);
   std::string current_id(const std::string& destination) const;
-  // The last one, also when it has ended.
+  // The last one, also when it has ended; but none that was refused, before its first transaction, in the answer.
   std::optional<control::ErrorExecutionStatus> status(const std::string& destination) const;
 
  private:
-  // Each call has a status of its own: by the time that it hears of its end, another one may have begun.
+  // Each call has its own: by the time that it hears of its end, another one may have begun.
+  struct Execution {
+    control::ErrorExecutionStatus status;
+    bool has_begun = false;  // with its first transaction
+    bool is_awaited = true;  // its end is the answer
+  };
   struct Executor {
-    std::shared_ptr<control::ErrorExecutionStatus> last;  // null: none yet
+    std::shared_ptr<Execution> last;  // null: none yet
     std::thread thread;
   };
 

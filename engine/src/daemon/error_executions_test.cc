@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,7 +50,20 @@ TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
   }
   EXPECT_GE(answered, 50) << "fewer than this say nothing; a slow machine gets no further";
   EXPECT_EQ(mistaken, 0);
-  EXPECT_EQ(executions.status("")->state, "FAILED");
+  EXPECT_FALSE(executions.status("")) << "none of them has begun";
+}
+
+// An execution's outcome is there to be read after the next one was refused.
+TEST(ErrorExecutions, TheLastIsTheLastThatBegan) {
+  const control::Delivery definition = without_a_stream();
+  const base::SystemClock clock;
+  std::atomic<bool> abandon{false};
+  ErrorExecutions executions(clock, abandon);
+  ASSERT_TRUE(executions.execute("", definition, std::nullopt, [] {})) << "all of nothing";
+  EXPECT_FALSE(executions.execute("", definition, 7, [] {}));
+  ASSERT_TRUE(executions.status(""));
+  EXPECT_EQ(executions.status("")->state, "DONE");
+  EXPECT_FALSE(executions.status("")->error_id);
 }
 
 // Between a request's look at the stream and the execution the destination may have taken the next document's id.
@@ -59,9 +73,9 @@ TEST(ErrorExecutions, AreOfTheIdThatTheDestinationHasByThen) {
   std::atomic<bool> abandon{false};
   ErrorExecutions executions(clock, abandon);
   executions.rename("default", "warehouse");
-  EXPECT_FALSE(executions.execute("default", definition, 1, [] {}));
+  EXPECT_TRUE(executions.execute("default", definition, std::nullopt, [] {}));
   ASSERT_TRUE(executions.status("warehouse"));
-  EXPECT_EQ(executions.status("warehouse")->error_id, 1);
+  EXPECT_EQ(executions.status("warehouse")->state, "DONE");
   EXPECT_EQ(executions.current_id("default"), "warehouse");
   EXPECT_EQ(executions.current_id("warehouse"), "warehouse");
 }

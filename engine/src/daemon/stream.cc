@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/former_backlog.h"
+#include "daemon/row_security.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
 #include "daemon/stream_status.h"
@@ -232,7 +233,8 @@ void Stream::be_enabled() {
       tables.look_now(kLookPatience, error.table);
       const auto trouble = tables.unresolved();
       if (trouble && reader->parameters.stops_tables()) continue;
-      return abort_with(now, trouble.value_or(error));
+      if (trouble) return abort_with(now, *trouble);
+      return abort_with(now, with_row_security(error, control::delivery_to(now, *reader), &abandon_));
     }
     wait_to_retry(error);
   }

@@ -149,7 +149,9 @@ base::Result<void> Stream::drop_error(const std::string& destination, int64_t er
 base::Result<void> Stream::copy_table(const std::string& destination, const control::TableRef& table) {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
   THALWEG_TRY(ask_for_copy(definition, table, abandon_));
-  memory_of(destination).tables.refresh();
+  TableWatch& tables = memory_of(destination).tables;
+  tables.forget_missing(table);
+  tables.refresh();
   start_over(destination);
   return {};
 }

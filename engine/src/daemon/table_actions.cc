@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "apply/error_queue.h"
 #include "base/log.h"
@@ -43,14 +44,16 @@ base::Result<Sides> connect(const Delivery& definition, const std::atomic<bool>&
   return Sides{std::move(source), std::move(destination)};
 }
 
-base::Result<TableRecord> find_record(Bookkeeping& bookkeeping, const TableName& name) {
+base::Result<std::optional<TableRecord>> find_record(Bookkeeping& bookkeeping, const TableName& name) {
   THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
-  if (exists) {
-    THALWEG_TRY(bookkeeping.upgrade());
-    THALWEG_ASSIGN(const auto records, bookkeeping.tables());
-    const auto found = std::ranges::find(records, name, &TableRecord::table);
-    if (found != records.end()) return *found;
-  }
+  if (!exists) return std::nullopt;
+  THALWEG_TRY(bookkeeping.upgrade());
+  THALWEG_ASSIGN(const auto records, bookkeeping.tables());
+  const auto found = std::ranges::find(records, name, &TableRecord::table);
+  return found == records.end() ? std::nullopt : std::optional(*found);
+}
+
+std::unexpected<base::Error> not_copied(const TableName& name) {
   return base::fail(ErrorCode::unknown_table, fmt::format("The stream has not copied {}.", name.quoted()));
 }
 
@@ -70,7 +73,9 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   THALWEG_TRY(apply::hold_error_queue(sides.destination, definition.id));
   Bookkeeping bookkeeping(sides.destination, definition.id);
-  THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
+  THALWEG_ASSIGN(const std::optional<TableRecord> record, find_record(bookkeeping, name));
+  // One that the stream has and no record was missing when it was to be copied: the start that follows copies it.
+  if (!record && std::ranges::find(definition.tables, table) == definition.tables.end()) return not_copied(name);
   instantiation::Catalogue source(sides.source);
   instantiation::Catalogue destination(sides.destination);
   THALWEG_TRY(source.open());
@@ -90,13 +95,14 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
     THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
     instantiation::DestinationSchema schema(sides.destination, destination);
     THALWEG_TRY(schema.check_partition_names(*at_source, *at_destination));
+    if (!record && definition.parameters.initial_copy) THALWEG_TRY(schema.check_empty(*at_destination));
   }
-  THALWEG_TRY(check_code(
-      sides, definition,
-      instantiation::carried_table(*at_source, at_destination ? &*at_destination : nullptr, record.created)));
+  THALWEG_TRY(check_code(sides, definition,
+                         instantiation::carried_table(*at_source, at_destination ? &*at_destination : nullptr,
+                                                      record && record->created)));
   THALWEG_TRY(instantiation::check_row_security(sides.source, {name}, base::ErrorSide::source));
   THALWEG_TRY(instantiation::check_row_security(sides.destination, {name}, base::ErrorSide::destination));
-  THALWEG_TRY(bookkeeping.ask_for_copy(name));
+  if (record) THALWEG_TRY(bookkeeping.ask_for_copy(name));
   base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
   return {};
 }
@@ -106,17 +112,18 @@ base::Result<void> accept_partitions(const Delivery& definition, const control::
   const TableName name{table.schema, table.table};
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   Bookkeeping bookkeeping(sides.destination, definition.id);
-  THALWEG_ASSIGN(const TableRecord record, find_record(bookkeeping, name));
-  if (!record.trouble || record.trouble->kind != instantiation::TroubleKind::partitions_changed || record.stopped) {
+  THALWEG_ASSIGN(const std::optional<TableRecord> record, find_record(bookkeeping, name));
+  if (!record) return not_copied(name);
+  if (!record->trouble || record->trouble->kind != instantiation::TroubleKind::partitions_changed || record->stopped) {
     return base::fail(ErrorCode::resolution_refused,
-                      record.stopped
+                      record->stopped
                           ? fmt::format("Changes of {} have been left out since: copy it again.", name.quoted())
                           : fmt::format("{} has no changed partitions.", name.quoted()));
   }
   const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = {}}};
   THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publications_of(definition.id), watched));
   const instantiation::SourceTable* const found = now.find(name);
-  if (found == nullptr || found->now.relation != record.identity.relation) {
+  if (found == nullptr || found->now.relation != record->identity.relation) {
     return base::fail(ErrorCode::resolution_refused,
                       fmt::format("{} is not the table that was captured any more.", name.quoted()));
   }

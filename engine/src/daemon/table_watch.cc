@@ -1,5 +1,6 @@
 #include "daemon/table_watch.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -56,6 +57,26 @@ control::TableTrouble view_of(const TableRecord& record) {
   return view;
 }
 
+control::TableTrouble view_of(const TableName& table, const MissingTable& missing) {
+  if (missing.is_there) {
+    return {
+        .kind = "MISSING",
+        .reason = fmt::format("{} did not exist at the source when it was to be copied. Now it does.", table.quoted()),
+        .cure = "Copy the table.",
+        .since = missing.since,
+        .renamed_to = {},
+        .resolutions = {"copy"}};
+  }
+  return {.kind = "MISSING",
+          .reason = fmt::format("{} does not exist at the source, and nothing of it has been copied.", table.quoted()),
+          .cure =
+              "Take the table out of the stream; or create it at the source, then copy it. If it has another name by "
+              "now, put that one into the stream.",
+          .since = missing.since,
+          .renamed_to = {},
+          .resolutions = {"remove"}};
+}
+
 }  // namespace
 
 TableWatch::TableWatch(const base::Clock& clock)
@@ -70,6 +91,7 @@ void TableWatch::watch(const Delivery& definition) {
   if (!is_watched(definition)) {
     definition_.reset();
     shown_.clear();
+    missing_.clear();
   }
   read_again_ = true;
   ++asked_;
@@ -81,6 +103,11 @@ void TableWatch::refresh() {
   read_again_ = true;
   ++asked_;
   changed_.notify_all();
+}
+
+void TableWatch::forget_missing(const control::TableRef& table) {
+  std::lock_guard lock(mutex_);
+  missing_.erase({table.schema, table.table});
 }
 
 void TableWatch::look_now(std::chrono::milliseconds patience, const std::string& failed) {
@@ -104,7 +131,12 @@ std::optional<base::Error> TableWatch::unresolved() const {
 void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
   std::lock_guard lock(mutex_);
   for (control::TableStatus& table : tables) {
-    const auto record = shown_.find({table.changes.schema_name, table.changes.table_name});
+    const TableName name{table.changes.schema_name, table.changes.table_name};
+    if (const auto missing = missing_.find(name); missing != missing_.end()) {
+      table.trouble = view_of(name, missing->second);
+      if (definition_ && definition_->parameters.stops_tables()) table.state = "STOPPED";
+    }
+    const auto record = shown_.find(name);
     if (record == shown_.end() || !record->second.trouble) continue;
     table.trouble = view_of(record->second);
     if (record->second.stopped) table.state = "STOPPED";
@@ -200,6 +232,28 @@ base::Result<void> TableWatch::settle(const Delivery& definition, instantiation:
   return {};
 }
 
+std::vector<TableName> TableWatch::without_record(const Delivery& definition) const {
+  std::vector<TableName> names;
+  for (const control::TableRef& table : definition.tables) {
+    if (const TableName name{table.schema, table.table}; !records_->contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
+// One that was seen to be missing stays so until it is copied: no start may have come since.
+void TableWatch::note_missing(const Delivery& definition, const instantiation::SourceTables& now) {
+  std::map<TableName, MissingTable> missing;
+  std::lock_guard lock(mutex_);
+  for (const TableName& name : without_record(definition)) {
+    const bool is_there = now.find(name) != nullptr;
+    const auto before = missing_.find(name);
+    if (is_there && before == missing_.end()) continue;  // the start that is under way copies it
+    const base::UnixMicros since = before == missing_.end() ? clock_.unix_now() : before->second.since;
+    missing.emplace(name, MissingTable{.since = since, .is_there = is_there});
+  }
+  if (definition_) missing_ = std::move(missing);
+}
+
 base::Result<void> TableWatch::compare(const Delivery& definition, bool read_again, const std::string& failed) {
   if (read_again || !records_) THALWEG_TRY(read_records(definition));
   if (!records_->empty()) {
@@ -209,9 +263,10 @@ base::Result<void> TableWatch::compare(const Delivery& definition, bool read_aga
       THALWEG_ASSIGN(source_, connect(at_server.source.conninfo, definition.id));
       THALWEG_TRY(source_->script("SET lock_timeout = '1s'"));
     }
-    THALWEG_ASSIGN(
-        instantiation::SourceTables now,
-        instantiation::look_at_source(*source_, publications_of(definition.id), instantiation::to_watch(*records_)));
+    std::vector<instantiation::WatchedTable> watched = instantiation::to_watch(*records_);
+    for (const TableName& name : without_record(definition)) watched.push_back({.name = name, .was = {}});
+    THALWEG_ASSIGN(instantiation::SourceTables now,
+                   instantiation::look_at_source(*source_, publications_of(definition.id), watched));
     if (instantiation::Rewrites::any(*records_, now)) THALWEG_TRY(settle(definition, now, failed));
     wal_end_ = now.wal_end;
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
@@ -226,6 +281,7 @@ base::Result<void> TableWatch::compare(const Delivery& definition, bool read_aga
           base::LogLevel::warning, "table_trouble",
           {{"stream", definition.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
     }
+    note_missing(definition, now);
   }
   std::lock_guard lock(mutex_);
   if (definition_) shown_ = *records_;

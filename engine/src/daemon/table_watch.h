@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +24,12 @@
 
 namespace thalweg::daemon {
 
+// A table of the stream that did not exist at the source when its first copy was due.
+struct MissingTable {
+  base::UnixMicros since;
+  bool is_there = false;  // by now: the next start copies it
+};
+
 // Thread-safe. A separate thread queries both databases and retries failed queries without reporting them: the stream's
 // own connections report trouble with a database.
 class TableWatch {
@@ -37,6 +44,8 @@ class TableWatch {
   void watch(const control::Delivery& definition);
   // Another thread has recorded something: reads it again, and looks as soon as possible.
   void refresh();
+  // Somebody has asked for its copy: it is missing only if the next look does not find it.
+  void forget_missing(const control::TableRef& table);
   // Like refresh(), and waits for that look, at most for `patience`. `failed`: the table at which the stream has
   // failed, whose change needs no further wait; may be empty.
   void look_now(std::chrono::milliseconds patience, const std::string& failed);
@@ -54,6 +63,8 @@ class TableWatch {
                             const std::string& failed);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& definition);
+  std::vector<instantiation::TableName> without_record(const control::Delivery& definition) const;
+  void note_missing(const control::Delivery& definition, const instantiation::SourceTables& now);
 
   const base::Clock& clock_;
   std::atomic<bool> abandon_{false};  // Writer: the destructor. Reader: the thread's connections
@@ -72,6 +83,7 @@ class TableWatch {
   uint64_t looked_ = 0;
   bool is_known_ = false;  // the last look had its answers
   instantiation::TableRecords shown_;
+  std::map<instantiation::TableName, MissingTable> missing_;
 
   std::jthread thread_;  // last: it uses everything above
 };

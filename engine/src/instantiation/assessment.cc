@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "instantiation/comparison.h"
 #include "instantiation/instantiation_state.h"
-#include "instantiation/ranges.h"
 #include "instantiation/rewrites.h"
 #include "instantiation/row_security.h"
 #include "pg/text_array.h"
@@ -55,8 +54,12 @@ base::Result<void> Instantiation::State::read_source() {
     if (!is_examined(name)) continue;
     const auto shape = found.find(name);
     if (shape == found.end()) {
-      THALWEG_ASSIGN(base::Error missing, missing_at_source(name));
-      return std::unexpected(std::move(missing));
+      const bool others_go_on = !found.empty() || !known.empty();
+      if (!options.stops_tables || !others_go_on) return missing_at_source(name);
+      absent.insert(name);
+      base::log_event(base::LogLevel::warning, "table_missing",
+                      {{"stream", options.stream_id}, {"table", name.quoted()}});
+      continue;
     }
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
     THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
@@ -82,9 +85,9 @@ base::Result<void> Instantiation::State::read_rules() {
   return {};
 }
 
-// A destination that has copied the table knows that it was renamed; this one does not. But the stream publishes it
-// all the same, under the name that it has now.
-base::Result<base::Error> Instantiation::State::missing_at_source(const TableName& name) {
+// Only a destination that has copied the table knows which relation it was. One that the stream publishes, under a name
+// that none of its tables has, may be that, or another table's.
+base::Result<void> Instantiation::State::missing_at_source(const TableName& name) {
   base::Error error =
       base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
                  base::ErrorSide::source)
@@ -93,30 +96,25 @@ base::Result<base::Error> Instantiation::State::missing_at_source(const TableNam
   THALWEG_ASSIGN(
       const pg::Rows rows,
       source->connection.query(
-          "SELECT DISTINCT n.nspname, c.relname FROM pg_catalog.pg_publication p "
+          "SELECT DISTINCT n.nspname, c.relname, c.oid FROM pg_catalog.pg_publication p "
           "JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid "
           "JOIN pg_catalog.pg_class c ON c.oid = r.prrelid "
           "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname IN ($1, $2) ORDER BY 1, 2",
           {options.publications.changes, options.publications.inserts}));
-  std::vector<TableName> others;
+  std::string others;
   for (size_t i = 0; i < rows.size(); ++i) {
-    TableName other{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
-    if (std::ranges::find(options.tables, other) == options.tables.end()) others.push_back(std::move(other));
+    const TableName other{std::string(rows.text(i, 0)), std::string(rows.text(i, 1))};
+    const auto is_it = [&](const auto& record) { return record.second.identity.relation == rows.integer(i, 2); };
+    if (std::ranges::find(options.tables, other) != options.tables.end() || std::ranges::any_of(known, is_it)) continue;
+    others += (others.empty() ? "" : ", ") + other.quoted();
   }
-  if (others.empty()) return error;
-  if (others.size() == 1) {
-    TableTrouble renamed{.kind = TroubleKind::renamed, .reason = {}, .since = {}, .now = others.front()};
-    renamed.reason = fmt::format("{} was renamed to {} at the source, which the stream has not followed yet.",
-                                 name.quoted(), renamed.now.quoted());
-    return trouble_error(name, renamed);
+  if (!others.empty()) {
+    error.message += fmt::format(
+        " If it was renamed, it may be one that the stream publishes under another name: {}. Then follow the rename at "
+        "a destination that has copied the table, or put its present name into the stream.",
+        others);
   }
-  std::string names;
-  for (const TableName& other : others) names += (names.empty() ? "" : ", ") + other.quoted();
-  error.message += fmt::format(
-      " It was probably renamed: the stream publishes {}, which have names that none of its tables has. Follow the "
-      "renames at a destination that has copied these tables.",
-      names);
-  return error;
+  return std::unexpected(std::move(error));
 }
 
 base::Result<void> Instantiation::State::read_records() {
@@ -231,14 +229,7 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
         DestinationSchema(destination->connection, destination->catalogue).check_partition_names(shape, *there));
   }
   if (!options.initial_copy || record != known.end()) return {};
-  THALWEG_ASSIGN(pg::Rows rows,
-                 destination->connection.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(*there))));
-  if (!rows.boolean(0, 0)) return {};
-  base::Error error = base::fail(ErrorCode::destination_table_not_empty,
-                                 fmt::format("{} has rows at the destination.", shape.name.quoted()))
-                          .error();
-  error.table = shape.name.quoted();
-  return std::unexpected(std::move(error));
+  return DestinationSchema(destination->connection, destination->catalogue).check_empty(*there);
 }
 
 // Definitions can have changed since somebody accepted what they call: what is about to be made is judged as it is now.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(20);  // at the engine's wish to stop
 constexpr auto kCancelAgain = std::chrono::milliseconds(200);
+// Of statements that are cancelled. A server that has not ended them by then is taken to stand still.
+constexpr auto kCancelPatience = std::chrono::seconds(5);
 
 // Outcome that the workers of one run report to the thread that waits for them.
 class Outcome {
@@ -54,6 +56,7 @@ void work(CopyWorker& worker, WorkQueue& queue, Outcome& outcome) {
     auto done = range ? worker.copy(*turn->table, *range, outcome.failed())
                       : worker.build(*turn->table, std::get<BuildStep>(*turn->step));
     if (!done) {
+      if (done.error().table.empty()) done.error().table = turn->table->shape->name.quoted();
       outcome.fail(done.error());
       queue.end();
     }
@@ -66,7 +69,7 @@ void work(CopyWorker& worker, WorkQueue& queue, Outcome& outcome) {
 
 Copier::Copier(CopyOptions options, Progress& progress, const std::atomic<bool>& stop)
     : options_(std::move(options)), progress_(progress), stop_(stop) {
-  for (int i = 0; i < options_.workers; ++i) workers_.emplace_back(options_, progress_, stop_);
+  for (int i = 0; i < options_.workers; ++i) workers_.emplace_back(options_, progress_, stop_, given_up_);
 }
 
 base::Result<void> Copier::each_worker(const std::function<base::Result<void>(CopyWorker&)>& open) {
@@ -102,6 +105,7 @@ base::Result<void> Copier::run(std::vector<TableWork> works) {
   {
     std::vector<std::jthread> threads;
     for (CopyWorker& worker : workers_) threads.emplace_back([&] { work(worker, queue, outcome); });
+    std::optional<std::chrono::steady_clock::time_point> give_up_at;
     while (!outcome.all_left_within(outcome.failed() ? kCancelAgain : kLook)) {
       if (stop_) {
         outcome.fail(interrupted().error());
@@ -110,7 +114,11 @@ base::Result<void> Copier::run(std::vector<TableWork> works) {
       // An index may take hours, a table at the source may be locked for as long. Again until all have left: a worker
       // may have been between two statements.
       if (!outcome.failed()) continue;
-      for (const auto& canceller : cancellers) canceller.cancel();
+      if (!give_up_at) give_up_at = std::chrono::steady_clock::now() + kCancelPatience;
+      for (const auto& canceller : cancellers) {
+        given_up_ = std::chrono::steady_clock::now() >= *give_up_at;
+        if (!given_up_) canceller.cancel();
+      }
     }
   }
   for (CopyWorker& worker : workers_) worker.close_source();

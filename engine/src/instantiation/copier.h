@@ -29,8 +29,9 @@ class Copier {
   base::Result<void> open(const Snapshot& snapshot);
   // A session within the snapshot, for planning, before run().
   pg::Connection& source();
-  // Does all work. The first failure stops every worker, and ends what they do on either side. Once `stop` is set it
-  // fails: with engine_stopping, or as a session does that was given up for it.
+  // Does all work. The first failure stops every worker, and ends what they do on either side: within seconds, even
+  // where a server or the network stands still. Once `stop` is set it fails: with engine_stopping, or as a session does
+  // that was given up for it.
   base::Result<void> run(std::vector<TableWork> works);
 
  private:
@@ -39,6 +40,8 @@ class Copier {
   const CopyOptions options_;
   Progress& progress_;
   const std::atomic<bool>& stop_;
+  // Their sessions at the destination have not let themselves be cancelled. Writer: the owner. Readers: the workers
+  std::atomic<bool> given_up_{false};
   std::deque<CopyWorker> workers_;
 };
 

@@ -74,7 +74,8 @@ class CopyWorker::RangeCount {
 
 base::Result<void> CopyWorker::open_destination() {
   if (destination_) return {};
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.destination_conninfo, options_, nullptr));
+  THALWEG_ASSIGN(pg::Connection connection,
+                 open_session(options_.destination_conninfo, options_, &abandon_destination_));
   // A server that crashes forgets the last commits whole and in their order: a range with the note that it is copied,
   // an index with what it covers. Whoever says that a table is complete commits after them and waits for the disk.
   THALWEG_TRY(connection.script(
@@ -86,7 +87,7 @@ base::Result<void> CopyWorker::open_destination() {
 }
 
 base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_, &abandon_));
+  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_, &abandon_source_));
   THALWEG_TRY(
       connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
                                     connection.quote_literal(snapshot.name))));

@@ -40,9 +40,14 @@ std::unexpected<base::Error> interrupted();
 // Owner: one thread at a time.
 class CopyWorker {
  public:
-  // Once `abandon` is set, whatever waits for the source is given up within seconds.
-  CopyWorker(const CopyOptions& options, Progress& progress, const std::atomic<bool>& abandon)
-      : options_(options), progress_(progress), abandon_(abandon) {}
+  // Once one is set, whatever waits for that side is given up within seconds. At the destination that is for what
+  // cannot be cancelled: an index goes on being built for as long as nobody tells the server.
+  CopyWorker(const CopyOptions& options, Progress& progress, const std::atomic<bool>& abandon_source,
+             const std::atomic<bool>& abandon_destination)
+      : options_(options),
+        progress_(progress),
+        abandon_source_(abandon_source),
+        abandon_destination_(abandon_destination) {}
 
   base::Result<void> open_destination();
   base::Result<void> open_source(const Snapshot& snapshot);
@@ -68,7 +73,8 @@ class CopyWorker {
 
   const CopyOptions& options_;
   Progress& progress_;
-  const std::atomic<bool>& abandon_;
+  const std::atomic<bool>& abandon_source_;
+  const std::atomic<bool>& abandon_destination_;
   std::optional<pg::Connection> source_;
   std::optional<pg::Connection> destination_;
   base::Lsn snapshot_lsn_;

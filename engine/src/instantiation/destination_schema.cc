@@ -7,6 +7,7 @@
 #include <map>
 
 #include "instantiation/comparison.h"
+#include "instantiation/ranges.h"
 
 namespace thalweg::instantiation {
 namespace {
@@ -149,6 +150,17 @@ base::Result<void> DestinationSchema::add_partitions(const TableShape& table, co
   for (const TableShape& partition : there->partitions) existing.insert(partition.name);
   THALWEG_ASSIGN(Present present, look({}));
   return run(plan_partitions(table, existing, present), Missing::warns, warn);
+}
+
+base::Result<void> DestinationSchema::check_empty(const TableShape& table) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection_.query(fmt::format("SELECT EXISTS (SELECT FROM {})", read_from(table))));
+  if (!rows.boolean(0, 0)) return {};
+  base::Error error = base::fail(ErrorCode::destination_table_not_empty,
+                                 fmt::format("{} has rows at the destination.", table.name.quoted()))
+                          .error();
+  error.table = table.name.quoted();
+  return std::unexpected(std::move(error));
 }
 
 base::Result<void> DestinationSchema::empty_table(const TableName& table) {

@@ -36,6 +36,8 @@ class DestinationSchema {
 
   // Fails with destination_table_differs where something else has the name of a partition that only the source has.
   base::Result<void> check_partition_names(const TableShape& source, const TableShape& destination);
+  // Fails with destination_table_not_empty: a first copy adds to no rows.
+  base::Result<void> check_empty(const TableShape& table);
   // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
   // other name, unless it bears that already.
   base::Result<void> add_partitions(const TableShape& table, const Warn& warn);

@@ -40,6 +40,7 @@ base::Result<Assessment> Instantiation::assess(bool fresh) {
 PublishedTables Instantiation::published_tables() const {
   PublishedTables published;
   for (const TableName& name : state_->options.tables) {
+    if (state_->absent.contains(name)) continue;
     std::vector<TableName>& out = state_->takes_inserts_only(name) ? published.inserts : published.changes;
     const auto record = state_->known.find(name);
     if (record == state_->known.end() || !record->second.trouble) {

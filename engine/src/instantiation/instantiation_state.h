@@ -41,6 +41,7 @@ struct Instantiation::State {
   bool fresh = false;
   std::vector<TableShape> shapes;                 // of the source, in the options' order
   TableRecords known;                             // tables with a history
+  std::set<TableName> absent;                     // at the source, and never copied: the others go on without
   std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
   std::map<TableName, std::string> row_filters;   // SQL over the rows at the source; of tables with rules
   std::set<TableName> to_create;
@@ -54,7 +55,7 @@ struct Instantiation::State {
   base::Result<void> connect();
   base::Result<void> read_source();
   base::Result<void> read_rules();
-  base::Result<base::Error> missing_at_source(const TableName& name);
+  base::Result<void> missing_at_source(const TableName& name);  // fails
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);
   base::Result<void> check_code(const Catalogue::Tables& there);

@@ -26,8 +26,8 @@ base::Result<void> check_row_security(pg::Connection& connection, const std::vec
   base::Error error =
       base::fail(
           base::ErrorCode::insufficient_privilege,
-          fmt::format("The row-level security of {0} applies to the user {1} at the {2}, so that its rows cannot "
-                      "be copied. Run {3}ALTER ROLE {1} BYPASSRLS as a superuser there, then try again.",
+          fmt::format("The row-level security of {0} applies to the user {1} at the {2}, and could hide rows from "
+                      "the stream. Run {3}ALTER ROLE {1} BYPASSRLS as a superuser there, then try again.",
                       table, role, base::name_of(side), unforced),
           side)
           .error();

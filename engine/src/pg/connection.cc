@@ -3,13 +3,13 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pg/cancel_request.h"
 #include "pg/connection_settings.h"
 #include "pg/libpq_handles.h"
 #include "pg/received_bytes.h"
@@ -23,6 +23,7 @@ using base::ErrorCode;
 constexpr int kServerVersionMin = 140'000;
 constexpr size_t kGreetingBytesMax = size_t{1} << 20;     // before the session exists: a few hundred are usual
 constexpr std::chrono::milliseconds kConnectSlice{1000};  // between two looks at whether it is still wanted
+constexpr std::chrono::milliseconds kCancelPatience{500};
 
 // Values come and go in one form whatever the database's or the role's settings say, and nothing but the engine
 // decides how long a statement may take, what a session may do and how its transactions see one another. A session
@@ -285,28 +286,18 @@ bool Connection::broken() const {
 // --- Canceller
 
 struct Connection::Canceller::Impl {
-  explicit Impl(PGcancel* handle) : cancel(handle) {}
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl() {
-    if (cancel != nullptr) PQfreeCancel(cancel);
-  }
-  PGcancel* cancel;
+  CancelRequest request;
 };
 
 Connection::Canceller::~Canceller() = default;
 
 void Connection::Canceller::cancel() const {
-  if (!impl_ || impl_->cancel == nullptr) return;
-  std::array<char, 256> reason{};
-  if (PQcancel(impl_->cancel, reason.data(), reason.size()) == 0) {
-    spdlog::warn("a statement could not be cancelled: {}", tidy_message(reason.data()));
-  }
+  if (impl_) impl_->request.send(kCancelPatience);
 }
 
 Connection::Canceller Connection::canceller() const {
   Canceller canceller;
-  canceller.impl_ = std::make_shared<Canceller::Impl>(PQgetCancel(impl_->conn));
+  canceller.impl_ = std::make_shared<Canceller::Impl>(CancelRequest(impl_->conn));
   return canceller;
 }
 

@@ -220,6 +220,25 @@ TEST(Connection, IsCancelledFromAnotherThread) {
   EXPECT_EQ(cancelled.error().sqlstate, "57014");
 }
 
+// A server, or whatever answers for one, that takes the connection and says nothing: libpq would wait for ever.
+TEST(Connection, ACancellationIsNotWaitedForWithoutEnd) {
+  const test::FakeServer server({.statements = 1});
+  auto connection = Connection::open(server.conninfo(), {});
+  ASSERT_TRUE(connection) << connection.error().message;
+  const auto canceller = connection->canceller();
+  canceller.cancel();
+  canceller.cancel();
+}
+
+// The session answers every statement, so it is not lost: but what comes of the cancellation is not known.
+TEST(Connection, ASessionIsLeftThatMayStillBeCancelled) {
+  const test::FakeServer server({.statements = 1, .then = test::FakeServerOptions::Then::copy_out});
+  auto connection = Connection::open(server.conninfo(), {});
+  ASSERT_TRUE(connection) << connection.error().message;
+  EXPECT_EQ(connection->query("COPY t TO STDOUT").error().code, ErrorCode::invalid_request);
+  EXPECT_TRUE(connection->broken());
+}
+
 // The server answers a statement, or greets a client, without an end.
 TEST(Connection, AnAnswerIsBounded) {
   using Then = test::FakeServerOptions::Then;

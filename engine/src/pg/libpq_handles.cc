@@ -2,13 +2,13 @@
 
 #include <poll.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "pg/cancel_request.h"
 #include "pg/received_bytes.h"
 
 namespace thalweg::pg {
@@ -17,6 +17,7 @@ namespace {
 
 // One slice of an unbounded wait: how late a connection that broke without an event is noticed.
 constexpr std::chrono::milliseconds kWaitSlice{1000};
+constexpr std::chrono::seconds kCancelPatience{2};
 // Most answers are whole before it comes to a look, which is a system call.
 constexpr uint32_t kReadsBetweenLooks = 16;
 
@@ -244,10 +245,10 @@ void Connection::Impl::leave_copy(ExecStatusType status) {
     PQputCopyEnd(conn, "this statement may not copy");
     if (!flush()) return;  // broken() tells the owner
   } else {
-    if (PGcancel* cancel = PQgetCancel(conn); cancel != nullptr) {
-      std::array<char, 256> reason{};
-      PQcancel(cancel, reason.data(), reason.size());  // without it the rows below are just more
-      PQfreeCancel(cancel);
+    // Without it the rows below are just more. Where it may still come, it would cancel what the session runs next.
+    if (!CancelRequest(conn).send(kCancelPatience)) {
+      abandoned = true;
+      return;
     }
     int length = 0;
     do {

@@ -17,6 +17,7 @@ namespace {
 using namespace std::string_literals;
 
 constexpr uint32_t kProtocol3 = 3 << 16;
+constexpr uint32_t kCancelRequest = 80'877'102;
 constexpr size_t kMessageBytes = 16 * 1024;
 constexpr size_t kRowBytes = 1 << 20;
 
@@ -66,13 +67,14 @@ std::optional<uint32_t> hear_number(int socket) {
   return ntohl(*reinterpret_cast<const uint32_t*>(text->data()));
 }
 
-// The startup packet; before it, requests for encryption, which are refused.
+// The startup packet; before it, requests for encryption, which are refused. A request to cancel is not answered.
 bool hear_start(int socket) {
   while (true) {
     const auto length = hear_number(socket);
     if (!length) return false;
     const auto code = hear_number(socket);
     if (!code || !hear(socket, *length - 8)) return false;
+    if (*code == kCancelRequest) return hear(socket, 1).has_value();  // until it is given up
     if (*code == kProtocol3) return true;
     if (!say(socket, "N")) return false;
   }
@@ -164,6 +166,10 @@ void FakeServer::serve(int socket) const {
   }
   const char kind = options_.statements >= 0 ? hear_statement(socket) : 'Q';
   if (kind == 0 || options_.then == FakeServerOptions::Then::silence) return;
+  if (options_.then == FakeServerOptions::Then::copy_out) {
+    say(socket, message('1', "") + message('2', "") + message('H', "\0\0\1\0\0"s));
+    return;
+  }
   if (options_.statements >= 0 && !say(socket, beginning_of_answer(kind))) return;
   if (!misbehave(socket, options_)) return;
   if (options_.statements < 0 && !greet()) return;

@@ -6,7 +6,8 @@
 #include <thread>
 #include <vector>
 
-// A server that speaks PostgreSQL's protocol as far as the login, and then misbehaves. No transport encryption.
+// A server that speaks PostgreSQL's protocol as far as the login, and then misbehaves. No transport encryption. It
+// never says that it has taken a request to cancel.
 
 namespace thalweg::test {
 
@@ -14,8 +15,9 @@ struct FakeServerOptions {
   // It answers that many statements of a session with one row of one column, "1". Negative: it misbehaves before the
   // session has begun.
   int statements = 1;
-  // How it goes on: silence keeps the connection and says nothing; the others are messages without a need.
-  enum class Then { silence, rows, notices, statuses } then = Then::silence;
+  // How it goes on: silence keeps the connection and says nothing; copy_out begins a COPY of which no row comes; the
+  // others are messages without a need.
+  enum class Then { silence, copy_out, rows, notices, statuses } then = Then::silence;
   size_t bytes = 0;  // of messages; then the statement ends as it should
 };
 

@@ -1,8 +1,11 @@
 """A copy that cannot succeed is refused before it deletes or makes anything, and says what is in its way."""
 
+from typing import Any
+
 import pytest
 
-from harness.engine import RefusedError
+from harness.engine import RefusedError, destination_path
+from harness.fan_out import FanOut
 from harness.scene import Scene
 from harness.troubles import copy_again, resolve, wait_trouble
 
@@ -75,6 +78,73 @@ def test_row_security_refuses_a_copy_before_rows_are_deleted(scene: Scene, side:
     scene.engine.retry(scene.stream)
     scene.wait_replicating()
     scene.assert_same()
+
+
+def assert_row_security_of_the_destination(error: dict[str, Any]) -> None:
+    assert (error["code"], error["table"], error["side"]) == (
+        "insufficient_privilege", '"public"."item"', "destination")
+    assert "applies to the user thalweg at the destination" in error["message"]
+    assert 'ALTER TABLE "public"."item" NO FORCE ROW LEVEL SECURITY' in error["message"]
+    assert "row-level security policy for table" in error["message"], "PostgreSQL's own words"
+
+
+def test_row_security_stops_a_running_stream_and_says_why(scene: Scene) -> None:
+    """Decoding knows no policies: at the source they change nothing."""
+    scene.run_at_source(ITEM + ROWS)
+    scene.start_stream()
+    scene.run_at_source(FORCED + "UPDATE item SET body = 'more' WHERE id = 2;")
+    scene.wait_applied()
+    scene.source.sql(scene.database, NOT_FORCED)
+    scene.destination.run_script(scene.database, "SET ROLE thalweg;" + FORCED)
+    scene.at_source("UPDATE item SET body = 'again' WHERE id < 4")
+    assert_row_security_of_the_destination(scene.engine.wait_aborted(scene.stream))
+    scene.destination.sql(scene.database, NOT_FORCED)
+    scene.engine.retry(scene.stream)
+    scene.wait_replicating()
+    scene.wait_applied()
+    scene.assert_same()
+
+
+def test_row_security_stops_one_of_several_destinations(scene: Scene) -> None:
+    fan = FanOut(scene)
+    try:
+        scene.run_at_source(ITEM + ROWS)
+        fan.start_stream("a", "b")
+        scene.destination.run_script(fan.made["b"].database, "SET ROLE thalweg;" + FORCED)
+        scene.at_source("UPDATE item SET body = 'again' WHERE id < 4")
+        found = fan.wait("b", lambda destination: destination["status"] == "ABORTED", "ABORTED")
+        assert_row_security_of_the_destination(found["error"])
+        fan.wait_applied("a")
+    finally:
+        fan.close()
+
+
+def test_row_security_refuses_a_parked_transaction_and_says_why(scene: Scene) -> None:
+    """Nor does the view of its contents call the rows missing that a policy hides."""
+    scene.run_at_source(ITEM + ROWS)
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination("DELETE FROM item WHERE id = 3")
+    scene.at_source("UPDATE item SET body = 'parked' WHERE id IN (1, 3)")
+    scene.wait_applied()
+    errors = destination_path(scene.stream) + "/errors"
+    (parked,) = scene.engine.request("GET", errors)["errors"]
+    scene.destination.run_script(scene.database, "SET ROLE thalweg;" + FORCED)
+    with pytest.raises(RefusedError) as refused:
+        scene.engine.request("POST", f"{errors}/{parked['id']}/execute")
+    error = refused.value.error
+    assert error["code"] == "insufficient_privilege"
+    assert 'ALTER TABLE "public"."item" NO FORCE ROW LEVEL SECURITY' in error["message"]
+    (first, _) = scene.engine.request("GET", f"{errors}/{parked['id']}")["changes"]
+    assert first["rows_found"] is None and "row-level security" in first["problem"]
+
+
+def test_rows_that_a_policy_hides_come_with_their_partition(scene: Scene) -> None:
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    hidden = ATTACHED.replace("ALTER TABLE event ATTACH", "ALTER TABLE event_2 ENABLE ROW LEVEL SECURITY;"
+                              "ALTER TABLE event_2 FORCE ROW LEVEL SECURITY; ALTER TABLE event ATTACH")
+    scene.run_at_source(hidden)
+    assert '"public"."event_2" was attached with rows' in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
 
 
 def test_another_owners_row_security_is_bypassed_only(scene: Scene) -> None:

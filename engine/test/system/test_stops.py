@@ -129,6 +129,28 @@ def test_a_removal_that_waits_for_a_lock(scene: Scene) -> None:
         assert nobody_waits(scene, lock)
 
 
+def test_a_copy_to_a_destination_that_falls_silent(scene: Scene) -> None:
+    """Nor does anybody there take the request to cancel it."""
+    fan = FanOut(scene)
+    try:
+        scene.run_at_source("CREATE TABLE item (id integer PRIMARY KEY, body text); INSERT INTO item SELECT i, "
+                            "repeat(md5(i::text), 16) FROM generate_series(1, 100000) i;")
+        fan.start_stream("a", wait=False, copy_workers=1)
+        relay = fan.made["a"].relay
+        fan.wait("a", lambda destination: any(table["state"] == "COPYING" for table in destination["tables"]),
+                 "COPYING")
+        relay.silence()
+        scene.engine.set_stream(scene.stream, status="DISABLED")
+        scene.engine.wait_status(scene.stream, lambda found: found["status"] == "DISABLED", 30, "DISABLED")
+        relay.mend()
+        relay.cut()
+        scene.engine.set_stream(scene.stream, status="ENABLED")
+        fan.wait_phase("a", "REPLICATING")
+        fan.assert_same()
+    finally:
+        fan.close()
+
+
 def test_several_destinations_that_wait_for_a_lock(scene: Scene) -> None:
     """The capture waits for the source, or one destination for its own server while the other goes on."""
     fan = FanOut(scene)

@@ -99,6 +99,70 @@ def test_a_table_that_is_dropped_while_the_stream_is_stopped(scene: Scene) -> No
     scene.wait_replicating()
 
 
+def name_tables(scene: Scene, *names: str) -> None:
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in names])
+
+
+def test_a_table_that_is_missing_before_its_first_copy_is_left_out(scene: Scene) -> None:
+    scene.run_at_source(PAIR)
+    scene.start_stream([("public", "kept")], on_table_trouble="stop_table")
+    scene.run_at_source("ALTER TABLE hit RENAME TO called;")
+    name_tables(scene, "kept", "hit")
+    trouble = wait_trouble(scene, "hit", "MISSING")
+    assert trouble["resolutions"] == ["remove"]
+    assert '"public"."hit" does not exist at the source' in trouble["reason"] and "called" not in trouble["reason"]
+    wait_state(scene, "hit", "STOPPED")
+    scene.wait_replicating()
+    scene.at_source("INSERT INTO kept VALUES (2, 'meanwhile')")
+    scene.wait_applied()
+    scene.assert_same([("public", "kept")])
+    with pytest.raises(RefusedError) as refused:
+        resolve(scene, "hit", "copy")
+    assert refused.value.error["code"] == "missing_table"
+
+    # One that cannot be replicated is refused, and stops nothing.
+    scene.run_at_source("CREATE TABLE hit (id integer, body text);")
+    wait_for(lambda: table_of(scene, "hit")["trouble"]["resolutions"] == ["copy"], NOTICED, "it can be copied")
+    with pytest.raises(RefusedError) as refused:
+        resolve(scene, "hit", "copy")
+    assert refused.value.error["code"] == "replica_identity_missing"
+    scene.run_at_source("ALTER TABLE hit ADD PRIMARY KEY (id); INSERT INTO hit VALUES (1, 'new');")
+    scene.destination.run_script(scene.database, "SET ROLE thalweg; CREATE TABLE hit (id integer PRIMARY KEY, "
+                                                 "body text); INSERT INTO hit VALUES (7, 'somebody''s');")
+    with pytest.raises(RefusedError) as refused:
+        resolve(scene, "hit", "copy")
+    assert refused.value.error["code"] == "destination_table_not_empty"
+    assert scene.engine.status(scene.stream)["phase"] == "REPLICATING"
+    scene.at_destination("TRUNCATE hit")
+    copy_again(scene, "hit")
+    scene.at_source("INSERT INTO hit VALUES (2, 'after')")
+    scene.wait_applied()
+    scene.assert_same([("public", "kept"), ("public", "hit")])
+
+
+def test_a_missing_table_is_not_called_by_anothers_name(scene: Scene) -> None:
+    """The one that the stream publishes under another name is a table that it has copied."""
+    scene.run_at_source(PAIR)
+    scene.start_stream()
+    scene.run_at_source("ALTER TABLE hit RENAME TO called;")
+    wait_trouble(scene, "hit", "RENAMED")
+    name_tables(scene, "kept", "hit", "absent")
+    error = scene.engine.wait_aborted(scene.stream)
+    assert (error["code"], error["table"]) == ("missing_table", '"public"."absent"')
+    assert "renamed" not in error["message"] and "called" not in error["message"]
+    assert wait_trouble(scene, "absent", "MISSING")["resolutions"] == ["remove"]
+    name_tables(scene, "kept", "hit")
+    scene.wait_replicating()
+    assert "absent" not in {name for name, _ in states_of(scene)}
+
+
+def test_none_of_the_tables_exists(scene: Scene) -> None:
+    """Then the stream does not go on without them."""
+    scene.start_stream([("public", "absent")], wait=False, on_table_trouble="stop_table")
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "missing_table"
+    scene.assert_nothing_left()
+
+
 def test_a_swap_is_noticed_however_the_names_go_back(scene: Scene) -> None:
     """Changes that were left out stay left out, though the source looks again as it did."""
     scene.run_at_source(PAIR)

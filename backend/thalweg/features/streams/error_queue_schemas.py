@@ -36,7 +36,7 @@ class ParkedTransactions(Resource):
     total: int = Field(description="In the whole queue.")
     roots: int = Field(description="Those of `total` that do not wait behind another one.")
     next_cursor: str | None
-    execution: ErrorExecution | None = Field(description="The last execution requested since the engine started.")
+    execution: ErrorExecution | None = Field(description="The last execution that began since the engine started.")
 
 
 class ExecutionAccepted(Resource):

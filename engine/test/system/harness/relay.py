@@ -15,6 +15,8 @@ class Relay:
         self.lock = threading.Lock()
         self.sockets: set[socket.socket] = set()
         self.passing = True
+        self.flowing = threading.Event()
+        self.flowing.set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self.listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -31,11 +33,17 @@ class Relay:
         self.passing = False
         self.cut()
 
+    def silence(self) -> None:
+        """Takes connections and what they bring, and passes nothing on, until mend()."""
+        self.flowing.clear()
+
     def mend(self) -> None:
         self.passing = True
+        self.flowing.set()
 
     def close(self) -> None:
         self.sever()
+        self.flowing.set()
         self.listener.close()
 
     def _accept(self) -> None:
@@ -60,6 +68,7 @@ class Relay:
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK):
+                self.flowing.wait()
                 sink.sendall(data)
         with self.lock:
             for sock in (source, sink):

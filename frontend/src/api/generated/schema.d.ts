@@ -5194,7 +5194,7 @@ export interface components {
             roots: number;
             /** Next Cursor */
             next_cursor: string | null;
-            /** @description The last execution requested since the engine started. */
+            /** @description The last execution that began since the engine started. */
             execution: components["schemas"]["ErrorExecution"] | null;
         };
         /** ParkedValue */
@@ -7498,10 +7498,10 @@ export interface components {
         TransactionState: "OPEN" | "WAIT DEPENDENCY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
         /**
          * TroubleKind
-         * @description The changes of a captured table at the source.
+         * @description The changes of a stream's table at the source.
          * @enum {string}
          */
-        TroubleKind: "DROPPED" | "REPLACED" | "RENAMED" | "UNPUBLISHED" | "PARTITIONS CHANGED" | "UNIDENTIFIED";
+        TroubleKind: "MISSING" | "DROPPED" | "REPLACED" | "RENAMED" | "UNPUBLISHED" | "PARTITIONS CHANGED" | "UNIDENTIFIED";
         /**
          * TroubleResolution
          * @description `copy`: delete the destination's rows and copy the source's again. `follow`: a rename, in the rules and at the
