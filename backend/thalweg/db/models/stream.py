@@ -65,5 +65,11 @@ class StreamRow(Versioned, Base):
         at least one destination is not to be dropped."""
         return all(one.stage == Stage.RELEASED for one in self.destinations)
 
+    @property
+    def is_paused(self) -> bool:
+        """Each of its destinations is switched off, and the stream itself is not."""
+        staying = {one.desired_status for one in self.destinations} - {DesiredStatus.DROPPED}
+        return self.desired_status == DesiredStatus.ENABLED and staying == {DesiredStatus.DISABLED}
+
     def destination(self, destination_id: str) -> DestinationRow | None:
         return next((one for one in self.destinations if one.id == destination_id), None)
