@@ -3,7 +3,7 @@
 The API token comes from the file that THALWEG_TOKEN_FILE names, the address from THALWEG_API_URL.
 
 usage: rest.py token-works
-       rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input
+       rest.py database NAME HOST PORT DBNAME USER        reads the password from standard input; tests the connection
        rest.py move-database HOST PORT DBNAME USER NEW-HOST NEW-PORT      the same; each that is registered there
        rest.py stream NAME SOURCE SCHEMA DESTINATION...
        rest.py has-stream NAME                            fails when there is none
@@ -88,9 +88,14 @@ def token_works() -> None:
 
 def database(name: str, host: str, port: str, dbname: str, user: str) -> None:
     api = Api()
-    if not api.find("/databases", name):
-        api.call("POST", "/databases", {"name": name, "host": host, "port": int(port), "dbname": dbname, "user": user,
-                                        "password": sys.stdin.readline().rstrip("\n"), "sslmode": "prefer"})
+    found = api.find("/databases", name)
+    if not found:
+        found = api.call("POST", "/databases", {
+            "name": name, "host": host, "port": int(port), "dbname": dbname, "user": user,
+            "password": sys.stdin.readline().rstrip("\n"), "sslmode": "prefer"})
+    # As the console and the command line do: what nobody has tested would be listed so.
+    if found["tested_at"] is None:
+        api.call("POST", f"/databases/{found['id']}/test")
 
 
 def move_database(host: str, port: str, dbname: str, user: str, new_host: str, new_port: str) -> None:
@@ -101,6 +106,7 @@ def move_database(host: str, port: str, dbname: str, user: str, new_host: str, n
         # Another address needs the password again: who may only rename must not send it elsewhere.
         api.call("PATCH", f"/databases/{found['id']}", {"host": new_host, "port": int(new_port), "password": password},
                  {"If-Match": found["etag"]})
+        api.call("POST", f"/databases/{found['id']}/test")
         print(f"note: {found['name']} is reached at {new_host}:{new_port} now; its streams go on from where they were")
 
 

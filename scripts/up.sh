@@ -27,6 +27,7 @@ step "start engine" "$logs; port $THALWEG_ENGINE_PORT must be free" start_servic
 step "start api" "$logs; port $THALWEG_API_PORT must be free" start_api
 step "start collector" "$logs" start_service collector 0
 step "make admin" "'make admin-password' makes a new password" make_admin
+step "lead command line" "read the log above" write_cli_environment
 step "enrol engine" "$logs" enrol_engine
 if [[ $THALWEG_DEMO == pgbench ]]; then
   step "start demo source" "$logs" start_cluster source
@@ -40,3 +41,4 @@ if [[ $THALWEG_DEMO == pgbench ]]; then
 fi
 printf '\n  console    %s\n  user       admin\n' "$THALWEG_API_URL"
 print_new_admin_password
+printf '  commands   source %q, then %q/bin/thalweg\n' "$THALWEG_HOME/cli.env" "$THALWEG_VENV"

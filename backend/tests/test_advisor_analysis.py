@@ -10,7 +10,7 @@ from thalweg.advisor.analysis import PathView, analyse, with_locks
 from thalweg.advisor.schemas import Analysis, Thresholds, Verdict
 from thalweg.advisor.streams import Condition, DatabaseFacts, StreamInput
 from thalweg.engine_client.error_codes import ErrorSide
-from thalweg.features.advisor.presentation import series_of
+from thalweg.features.advisor.presentation import path_lines, series_of
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import ComponentType, DestinationSample, Lag, LatencySample, Sample
 
@@ -206,6 +206,7 @@ def test_thresholds_can_be_set() -> None:
         (Condition("ENABLED", "ENABLED", "RETRYING", None, "the source is gone"), "UNKNOWN"),
         (Condition("ENABLED", "ABORTED", "STOPPED", ErrorSide.DESTINATION, "no"), "ABORTED"),
         (Condition("DISABLED", "DISABLED", "STOPPED"), "STOPPED"),
+        (Condition("ENABLED", "DISABLED", "STOPPED", paused=True), "PAUSED"),
         (Condition("ENABLED", "ENABLED", "INSTANTIATING"), "COPYING"),
         (Condition("ENABLED", "ENABLED", "REPLICATING", engine_silent="alpha"), "ENGINE DOWN"),
     ],
@@ -241,3 +242,22 @@ def test_each_path_of_a_fan_out_has_figures_of_its_own() -> None:
     latencies = [row.statistic_value for row in analysis.path_statistics if row.statistic_name == "LATENCY P99"]
     assert (lags, latencies) == ([1, 9000], [0.001, 9])
     assert [series.lag_bytes[-1] for series in series_of(views)] == [1, 9000]
+
+
+def test_a_lower_bound_of_latency_is_no_latency_of_what_arrived() -> None:
+    whole = recorded("missing_index")
+    known = LatencySample(p50_ms=2.0, p99_ms=5.0, transactions=9)
+    bound = LatencySample(p50_ms=None, p99_ms=240_000.0, transactions=0, at_least=True)
+    samples = [
+        one.model_copy(
+            update={"destinations": [part.model_copy(update={"latency": told}) for part in one.destinations]}
+        )
+        for one, told in zip(whole, [known] * (len(whole) - 1) + [bound], strict=True)
+    ]
+    analysis, view = analysed(samples)
+    figures = {row.statistic_name: row.statistic_value for row in analysis.path_statistics}
+    assert (figures["LATENCY P50"], figures["LATENCY P99"], figures["LATENCY AT LEAST"]) == (0.002, 0.005, 240)
+    (line,) = path_lines(analysis, [])
+    assert (line.latency_p99_seconds, line.latency_at_least_seconds) == (0.005, 240)
+    (series,) = series_of([view])
+    assert (series.latency_p99_ms[-1], series.latency_at_least_ms[-2:]) == (None, [None, 240_000])

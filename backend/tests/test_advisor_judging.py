@@ -20,6 +20,27 @@ def run(name: str, rate: float | None, *codes: str) -> Run:
     return Run.model_construct(analysis=analysis, paths=[line], findings_ranked=found)
 
 
+def late(p99: float | None, at_least: float | None = None) -> Run:
+    made = run("trigger", 40, CODE)
+    made.paths[0].latency_p99_seconds, made.paths[0].latency_at_least_seconds = p99, at_least
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state", "words"),
+    [
+        (late(5), late(1), CureState.HELPED, "latency p99 5 s before, 1 s after"),
+        (late(5, 240), late(1), CureState.HELPED, "latency p99 ≥ 240 s before, 1 s after"),
+        (late(5), late(1, 240), CureState.WORSE, "latency p99 5 s before, ≥ 240 s after"),
+        (late(5, 240), late(300), CureState.NO_DIFFERENCE, "≥ 240 s before, 300 s after"),
+        (late(300), late(None, 240), CureState.NO_DIFFERENCE, "300 s before, ≥ 240 s after"),
+    ],
+)
+def test_a_lower_bound_proves_only_what_it_can(before: Run, after: Run, state: CureState, words: str) -> None:
+    judgement = judge(before, after, PATH, CODE)
+    assert (judgement.state, words in judgement.outcome) == (state, True), judgement.outcome
+
+
 @pytest.mark.parametrize(
     ("after", "state"),
     [

@@ -44,7 +44,7 @@ def test_every_action_has_a_sentence() -> None:
     [
         ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
-        ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w stopped"),
+        ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w paused"),
         ("destinations_drop", None, {"id": "w2", "database": "Warehouse 2"}, "Destination Warehouse 2 dropped"),
         ("stream_tables_copy", None, {"schema": "public", "table": "t"}, "Copy of public.t repeated"),
         (

@@ -55,7 +55,7 @@ class Shell:
         ours, its = pty.openpty()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
-            stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         os.close(its)
         os.write(ours, typed.encode())
@@ -228,6 +228,27 @@ async def test_the_password_of_a_uri_comes_before_the_environments(shell: Shell,
     assert added.code == 0, added.err
     refused = await run("databases", "add", "two", "--uri", f"postgresql://{body['user']}@{at}")
     assert (refused.code, "authentication_failed" in refused.err) == (1, True)
+
+
+async def test_a_password_comes_from_a_file_or_the_prompt(
+    shell: Shell, users: Users, sides: Sides, tmp_path: Path
+) -> None:
+    run, body, file = with_token(shell, users), sides.source, tmp_path / "password"
+    at = ["--host", body["host"], "--port", str(body["port"]), "--dbname", body["dbname"], "--user", body["user"]]
+    shell.environment["PGPASSWORD"] = "wrong"
+    file.write_text(f"{body['password']}\nanother line\n")
+    by_file = await run("databases", "add", "one", *at, "--password-file", str(file))
+    assert by_file.code == 0, by_file.err
+    asked = await run.at_terminal("databases", "add", "two", *at, "--password", typed=f"{body['password']}\n")
+    assert asked.code == 0, asked.err
+    both = await run("databases", "add", "three", *at, "--password-file", str(file), "--password-stdin", stdin="x\n")
+    assert (both.code, "exclude each other" in both.err) == (1, True)
+    sides.on_source(f"ALTER ROLE {body['user']} PASSWORD 'rotated'")
+    file.write_text("rotated")
+    edited = await run("databases", "edit", "one", "--password-file", str(file))
+    assert (edited.code, "Connected" in edited.out) == (0, True), edited.err
+    file.write_bytes(b"\xff\n")
+    assert "cannot be read" in (await run("databases", "edit", "one", "--password-file", str(file))).err
 
 
 async def test_a_changed_login_is_tried_before_it_is_taken(

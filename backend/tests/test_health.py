@@ -10,7 +10,7 @@ from tests.test_units import facts
 from thalweg.live.going_on import that_go_on
 from thalweg.live.health import health_of
 from thalweg.live.rates import UNKNOWN
-from thalweg.live.schemas import HealthLevel, Sample
+from thalweg.live.schemas import HealthLevel, Lag, Sample
 from thalweg.workers.parking import Parking
 
 NAMES = {"a": "Warehouse", "b": "Reports", "c": "Archive"}
@@ -66,6 +66,33 @@ def test_a_paused_destination_is_named() -> None:
     paused = [destination(name, "DISABLED") for name in ("a", "b")]
     assert told(destination("c"), paused[1]) == (HealthLevel.OK, "Replicating. Reports is paused.")
     assert told(*paused, destination("c")) == (HealthLevel.OK, "Replicating. Warehouse and Reports are paused.")
+
+
+def test_a_stream_that_rests_because_its_destinations_are_paused_says_so() -> None:
+    one, other = destination("a", "DISABLED"), destination("b", "DISABLED")
+    kept = "The source keeps its WAL until it"
+    assert resting(one) == (HealthLevel.STOPPED, f"Warehouse is paused. {kept} is resumed.")
+    assert resting(one, desired_status="DISABLED") == (HealthLevel.STOPPED, f"Stopped. {kept} starts again.")
+    assert told(one, other) == (
+        HealthLevel.STOPPED, "Warehouse and Reports are paused. Their changes wait on the engine's disk.",
+    )  # fmt: skip
+    # The last of several destinations keeps its backlog, and the capture goes on.
+    assert told(one)[1] == "Warehouse is paused. The changes for it wait on the engine's disk."
+    late = Lag(bytes=3 << 20, seconds=None, age_seconds=300)
+    known = facts(observed={"error": None, "destinations": [one]}, destination_names=NAMES, observed_at=AT, lag=late)
+    assert health_of(known, AT).reason.startswith("Warehouse is paused and 5 min behind its source")
+    troubled = destination("a", "DISABLED", None, REPLACED)
+    assert resting(troubled)[1].startswith("Warehouse is paused. public.t was replaced.")
+
+
+def resting(one: dict[str, Any], **changes: Any) -> tuple[str, str]:
+    """Without a backlog: the stream rests with its only destination."""
+    known = facts(
+        observed={"error": None, "destinations": [one]}, observed_status="DISABLED", observed_phase="STOPPED",
+        destination_names=NAMES, observed_at=AT, **changes,
+    )  # fmt: skip
+    health = health_of(known, AT)
+    return health.level, health.reason
 
 
 FULL = {"title": "No space is left on the disk", "message": "write spill/1.", "side": "engine", "cure": "Free space."}

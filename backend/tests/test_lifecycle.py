@@ -35,7 +35,7 @@ STREAM = {
 }  # fmt: skip
 DESTINATION = {
     "ENABLED": {"start": "ENABLED", "stop": "DISABLED", "retry": "ENABLED", "drop": "DROPPED"},
-    "DISABLED": {"start": "ENABLED", "stop": "DISABLED", "retry": "is stopped", "drop": "DROPPED"},
+    "DISABLED": {"start": "ENABLED", "stop": "DISABLED", "retry": "is paused", "drop": "DROPPED"},
     "DROPPED": {
         "start": "is being dropped", "stop": "is being dropped", "retry": "is being dropped", "drop": "DROPPED",
     },

@@ -1,10 +1,12 @@
 """`make up` with settings.env, and with services that already run: the shell functions of scripts/."""
 
 import http.server
+import json
 import os
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Generator
@@ -57,6 +59,20 @@ def test_settings_of_the_file_reach_the_services(tmp_path: Path) -> None:
     assert exported(run(tmp_path, "env").stdout)["THALWEG_ALERTS_KEPT_DAYS"] == "7", "and so those of the engine"
 
 
+def test_the_command_line_is_led_to_the_stack_of_its_settings(tmp_path: Path) -> None:
+    home = tmp_path / "a home"
+    (home / "secrets").mkdir(parents=True)
+    (home / "secrets/api-token").write_text("t")
+    certificate, _ = make_certificate(tmp_path)
+    found = exported(run(home, 'write_cli_environment; env -i bash -c ". \\"$THALWEG_HOME/cli.env\\"; env"',
+                         THALWEG_PORT_OFFSET="100").stdout)  # fmt: skip
+    assert found == {"THALWEG_URL": "http://127.0.0.1:8742", "THALWEG_TOKEN_FILE": f"{home}/secrets/api-token"}
+    (home / "settings.env").write_text(f"THALWEG_API_PORT=9000\nTHALWEG_TLS_CERTIFICATE_FILE={certificate}\n")
+    run(home, "write_cli_environment")
+    lines = (home / "cli.env").read_text().splitlines()
+    assert lines[0::2] == ["export THALWEG_URL=https://127.0.0.1:9000", f"export THALWEG_CA_FILE={certificate}"]
+
+
 def test_a_line_that_is_no_setting_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.env").write_text("export THALWEG_PUBLIC_URL=https://a.example\n")
     done = run(tmp_path, "echo went on")
@@ -69,6 +85,53 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     done = run(tmp_path, "step 'start collector' 'read the log' control_plane_environment collector")
     assert done.returncode == 1
     assert "cure: correct THALWEG_ENGINE_CA_FILE in" in done.stdout.rpartition("──")[2]
+
+
+def test_a_database_of_the_demo_is_tested_once_it_is_registered(tmp_path: Path) -> None:
+    """Else the console would say that nobody has tested it."""
+    asked: list[str] = []
+    known: list[dict[str, object]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer({"items": known, "next_cursor": None})
+
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
+            if self.path.endswith("/test"):
+                known[0]["tested_at"] = "2026-11-27T12:00:00Z"
+            else:
+                known.append({**body, "id": "d1", "tested_at": None})
+            self.answer(known[0])
+
+        def answer(self, document: object) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(document).encode())
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "token").write_text("t")
+    environment = {
+        **os.environ, "THALWEG_API_URL": f"http://127.0.0.1:{server.server_address[1]}",
+        "THALWEG_TOKEN_FILE": str(tmp_path / "token"),
+    }  # fmt: skip
+    command = [
+        sys.executable,
+        str(ROOT / "scripts/rest.py"),
+        "database",
+        "shop",
+        "127.0.0.1",
+        "5432",
+        "demo",
+        "thalweg",
+    ]
+    for _ in range(2):
+        subprocess.run(command, env=environment, input="secret\n", text=True, check=True)
+    server.shutdown()
+    server.server_close()
+    assert asked == ["/api/v1/databases", "/api/v1/databases/d1/test"]
 
 
 @pytest.fixture

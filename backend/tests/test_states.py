@@ -27,6 +27,9 @@ def state(status: str, phase: str, parks: bool = False, stalls: bool = False, wa
         ("REPLICATING", [WELL, RETRIES], ["REPLICATING", "RETRYING"], "RETRYING"),
         ("REPLICATING", [RETRIES, FAILED], ["RETRYING", "ABORTED"], "ABORTED"),
         ("REPLICATING", [RESTS, WELL], ["PAUSED", "REPLICATING"], "REPLICATING"),
+        ("REPLICATING", [RESTS, RESTS], ["PAUSED", "PAUSED"], "PAUSED"),
+        ("STOPPED", [RESTS], ["PAUSED"], "PAUSED"),
+        ("STOPPED", [RESTS, ("DROPPED", "STOPPED")], ["PAUSED", "DROPPED"], "PAUSED"),
         ("STOPPED", [(*RESTS, False, False, "DISABLED")], ["STOPPED"], "STOPPED"),
         ("REPLICATING", [(*WELL, True, True)], ["PARKING"], "PARKING"),
         ("CATCHING UP", [("ENABLED", "CATCHING UP", False, True)], ["STALLED"], "STALLED"),
@@ -67,5 +70,8 @@ def test_states_in_words() -> None:
 
 def test_every_health_has_its_word() -> None:
     assert set(HEALTHS) == set(HealthLevel)
-    assert health_in_words("ok", "ENABLED") == "Healthy"
-    assert [health_in_words("stopped", status) for status in ("ENABLED", "DISABLED")] == ["Stopping", "Stopped"]
+    assert health_in_words("ok", "ENABLED", "REPLICATING") == "Healthy"
+    assert health_in_words("stopped", "ENABLED", "DRAINING") == "Stopping"
+    assert health_in_words("stopped", "DISABLED", "STOPPED") == "Stopped"
+    assert health_in_words("stopped", "DISABLED", "PAUSED") == "Paused", "its only destination is"
+    assert health_in_words("stopped", "ENABLED", "PAUSED") == "Paused", "all of several are"

@@ -18,14 +18,18 @@ def engine(name: str, state: str = "ONLINE") -> Any:
     return SimpleNamespace(id=name, name=name, state=state, message=None if state == "ONLINE" else "No answer.")
 
 
-def states(sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, **destination: Any) -> dict[str, Any]:
+def states(
+    sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, observed_status: str = "ENABLED",
+    observed_phase: str = "REPLICATING", **destination: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Of the nodes on the way to the destination `a`, which another engine applies."""
     observed = {"id": "a", "status": "ENABLED", "phase": "REPLICATING", **destination}
     row: Any = SimpleNamespace(id="a", engine=engine(FAR, far))
     stream: Any = SimpleNamespace(
         id="s", name="orders", capture_engine=engine(NEAR), desired_status="ENABLED",
+        destinations=[row], destination=lambda _: row,
         observed={"destinations": [observed]},
-        observed_status="ENABLED", observed_phase="REPLICATING", observed_at=AT - timedelta(seconds=age),
+        observed_status=observed_status, observed_phase=observed_phase, observed_at=AT - timedelta(seconds=age),
     )  # fmt: skip
     nodes = [_component_node(stream, link, sample, AT) for link in _path(stream, row)]
     return {node.kind.value if node.engine == NEAR else f"far {node.kind.value}": node.state for node in nodes}
@@ -33,6 +37,25 @@ def states(sample: Sample | None, *, far: str = "ONLINE", age: float = 0.0, **de
 
 APPLYING = HELD.model_copy(update={"id": "a:coordinator", "state": "APPLYING"})
 WELL = seen(0, APPLYING)
+
+
+def test_components_of_several_destinations_differ_by_name() -> None:
+    ones = {
+        name: SimpleNamespace(id=name, engine=engine(NEAR), database=SimpleNamespace(name=shown))
+        for name, shown in (("a", "Warehouse"), ("b", "Reports"))
+    }
+    stream: Any = SimpleNamespace(
+        id="s", name="orders", capture_engine=engine(NEAR), destinations=list(ones.values()), destination=ones.get,
+        observed=None,
+    )  # fmt: skip
+    labels = {
+        (link.kind.value, _component_node(stream, link, None, AT).label)
+        for one in ones.values()
+        for link in _path(stream, one)  # type: ignore[arg-type]
+    }
+    assert labels == {
+        ("CAPTURE", "orders"), ("QUEUE", "orders"), ("APPLY", "orders → Warehouse"), ("APPLY", "orders → Reports"),
+    }  # fmt: skip
 
 
 def test_what_works_shows_what_its_component_does() -> None:
@@ -55,6 +78,12 @@ def test_a_destination_that_rests_or_fails_looks_so(destination: dict[str, str],
         shown = states(sample, **destination)
         assert (shown["far APPLY"], shown["CAPTURE"]) == (state, "REPLICATING")
     assert states(seen(0, APPLYING, stalled_since=AT))["far APPLY"] == "STALLED"
+
+
+def test_a_stream_that_rests_with_its_only_destination_is_paused() -> None:
+    rests = {"status": "DISABLED", "phase": "STOPPED"}
+    shown = states(None, **{f"observed_{name}": value for name, value in rests.items()}, **rests)
+    assert set(shown.values()) == {"PAUSED"}
 
 
 def test_an_engine_that_does_not_answer_looks_so() -> None:

@@ -11,7 +11,7 @@ from tests.test_last_latency import AT
 from tests.test_stalls import HELD, seen
 from thalweg.cli import output
 from thalweg.cli.client import Api, CommandError, Json, _problem
-from thalweg.cli.commands.streams import print_destinations
+from thalweg.cli.commands.streams import print_destinations, table_state
 from thalweg.cli.commands.watching import _amiss, _sample_lines, _ticker
 from thalweg.cli.following import follow
 from thalweg.cli.output import (
@@ -54,6 +54,50 @@ def test_a_line_for_each_destination() -> None:
     assert "orders → Warehouse  Stalled" in first
     assert "orders → Reports    Paused" in second
     assert "10 min" in second
+
+
+def test_a_collector_of_an_earlier_version_leaves_members_out() -> None:
+    told = sample()
+    told["destinations"] = [
+        {
+            "destination_id": "a", "status": "ENABLED", "phase": "REPLICATING", "lcrs_per_second": 1234.0,
+            "latency": {"p50_ms": 2.0, "p99_ms": 3.0, "transactions": 1}, "lag": {"bytes": 3 << 20, "seconds": None},
+        }
+    ]  # fmt: skip
+    told["components"] = [{"id": "capture", "type": "CAPTURE", "time_percent": {"idle": 20.0}}]
+    (shown,) = _sample_lines(stream(), told)
+    for word in ("orders → Warehouse", "Paused", "1,234 LCR/s", "p99 3.0 ms", "behind –", "lag 3.0 MiB"):
+        assert word in shown, "the state is the stream's own, which the API tells"
+    terminal = Terminal(width=200, record=True, file=StringIO())
+    terminal.print(_ticker({"s": stream()}, {"s": told}))
+    assert "capture 80 %" in terminal.export_text()
+    del told["destinations"]
+    assert list(_sample_lines(stream(), told)) == []
+
+
+def of_tables(**states: str) -> list[Json]:
+    return [{"schema": "public", "table": name, "state": state} for name, state in states.items()]
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ([("REPLICATING", "REPLICATING")], "Replicating"),
+        ([("INSTANTIATING", "COPYING")], "Copying"),
+        ([("PAUSED", "COPIED")], "Copied (Paused)"),
+        ([("STOPPED", "STOPPED")], "Stopped"),
+        ([("REPLICATING", "REPLICATING"), ("REPLICATING", "REPLICATING")], "Replicating"),
+        ([("REPLICATING", "REPLICATING"), ("PAUSED", "COPIED")], "Warehouse: Replicating, Reports: Copied (Paused)"),
+        ([("ABORTED", "COPIED"), ("CATCHING UP", "REPLICATING")], "Warehouse: Copied (Aborted), Reports: Replicating"),
+    ],
+)
+def test_the_state_of_a_table_at_destinations_that_differ(at: list[tuple[str, str]], words: str) -> None:
+    destinations = [
+        {"database": {"name": name}, "state": state, "tables": of_tables(items="REPLICATING", orders=own)}
+        for name, (state, own) in zip(("Warehouse", "Reports"), at, strict=False)
+    ]
+    (orders,) = of_tables(orders="COPIED")
+    assert table_state(orders, destinations) == words
 
 
 def late(**latency: Any) -> Json:

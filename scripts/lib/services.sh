@@ -222,6 +222,16 @@ make_admin() {
   run_rest token-works
 }
 
+# What leads the command line to this stack, whatever its ports: a file to source.
+write_cli_environment() {
+  {
+    printf 'export THALWEG_URL=%q\n' "$THALWEG_API_URL"
+    printf 'export THALWEG_TOKEN_FILE=%q\n' "$(realpath "$THALWEG_TOKEN_FILE")"
+    [[ -z ${THALWEG_TLS_CERTIFICATE_FILE:-} ]] ||
+      printf 'export THALWEG_CA_FILE=%q\n' "$(realpath "$THALWEG_TLS_CERTIFICATE_FILE")"
+  } >"$THALWEG_HOME/cli.env"
+}
+
 reset_admin_password() {
   local password
   password=$(head -c 15 /dev/urandom | base64 | tr '+/' 'xy')

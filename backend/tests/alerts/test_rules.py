@@ -125,6 +125,18 @@ def test_held_condition_fires_and_a_short_one_does_not() -> None:
     assert clock.firing() == {RuleId.LATENCY}
 
 
+def test_nothing_is_said_to_arrive_while_changes_only_wait() -> None:
+    told = []
+    for at_least in (False, True):
+        (change,) = Clock().at(0, replace(slow(240), latency_at_least=at_least))
+        assert change.finding is not None
+        told.append(change.finding.message)
+    assert told == [
+        "Changes of orders arrive after 4 min (p99); the threshold is 30 s.",
+        "Changes of orders have not arrived for 4 min; the threshold is 30 s.",
+    ]
+
+
 def test_value_at_the_edge_does_not_flap() -> None:
     clock = Clock()
     for second in range(0, 400, 5):
@@ -271,6 +283,19 @@ def test_a_destination_that_is_copied_does_not_silence_the_other() -> None:
         alone = replace(SOUND, source_end=1000 + second * MIB, done=7, phase="INSTANTIATING", slot=None)
         clock.at(second, alone)
     assert clock.firing() == set(), "the only one is copied"
+
+
+def test_what_is_paused_on_purpose_raises_no_alert() -> None:
+    """Its only destination is switched off, and the stream rests with it: nobody reads its slot."""
+    clock = Clock()
+    for second in range(0, 400, 5):
+        slot = replace(SOUND.slot, active=False)  # type: ignore[type-var]
+        paused = replace(
+            SOUND, status="DISABLED", phase="STOPPED", is_paused=True, source_end=1000 + second * MIB, done=7,
+            latency_seconds=90.0, slot=slot,
+        )  # fmt: skip
+        clock.at(second, paused)
+    assert clock.seen == []
 
 
 def kept(second: float, retained: int, **more: Any) -> StreamFacts:

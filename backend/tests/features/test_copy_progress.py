@@ -24,8 +24,8 @@ def table(name: str, state: str, copied: int, estimated: int, seconds: float = 1
     }  # fmt: skip
 
 
-def progress(*tables: dict[str, Any], finished_at: str | None = None) -> Instantiation:
-    shown = instantiation_of({"started_at": HOURS_AGO, "finished_at": finished_at, "tables": list(tables)})
+def progress(*tables: dict[str, Any], finished_at: str | None = None, runs: bool = True) -> Instantiation:
+    shown = instantiation_of({"started_at": HOURS_AGO, "finished_at": finished_at, "tables": list(tables)}, runs=runs)
     assert shown is not None
     return shown
 
@@ -40,6 +40,13 @@ def test_the_rate_is_that_of_the_tables_that_are_being_copied() -> None:
     assert shown.rows_per_second == pytest.approx(60)
     assert shown.bytes_per_second == pytest.approx(6000)
     assert shown.rows_seconds_left == pytest.approx((1000 + 500 + 300) / 60)
+
+
+def test_a_copy_that_is_interrupted_has_no_rate_and_no_end() -> None:
+    shown = progress(table("first", "COPIED", 1000, 1000), table("a", "COPYING", 500, 1500), runs=False)
+    assert (shown.rows_per_second, shown.bytes_per_second, shown.rows_seconds_left) == (None, None, None)
+    assert [one.rows_per_second for one in shown.tables] == [100, None], "what is done has taken so long"
+    assert shown.rows_copied == 1500
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,11 @@ async def test_test_of_a_registered_database_is_remembered(
     database = (await operator.get(path)).json()
     assert database["version"] == version
     assert database["tested_at"] is not None
+    headers = {"If-Match": "*"}
+    renamed = (await operator.patch(path, json={"name": "another"}, headers=headers)).json()
+    assert renamed["tested_at"] == database["tested_at"]
+    changed = (await operator.patch(path, json={"sslmode": "allow", "password": "x"}, headers=headers)).json()
+    assert (changed["tested_at"], changed["test_code"]) == (None, None), "that was another connection"
 
 
 async def test_tables(operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides) -> None:

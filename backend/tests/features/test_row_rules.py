@@ -88,6 +88,10 @@ async def test_a_finding_stops_the_creation(
     assert check["items"][2].endswith("(missing_table).")
     for cure in ("at the place", "REPLICA IDENTITY", "create the table"):
         assert cure in check["cure"]
+    errors = refused.json()["errors"]
+    assert [(error["code"], error["message"]) for error in errors] == [("row_rules", item) for item in check["items"]]
+    assert "at the place" in errors[0]["cure"] and "REPLICA IDENTITY" not in errors[0]["cure"]
+    assert errors[0]["pointer"] == "/rules/row_rules/0/positive/0/condition"
     assert (await operator.get(STREAMS)).json()["items"] == []
 
 
@@ -98,6 +102,7 @@ async def test_an_engine_that_knows_no_rules(
     refused = await operator.post(STREAMS, json=body_of(registered, rules=RULED))
     (error,) = refused.json()["errors"]
     assert (refused.status_code, error["code"]) == (409, "row_rules") and "upgrade it" in error["cure"]
+    assert error["pointer"] == "/rules/row_rules"
     asked = await operator.post(CHECK, json={"source_id": registered["source"], "row_rules": ROW_RULES})
     assert (asked.status_code, asked.json()["code"]) == (502, "engine_refused") and "upgrade it" in asked.json()["cure"]
     await created(operator, registered)
@@ -110,6 +115,7 @@ async def test_rules_of_a_table_that_the_stream_does_not_have(
     refused = await operator.post(STREAMS, json=body_of(registered, rules=elsewhere))
     (error,) = refused.json()["errors"]
     assert error["code"] == "row_rules" and "public.order." in error["message"]
+    assert error["pointer"] == "/rules/row_rules/0/table"
 
 
 async def test_changed_rules_need_somebody_s_word(
@@ -127,12 +133,17 @@ async def test_changed_rules_need_somebody_s_word(
     (check,) = asked.json()["checks"]
     assert (check["id"], check["status"]) == ("row_rules_changed", "consent")
     assert check["items"] == ["public.customers", "public.orders"]
+    assert [error["pointer"] for error in asked.json()["errors"]] == ["/rules/row_rules"]
 
     south = copy.deepcopy(RULED)
     south["row_rules"][0]["positive"][0]["condition"] = "region = 'south'"
     asked = await operator.patch(path, json={"rules": south}, headers=headers)
     (check,) = asked.json()["checks"]
     assert check["items"] == ["public.orders"]
+    west = copy.deepcopy(RULED)
+    west["row_rules"][0]["positive"][0]["condition"] = "region = 'west'"
+    other = await operator.patch(path, json={"rules": west, "accept": [check["consent"]]}, headers=headers)
+    assert other.status_code == 409, "the consent was to other rules of the same table"
     given = await operator.patch(path, json={"rules": south, "accept": [check["consent"]]}, headers=headers)
     assert given.status_code == 200, given.text
 

@@ -55,6 +55,8 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
         return Verdict.ENGINE_DOWN, f"The engine {condition.engine_silent} does not answer."
     if condition.status == ObservedStatus.ABORTED:
         return Verdict.ABORTED, f"It has stopped with an error: {condition.error_message or 'unknown'}"
+    if condition.paused:
+        return Verdict.PAUSED, "It is paused."
     if condition.desired_status != DesiredStatus.ENABLED or condition.status == ObservedStatus.DISABLED:
         return Verdict.STOPPED, "It is stopped."
     if condition.waits:

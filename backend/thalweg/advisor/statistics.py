@@ -191,7 +191,9 @@ def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
     servers = [load for part in path.parts for load in part.loads if load.last.sub_component == SERVER]
     last = path.shares[-1] if path.shares else None
     p50 = [sample.latency.p50_ms for sample in samples if sample.latency.p50_ms is not None]
-    p99 = [sample.latency.p99_ms for sample in samples if sample.latency.p99_ms is not None]
+    told = [(sample.latency.p99_ms, sample.latency.at_least) for sample in samples]
+    p99 = [value for value, at_least in told if value is not None and not at_least]
+    bounds = [value for value, at_least in told if value is not None and at_least]
     values: list[Value] = [
         ("OPTIMIZATION_MODE", 1.0 if path.path.combined else 0.0, Unit.NUMBER),
         ("MESSAGE RATE", rate_of(servers, "lcrs"), Unit.MESSAGES_PER_SECOND),
@@ -199,6 +201,8 @@ def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
         ("BANDWIDTH", rate_of(servers, "bytes"), Unit.BYTES_PER_SECOND),
         ("LATENCY P50", sorted(p50)[len(p50) // 2] / 1000 if p50 else None, Unit.SECONDS),
         ("LATENCY P99", max(p99) / 1000 if p99 else None, Unit.SECONDS),
+        # While nothing came though changes waited: no figure of what has arrived.
+        ("LATENCY AT LEAST", max(bounds) / 1000 if bounds else None, Unit.SECONDS),
         ("REPLICATION LAG", last.lag.bytes if last else None, Unit.BYTES),
         ("TIME TO CATCH UP", last.lag.seconds if last else None, Unit.SECONDS),
     ]

@@ -46,6 +46,8 @@ class Condition:
     """The name of an engine that does not answer."""
     waits: list[ServerWait] = field(default_factory=list)
     error_code: str | None = None
+    paused: bool = False
+    """The destination is switched off, and the stream is not."""
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ RULES: dict[RuleId, Rule] = {
         Rule(
             RuleId.HISTORY_UNWRITTEN, "History cannot be written",
             "The control plane's store accepts no samples: its disk is full, or it refuses them for another reason. "
-            "Streams keep replicating. Engines keep their last minutes themselves, and history receives those once "
+            "Replication does not depend on it. Engines keep their last minutes, and history receives those once "
             "the store accepts samples again; older ones are lost.",
             "Free space on the store's disk; its log, and the collector's, name the reason.",
             SubjectType.STORE, AlertSeverity.CRITICAL, 0, 5,

@@ -120,7 +120,9 @@ def no_progress(view: View) -> Iterator[Finding]:
     """Of several destinations one may stand while the others move: each is judged by itself."""
     rule = RuleId.NO_PROGRESS
     for stream, settings, subject in view.streams(rule):
-        if stream.desired_status != DesiredStatus.ENABLED or stream.status == ObservedStatus.ABORTED:
+        if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
+            continue
+        if stream.status == ObservedStatus.ABORTED:
             continue
         ends = [end for end in (stream.source_end, stream.slot.current_lsn if stream.slot else None) if end]
         if not stream.seen or not ends:
@@ -149,7 +151,7 @@ def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Fin
 def latency(view: View) -> Iterator[Finding]:
     rule = RuleId.LATENCY
     for stream, settings, subject in view.streams(rule):
-        if stream.desired_status != DesiredStatus.ENABLED:
+        if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
             continue
         value = stream.latency_seconds
         if value is None and stream.behind_bytes == 0:
@@ -158,9 +160,11 @@ def latency(view: View) -> Iterator[Finding]:
             yield Finding(rule, subject, None)
             continue
         threshold = settings.thresholds["latency_seconds"]
+        seconds = duration(value)
+        arrive = f"have not arrived for {seconds}" if stream.latency_at_least else f"arrive after {seconds} (p99)"
         yield Finding(
             rule, subject, view.above(rule, subject, value, threshold),
-            f"Changes of {stream.name} arrive after {duration(value)} (p99); the threshold is {duration(threshold)}.",
+            f"Changes of {stream.name} {arrive}; the threshold is {duration(threshold)}.",
             value, threshold, "seconds", {"p99_seconds": value, "behind_bytes": stream.behind_bytes},
         )  # fmt: skip
 
@@ -266,6 +270,8 @@ def slot_inactive(view: View) -> Iterator[Finding]:
     rule = RuleId.SLOT_INACTIVE
     for stream, _, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.copies or not stream.had_slot:
+            continue
+        if stream.is_paused and stream.status == ObservedStatus.DISABLED:
             continue
         slot = stream.slot
         if slot is None:

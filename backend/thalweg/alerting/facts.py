@@ -71,10 +71,14 @@ class StreamFacts:
     behind_bytes: int | None = None
     latency_seconds: float | None = None
     """None also where no transaction came through."""
+    latency_at_least: bool = False
+    """Nothing came through, and the latency is the age of the oldest change that waits."""
     parked: int | None = None
     spills: tuple[Spill, ...] = ()
     slot: Slot | None = None
     destinations: tuple[DestinationFacts, ...] = ()
+    is_paused: bool = False
+    """Each of its destinations is switched off on purpose. Without a backlog the stream itself rests."""
     troubles: tuple[str, ...] = ()
     """Changed tables that miss changes while the others continue."""
 

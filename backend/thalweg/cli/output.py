@@ -216,4 +216,4 @@ def state_of(shown: dict[str, Any]) -> str:
 def health_of(stream: dict[str, Any]) -> Text:
     """In the console's words, with their colour."""
     level = stream["health"]["level"]
-    return styled(health_in_words(level, stream["status"]), COLOURS.get(level, "dim"))
+    return styled(health_in_words(level, stream["status"], stream["state"]), COLOURS.get(level, "dim"))

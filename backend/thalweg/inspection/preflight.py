@@ -19,6 +19,7 @@ from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
 TableNames = frozenset[tuple[str, str]]
@@ -34,6 +35,8 @@ class StreamPreflight:
     code: AskedCode = field(default_factory=dict)
     """The definitions, as they are now, that may call something at the destinations once users have accepted the
     checks' questions, including those that were accepted before."""
+    rule_problems: list[FieldProblem] = field(default_factory=list)
+    """What stands in the way of rules of tables, each with its place in the list of them."""
 
 
 @dataclass(frozen=True)

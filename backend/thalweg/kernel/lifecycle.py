@@ -46,9 +46,9 @@ STARTING: Final = (StreamPhase.INITIALIZING, StreamPhase.INSTANTIATING)
 
 class ShownState(StrEnum):
     """The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
-    phase. PAUSED: a destination is switched off while its stream is not. PARKING: it applies nothing, and parks every
-    transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN also what only a newer
-    version knows."""
+    phase. PAUSED: a destination is switched off while its stream is not, or all of a stream's are. PARKING: it applies
+    nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN
+    also what only a newer version knows."""
 
     PAUSED = "PAUSED"
     ABORTED = "ABORTED"
@@ -75,7 +75,8 @@ WORST_FIRST: Final = (ShownState.ABORTED, ShownState.PARKING, ShownState.RETRYIN
 
 
 class TableState(StrEnum):
-    """In the order of a copy. UNKNOWN: the engine has not reported on the table. STOPPED: its changes are left out."""
+    """In the order of a copy. UNKNOWN: the engine has not reported on the table, or does not answer. STOPPED: its
+    changes are left out."""
 
     UNKNOWN = "UNKNOWN"
     WAITING = "WAITING"
@@ -239,7 +240,7 @@ def next_destination_status(current: DesiredStatus, action: DestinationAction) -
         return target
     if current == DesiredStatus.DROPPED:
         raise Refused("The destination is being dropped.", "Add the database again once it is gone.")
-    raise Refused("The destination is stopped.", "Start it instead.")
+    raise Refused("The destination is paused.", "Start it instead.")
 
 
 def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> list[StreamAction]:

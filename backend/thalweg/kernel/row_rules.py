@@ -1,7 +1,7 @@
 """Rules of tables: which of a table's rows are copied, and which of its changes are captured. The engine reads the
 conditions; the limits here are its own, or narrower (engine/contract/control-api.md)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -142,6 +142,14 @@ def _refuse(problems: list[tuple[Place, str]], value: Any) -> None:
                 for place, why in problems
             ],
         )
+
+
+def finding_in_words(finding: Mapping[str, Any]) -> str:
+    """`finding` is what an engine says of a rule, as the contract and the REST API have it."""
+    rule = f", rule {finding['rule']}" if finding["rule"] is not None else ""
+    place = f", line {finding['line']}, column {finding['column']}" if finding["line"] is not None else ""
+    table = f"{finding['schema']}.{finding['table']}"
+    return f"{table}{rule}{place}: {finding['message'].rstrip('.')} ({finding['code']})."
 
 
 RowRules = Annotated[list[TableRowRules], Field(max_length=1000), AfterValidator(_once)]

@@ -21,7 +21,11 @@ def destination_state(
 
 
 def stream_state(phase: str, destinations: Collection[ShownState]) -> ShownState:
-    """Of several destinations the worst has the word."""
+    """Of several destinations the worst has the word. A stream that applies nowhere on purpose is paused, whether or
+    not it captures."""
+    staying = {one for one in destinations if one is not ShownState.DROPPED}
+    if staying == {ShownState.PAUSED}:
+        return ShownState.PAUSED
     return next((state for state in WORST_FIRST if state in destinations), ShownState(phase))
 
 
@@ -38,8 +42,11 @@ HEALTHS = {
 }  # fmt: skip
 
 
-def health_in_words(level: str, status: str) -> str:
-    """`status` is the engine's: what it has been asked to stop stops until the engine says that it has."""
+def health_in_words(level: str, status: str, state: str) -> str:
+    """`status` is the engine's: what it has been asked to stop stops until the engine says that it has. `state` is the
+    stream's."""
+    if level == "stopped" and state == ShownState.PAUSED:
+        return in_words(state)
     return (
         "Stopping" if level == "stopped" and status == ObservedStatus.ENABLED else HEALTHS.get(level, in_words(level))
     )

@@ -265,8 +265,10 @@ def _table_troubles(facts: Facts) -> Iterator[Health]:
 
 def _stopped(facts: Facts) -> Health:
     """On purpose, and not well either: its lag grows."""
+    paused = _paused(facts) if facts.desired_status == DesiredStatus.ENABLED else ""
+    rests = paused.strip() or "Stopped."
     if facts.observed_status == ObservedStatus.DISABLED and (troubled := _worst(list(_table_troubles(facts)))):
-        return _health(troubled.level, f"Stopped. {troubled.reason}{_held(facts)}")
+        return _health(troubled.level, f"{rests} {troubled.reason}{_held(facts)}")
     if facts.observed_status != ObservedStatus.DISABLED:
         return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
     level = HealthLevel.STOPPED
@@ -274,7 +276,8 @@ def _stopped(facts: Facts) -> Health:
         level = HealthLevel.ERROR
     elif facts.lag.seconds_to_full is not None or facts.seconds_to_idle is not None:
         level = HealthLevel.WARNING
-    return _health(level, f"Stopped.{_held(facts) or ' The source keeps its WAL until it starts again.'}")
+    until = "is resumed" if paused else "starts again"
+    return _health(level, f"{rests}{_held(facts) or f' The source keeps its WAL until it {until}.'}")
 
 
 def _held(facts: Facts) -> str:
@@ -303,6 +306,10 @@ def _held(facts: Facts) -> str:
 def _running(facts: Facts, at: datetime) -> Health:
     if behind := behind_in_words(_behind(facts), at):
         return _health(HealthLevel.WARNING, behind)
+    staying = [one for one in (facts.observed or {}).get("destinations", []) if one["status"] != ObservedStatus.DROPPED]
+    if staying and all(one["status"] == ObservedStatus.DISABLED for one in staying):
+        waits = "The changes for it wait" if len(staying) == 1 else "Their changes wait"
+        return _health(HealthLevel.STOPPED, f"{_paused(facts).strip()} {waits} on the engine's disk.")
     return _health(HealthLevel.OK, f"{_doing(facts)}{_paused(facts)}")
 
 
@@ -336,7 +343,9 @@ def _behind(facts: Facts) -> Iterator[Behind]:
     if len(destinations) < 2:
         if facts.observed_phase not in STARTING:
             latency = sample.latency if sample else None
-            yield Behind("", facts.lag, latency, _waiting_seconds(sample, *samples.values()))
+            paused = [_name(facts, one["id"]) for one in destinations if one["status"] == ObservedStatus.DISABLED]
+            waiting = _waiting_seconds(sample, *samples.values())
+            yield Behind("".join(paused), facts.lag, latency, waiting, paused=bool(paused))
         return
     for destination in destinations:
         if destination.get("phase") in STARTING or destination["status"] == ObservedStatus.DROPPED:

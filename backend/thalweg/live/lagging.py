@@ -21,7 +21,7 @@ LAST_COUNTS_SECONDS = 60
 
 @dataclass(frozen=True)
 class Behind:
-    """`name` is empty for the only destination of a stream: there the stream itself is behind."""
+    """`name` is empty for the only destination of a stream that runs: there the stream itself is behind."""
 
     name: str
     lag: Lag

@@ -19,6 +19,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_placement import check_apart, engine_for
 from thalweg.workflows.stream_preparation import (
+    Places,
     Planned,
     accepted_facts,
     check_still_apart,
@@ -71,7 +72,7 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
     _check_room(row, database)
     engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters})
-    await check_still_apart(context, [wanted], row.tables, {database.id: "/database_id"}, row)
+    await check_still_apart(context, [wanted], row.tables, Places({database.id: "/database_id"}), row)
     row.tables = with_accepted_code(row.tables, checked.code)
     destination = attach(row, database, engine, dict(body.parameters))
     await streams.next_revisions(context.session, row)
@@ -105,7 +106,7 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
         context, row.source, row.capture_engine, [wanted], rules, row.parameters, body.accept, row, chosen
     )
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was changed.", {database.id: "/database_id"})
+        raise not_ready(result.preflight, "Nothing was changed.", Places({database.id: "/database_id"}))
     return result
 
 

@@ -1,5 +1,7 @@
 """The rules of tables before they are used: an engine tries them against the source. Its findings become a check."""
 
+import json
+
 import httpx
 
 from thalweg.db.models import EngineRow, StreamRow
@@ -12,9 +14,12 @@ from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
+from thalweg.kernel.models import FieldProblem
+from thalweg.kernel.row_rules import TableRowRules, finding_in_words
 from thalweg.kernel.rules import TableRules
 
 IDENTIFIER, TITLE = "row_rules", "Rules of tables"
+CHANGED = "row_rules_changed"
 CURES: dict[str, str] = {
     ErrorCode.RULE_REFUSED: "Correct the rule at the place that its line names.",
     ErrorCode.RULE_UNDECIDABLE: "Set the table's REPLICA IDENTITY to FULL if its line says so. Or let the rule "
@@ -26,26 +31,29 @@ TOO_OLD = "This engine knows no rules: upgrade it to the version of the control 
 
 async def check_row_rules(
     context: Context, engines: list[EngineRow], source: Target, tables: list[Json], rules: TableRules
-) -> list[Check]:
-    """`engines` are those of the stream, the capturing one first; `tables` are as the engines are told of them."""
+) -> tuple[list[Check], list[FieldProblem]]:
+    """`engines` are those of the stream, the capturing one first; `tables` are as the engines are told of them. The
+    problems are those of single rules, each with its place in the list of rules."""
     checklist = Checklist(CheckSide.SOURCE)
-    if rules.row_rules:
-        await _check(context, checklist, engines, source, tables, rules)
-    return checklist.checks
+    if not rules.row_rules:
+        return [], []
+    problems = await _check(context, checklist, engines, source, tables, rules)
+    return checklist.checks, problems
 
 
 async def _check(
     context: Context, checklist: Checklist, engines: list[EngineRow], source: Target, tables: list[Json],
     rules: TableRules,
-) -> None:  # fmt: skip
+) -> list[FieldProblem]:  # fmt: skip
     chosen = {(table["schema"], table["table"]) for table in tables}
-    lost = [".".join(rule.table_name) for rule in rules.row_rules if rule.table_name not in chosen]
+    lost = {at: ".".join(rule.table_name) for at, rule in enumerate(rules.row_rules) if rule.table_name not in chosen}
     if lost:
+        cure = "Correct the table's name, include the table, or take its rules away."
         checklist.fail(
-            IDENTIFIER, TITLE, f"There are rules for tables that the stream does not have: {listed(lost)}.",
-            "Correct the table's name, include the table, or take its rules away.",
+            IDENTIFIER, TITLE,
+            f"There are rules for tables that the stream does not have: {listed(list(lost.values()))}.", cure,
         )  # fmt: skip
-        return
+        return [_problem(f"/{at}/table", f"The stream does not have {name}.", cure) for at, name in lost.items()]
     ruled = [table for table in tables if "rules" in table]
     findings: list[RuleFinding] = []
     for number, engine in enumerate(engines):
@@ -56,7 +64,7 @@ async def _check(
                 IDENTIFIER, TITLE, f"{engine.name} could not check the rules: {failure.message}",
                 TOO_OLD if knows_none(failure) else failure.cure or "Check again in a moment.",
             )  # fmt: skip
-            return
+            return []
         # The others read the same rules for the copy: of them it is enough that they know any.
         findings = findings if number else found
     if findings:
@@ -64,31 +72,49 @@ async def _check(
         checklist.fail(
             IDENTIFIER, TITLE, f"The rules of {len({(finding.schema_name, finding.table) for finding in findings})} of "
             f"{len(ruled)} tables cannot be kept: the stream would stop.",
-            " ".join(cure_of(code) for code in codes), None, [in_words(finding) for finding in findings],
+            " ".join(cure_of(code) for code in codes), None, [_in_words(finding) for finding in findings],
         )  # fmt: skip
     else:
         checklist.ok(IDENTIFIER, TITLE, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
+    return [_problem(_place(one, rules.row_rules), _in_words(one), cure_of(one.code)) for one in findings]
+
+
+def _problem(place: str, message: str, cure: str) -> FieldProblem:
+    return FieldProblem(pointer=place, code=IDENTIFIER, message=message, cure=cure)
+
+
+def _place(finding: RuleFinding, tables: list[TableRowRules]) -> str:
+    """Of the rule in the list of tables' rules, or of its condition; else of the table."""
+    for number, table in enumerate(tables):
+        if table.table_name != (finding.schema_name, finding.table):
+            continue
+        for member, rules in (("positive", table.positive), ("negative", table.negative)):
+            for at, rule in enumerate(rules or []):
+                if rule.name == finding.rule:
+                    return f"/{number}/{member}/{at}" + ("/condition" if finding.line is not None else "")
+        return f"/{number}"
+    return ""
 
 
 def ask_for_changed_rules(checklist: Checklist, of: StreamRow | None, tables: list[Json]) -> None:
     """A request that leaves a table's rules out may have forgotten them."""
     before = {(table["schema"], table["table"]): table.get("rules") for table in (of.tables if of else [])}
-    names = ((table, (table["schema"], table["table"])) for table in tables)
-    changed = [".".join(name) for table, name in names if name in before and table.get("rules") != before[name]]
+    after = {(table["schema"], table["table"]): table.get("rules") for table in tables}
+    changed = [name for name, rules in after.items() if name in before and rules != before[name]]
     if changed:
         checklist.ask(
-            "row_rules_changed", "Changed rules of tables",
+            CHANGED, "Changed rules of tables",
             "Other rows and changes of these tables are replicated from now on. Rows that a destination has stay, and "
             "rows that it lacks are not fetched: an update of such a row finds none.",
             "Accept this, and copy each table again to bring its rows in line. Or send the rules that the stream has.",
-            changed,
+            [".".join(name) for name in changed],
+            # These rules instead of those, and no others.
+            bound_to=[json.dumps([before[name], after[name]], sort_keys=True) for name in changed],
         )  # fmt: skip
 
 
-def in_words(finding: RuleFinding) -> str:
-    rule = f", rule {finding.rule}" if finding.rule is not None else ""
-    place = f", line {finding.line}, column {finding.column}" if finding.line is not None else ""
-    return f"{finding.schema_name}.{finding.table}{rule}{place}: {finding.message.rstrip('.')} ({finding.code})."
+def _in_words(finding: RuleFinding) -> str:
+    return finding_in_words(finding.model_dump(by_alias=True))
 
 
 def cure_of(code: str) -> str:

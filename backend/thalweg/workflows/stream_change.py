@@ -8,6 +8,7 @@ from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_preparation import (
+    Places,
     Planned,
     accepted_facts,
     desired_tables,
@@ -42,5 +43,6 @@ async def _checked(
     ]
     result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was changed.", {"": "/rules"})
+        places = Places({"": "/rules"}, "/rules", "/rules/row_rules")
+        raise not_ready(result.preflight, "Nothing was changed.", places, result.rule_problems)
     return result

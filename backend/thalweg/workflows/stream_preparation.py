@@ -37,6 +37,8 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
+from thalweg.workflows.row_rules import CHANGED as CHANGED_ROW_RULES
+from thalweg.workflows.row_rules import IDENTIFIER as ROW_RULES
 from thalweg.workflows.row_rules import ask_for_changed_rules, check_row_rules
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
@@ -157,11 +159,15 @@ async def preflight(
         of.id if of is not None else "",
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(of, result.tables, rules)]
+    rule_problems: list[FieldProblem] = []
     if capture is not None and _may_ask_source(checks):
         applying = [candidate.engine for candidate in destinations if isinstance(candidate.engine, EngineRow)]
         engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
         desired = desired_tables(result.tables, rules)
-        checks += await check_row_rules(context, engines, target_of(source, context.resources), desired, rules)
+        found, rule_problems = await check_row_rules(
+            context, engines, target_of(source, context.resources), desired, rules
+        )
+        checks += found
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
         if _may_rehearse(checks, database_id):
@@ -172,7 +178,7 @@ async def preflight(
         database_id = destination.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, destination.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
-    return replace(result, preflight=preflight_of(with_consents(checks, accept)))
+    return replace(result, preflight=preflight_of(with_consents(checks, accept)), rule_problems=rule_problems)
 
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -245,27 +251,42 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
     return bool(parameters.get("initial_copy", definitions["initial_copy"].default))
 
 
-def not_ready(result: Preflight, consequence: str, pointers: dict[str, str] | None = None) -> Problem:
-    """The problem that names each failed check; `consequence` says what was not done, `pointers` where the request has
-    each of the destinations' databases."""
+@dataclass(frozen=True)
+class Places:
+    """JSON pointers into a request: to each destination's database, by its id, to its source and to its rules of
+    tables. Empty: the request does not have it."""
+
+    databases: dict[str, str]
+    source: str = ""
+    row_rules: str = ""
+
+
+def not_ready(
+    result: Preflight, consequence: str, places: Places, rule_problems: list[FieldProblem] | None = None
+) -> Problem:
+    """The problem that names each failed check; `consequence` says what was not done."""
     failed = [check for check in result.checks if stops(check)]
     titles = "; ".join(f"{check.title} of the {check.side}" for check in failed)
     asked = ", ".join(dict.fromkeys(check.consent for check in failed if check.consent))
     consent = f"Or accept what needs consent, by accept in a request or --accept of a command: {asked}. "
-    known = pointers or {}
     return Problem(
         "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {titles}.",
         f"Do what each of these checks says, then try again. {consent if asked else ''}{consequence}",
         sql="\n".join(check.sql for check in failed if check.sql) or None,
-        errors=[
-            FieldProblem(
-                pointer=_pointer(check, known), code=check.id, message=f"{check.title}: {check.detail}",
-                cure=check.cure, sql=check.sql,
-            )
-            for check in failed
-        ],
+        errors=[error for check in failed for error in _errors(check, places, rule_problems or [])],
         checks=failed,
     )  # fmt: skip
+
+
+def _errors(check: Check, places: Places, rule_problems: list[FieldProblem]) -> list[FieldProblem]:
+    if check.id == ROW_RULES and rule_problems and places.row_rules:
+        return [one.model_copy(update={"pointer": f"{places.row_rules}{one.pointer}"}) for one in rule_problems]
+    return [
+        FieldProblem(
+            pointer=_pointer(check, places), code=check.id, message=f"{check.title}: {check.detail}", cure=check.cure,
+            sql=check.sql,
+        )
+    ]  # fmt: skip
 
 
 def accepted_facts(result: Preflight) -> dict[str, list[str]]:
@@ -274,14 +295,16 @@ def accepted_facts(result: Preflight) -> dict[str, list[str]]:
     return {"accepted": accepted} if accepted else {}
 
 
-def _pointer(check: Check, pointers: dict[str, str]) -> str:
+def _pointer(check: Check, places: Places) -> str:
+    if check.id in (ROW_RULES, CHANGED_ROW_RULES):
+        return places.row_rules
     if check.side is CheckSide.SOURCE:
-        return "/source_id"
-    return pointers.get(check.database_id or "", next(iter(pointers.values()), ""))
+        return places.source
+    return places.databases.get(check.database_id or "", next(iter(places.databases.values()), ""))
 
 
 async def check_still_apart(
-    context: Context, destinations: list[Planned], tables: list[Json], pointers: dict[str, str],
+    context: Context, destinations: list[Planned], tables: list[Json], places: Places,
     of: StreamRow | None = None,
 ) -> None:  # fmt: skip
     """Again, in the transaction that writes: another stream may have been made since the databases were looked into."""
@@ -290,7 +313,7 @@ async def check_still_apart(
         check = await _check_other_streams(context, destination.database, names, of)
         if check.status is CheckStatus.FAILED:
             named = check.model_copy(update={"database_id": destination.database.id})
-            raise not_ready(preflight_of([named]), "Nothing was changed.", pointers)
+            raise not_ready(preflight_of([named]), "Nothing was changed.", places)
 
 
 async def _check_other_streams(

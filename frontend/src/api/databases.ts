@@ -72,17 +72,23 @@ export function useTestDatabase() {
   });
 }
 
+/** The test follows, so that its result is kept with the database: else lists would call it not tested. */
 export function useCreateDatabase() {
   const cache = useQueryClient();
+  const test = useTestDatabase();
   return useMutation({
     mutationFn: (body: DatabaseCreate) =>
       unwrap(client.POST("/api/v1/databases", { body, params: { header: idempotencyKey() } })),
-    onSuccess: () => cache.invalidateQueries({ queryKey: keys.databases }),
+    onSuccess: ({ id }) => {
+      test.mutate(id);
+      return cache.invalidateQueries({ queryKey: keys.databases });
+    },
   });
 }
 
 export function useUpdateDatabase(id: string) {
   const cache = useQueryClient();
+  const test = useTestDatabase();
   return useMutation({
     mutationFn: ({ body, etag }: { body: DatabaseUpdate; etag: string }) =>
       unwrap(
@@ -91,6 +97,7 @@ export function useUpdateDatabase(id: string) {
           params: { path: { database_id: id }, header: { "If-Match": etag } },
         }),
       ),
+    onSuccess: () => test.mutate(id),
     onSettled: () => cache.invalidateQueries({ queryKey: keys.databases }),
   });
 }

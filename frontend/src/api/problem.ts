@@ -38,7 +38,7 @@ export function unreachableProblem(path: string): Problem {
     type: "about:blank",
     title: "The control plane cannot be reached",
     status: 0,
-    detail: "The browser got no answer. Streams keep replicating; the console just cannot show them.",
+    detail: "The browser got no answer. Replication does not depend on it; the console just cannot show it.",
     instance: path,
     code: "control_plane_unreachable",
     cure: "Check that the control plane is running (`make status`) and that the network is up, then try again.",

@@ -21,6 +21,11 @@ const verdicts: Record<Verdict, [label: string, tone: Tone, definition: string]>
   "ENGINE DOWN": ["Engine down", "bad", "The engine does not answer: nothing is known of the path."],
   "ENGINE TROUBLE": ["Engine trouble", "bad", "The engine cannot do its own work; the databases are well."],
   STOPPED: ["Stopped", "quiet", "The stream is switched off."],
+  PAUSED: [
+    "Paused",
+    "quiet",
+    "The destination is switched off: nothing is applied there until it is resumed.",
+  ],
   ABORTED: ["Aborted", "bad", "The stream was stopped by an error."],
   COPYING: ["Copying", "busy", "The initial copy runs; there is no path to judge yet."],
   STARTING: ["Starting", "busy", "It prepares its work; there is no path to judge yet."],

@@ -1,9 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { latencyShown, latencyValue } from "./latency-shown";
+import { latencyShown, latencyValue, p99OfSpan } from "./latency-shown";
 
 const NOW = Date.parse("2026-11-23T00:00:30Z");
 const last = { p50_ms: 1.5, p99_ms: 4, at: "2026-11-23T00:00:18Z" };
 const idle = { p50_ms: null, p99_ms: null, transactions: 0, last };
+
+describe("p99OfSpan", () => {
+  it.each([
+    [null, null, { value: null, atLeast: false }],
+    [2, null, { value: 2, atLeast: false }],
+    [2, undefined, { value: 2, atLeast: false }],
+    [2, 240, { value: 240, atLeast: true }],
+    [300, 240, { value: 300, atLeast: false }],
+    [null, 240, { value: 240, atLeast: true }],
+  ])("of %s and at least %s", (p99, atLeast, shown) => {
+    expect(p99OfSpan(p99, atLeast)).toEqual(shown);
+  });
+});
 
 describe("latencyShown", () => {
   it("is the interval's where anything came in it", () => {

@@ -1,4 +1,5 @@
-import { duration, formatAgo, latencyMs, type Quantity } from "./format";
+import { duration, formatAgo, latencyMs, type Maybe, type Quantity } from "./format";
+import type { KnownSum } from "./sums";
 
 const RECENT_MS = 5_000;
 /** The line of a chart for lower bounds. */
@@ -29,6 +30,13 @@ export function latencyShown(latency: Latency, of: "p50_ms" | "p99_ms", now = Da
   if (latency[of] !== null || !last) return { quantity: latencyMs(latency[of]), ago: null };
   const recent = now - Date.parse(last.at) < RECENT_MS;
   return { quantity: latencyMs(last[of]), ago: recent ? null : formatAgo(last.at, now) };
+}
+
+/** Of several samples: that of what arrived, unless something waited for longer while nothing did. */
+export function p99OfSpan(p99: Maybe, atLeast: Maybe): KnownSum {
+  return (atLeast ?? 0) > (p99 ?? 0)
+    ? { value: atLeast ?? null, atLeast: true }
+    : { value: p99 ?? null, atLeast: false };
 }
 
 /** For sorting and for the worst of several. */

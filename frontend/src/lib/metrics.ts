@@ -52,7 +52,7 @@ export const metrics = {
   standingBytes: {
     label: "WAL written since",
     definition:
-      "WAL that the source's server has written since the last applied change, for all its databases and tables. Nothing reads or applies it now, and the stream's own changes are only a part of it.",
+      "WAL that the source's server has written since the last applied change, for all its databases and tables. Nothing applies it now, and the stream's own changes are only a part of it.",
   },
   lagAge: {
     label: "Oldest",

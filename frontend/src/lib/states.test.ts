@@ -91,5 +91,7 @@ it("does not call well what parks or stands still", () => {
 it("says Stopping until the engine has stopped", () => {
   expect(healthInWords("stopped", "ENABLED").label).toBe("Stopping");
   expect(healthInWords("stopped", "DISABLED").label).toBe("Stopped");
+  expect(healthInWords("stopped", "DISABLED", "PAUSED").label).toBe("Paused");
+  expect(healthInWords("warning", "DISABLED", "PAUSED").label).toBe("Attention");
   expect(healthInWords("ok", "ENABLED").label).toBe("Healthy");
 });

@@ -7,6 +7,7 @@ type Schemas = components["schemas"];
 export type ObservedStatus = Schemas["ObservedStatus"];
 export type StreamPhase = Schemas["StreamPhase"];
 export type HealthLevel = Schemas["HealthLevel"];
+export type ShownState = Schemas["ShownState"];
 
 export type Tone = "good" | "busy" | "quiet" | "warning" | "bad";
 
@@ -93,7 +94,7 @@ const ofApi: Record<ApiState, Words> = {
   // of a database, as the control plane reads it
   UNREADABLE: ["warning", "The control plane could not read it when it last tried."],
   // of a destination
-  PAUSED: ["quiet", "Nothing is applied here until it is resumed; the other destinations continue."],
+  PAUSED: ["quiet", "Switched off on purpose: nothing is applied here until it is resumed."],
   PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
   STALLED: ["warning", "Changes wait for it, but nothing has been applied for 15 s or longer."],
   // phases of a stream
@@ -107,9 +108,12 @@ const ofApi: Record<ApiState, Words> = {
   STOPPED: ["quiet", "Not running."],
   // tables
   WAITING: ["quiet", "Its copy has not begun."],
-  COPYING: ["busy", "Existing rows are being copied."],
-  INDEXING: ["busy", "The rows are there; keys, indexes and foreign keys are being built."],
-  COPIED: ["good", "All existing rows are copied."],
+  COPYING: ["busy", "Some of the existing rows are copied; the copy goes on while the destination runs."],
+  INDEXING: [
+    "busy",
+    "The rows are there; keys, indexes and foreign keys are being built while the destination runs.",
+  ],
+  COPIED: ["good", "All existing rows are copied; changes are applied once the destination replicates."],
   // operations
   PENDING: ["quiet", "Not begun."],
   RUNNING: ["busy", "In progress."],
@@ -163,8 +167,12 @@ const healths: Record<HealthLevel, [label: string, tone: Tone, definition: strin
   unknown: ["Unknown", "quiet", "The engine has not reported."],
 };
 
-/** `status` is the engine's: what it has been asked to stop stops until the engine says that it has. */
-export function healthInWords(level: HealthLevel, status?: ObservedStatus): StateInWords {
+/**
+ * `status` is the engine's: what it has been asked to stop stops until the engine says that it has. `state` is the
+ * stream's: one whose destinations are all paused is paused.
+ */
+export function healthInWords(level: HealthLevel, status?: ObservedStatus, state?: ShownState): StateInWords {
+  if (level === "stopped" && state === "PAUSED") return stateInWords(state);
   if (level === "stopped" && status === "ENABLED")
     return { label: "Stopping", tone: "busy", definition: "Applies what its queue holds, then stops." };
   const [label, tone, definition] = healths[level];

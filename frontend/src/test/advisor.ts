@@ -270,6 +270,7 @@ export function advisorRun(values: Partial<AdvisorRun> = {}): AdvisorRun {
         transactions_per_second: 10,
         latency_p50_seconds: 0.002,
         latency_p99_seconds: 1.5,
+        latency_at_least_seconds: null,
         lag_bytes: 1024,
         top_finding: finding.title,
         top_finding_code: finding.code,

@@ -49,7 +49,7 @@ function copy(values: Partial<Instantiation>): Instantiation {
 }
 
 it("puts running tables first, and says what is not known", async () => {
-  const copied = destination({ instantiation: copy({}) });
+  const copied = destination({ phase: "INSTANTIATING", instantiation: copy({}) });
   renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
   const rows = within(screen.getByRole("table", { name: "Initial copy by table" })).getAllByRole("row");
   expect(rows.slice(1).map((row) => row.textContent?.match(/public\.(\w+?)(?=[A-Z])/)?.[1])).toEqual([
@@ -65,15 +65,30 @@ it("puts running tables first, and says what is not known", async () => {
 
 it("tells of indexes once all rows are there", () => {
   const tables = [table("done", "COPIED"), table("now", "INDEXING")];
-  const copied = destination({ instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }) });
+  const copied = destination({
+    phase: "INSTANTIATING",
+    instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }),
+  });
   renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
-  expect(screen.getByText("all rows are there, building indexes 9 of 15")).toBeVisible();
+  expect(screen.getByText("all rows are there, indexes built: 9 of 15")).toBeVisible();
   expect(screen.getByRole("progressbar", { name: "Copy of public.now" })).toHaveAttribute(
     "aria-valuetext",
-    "building indexes 3 of 5",
+    "indexes 3 of 5",
   );
   expect(screen.getByText(/are being built now. How long that takes is not known/)).toBeVisible();
   expect(screen.queryByText("All rows in")).toBeNull();
+});
+
+it("says that a copy is interrupted", () => {
+  const one = destination({
+    status: "DISABLED",
+    phase: "STOPPED",
+    state: "PAUSED",
+    instantiation: copy({ stage: "indexes" }),
+  });
+  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  expect(screen.getByText(/The copy is interrupted \(Paused\)/)).toBeVisible();
+  expect(screen.queryByText(/are being built now/)).toBeNull();
 });
 
 it("folds finished copies to a line each, the latest first", async () => {

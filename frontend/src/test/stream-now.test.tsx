@@ -2,6 +2,7 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { Stream } from "@/api/types";
 import { analysis, finding, liveAnalysis, statistic } from "./advisor";
 import { component, components, destination, sample, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
@@ -117,13 +118,39 @@ describe("a stream now", () => {
     expect(within(await at("far")).getByRole("status")).toHaveTextContent("locks at the destination");
   });
 
-  it("says why there are no samples", async () => {
+  it("does not say of components that they work while nobody hears of them", async () => {
     stubApi({
       ...routes,
-      "GET /api/v1/streams/stream01": { body: stream({ desired_status: "DISABLED", status: "DISABLED" }) },
+      "GET /api/v1/streams/stream01": { body: stream({ status: "UNKNOWN", state: "UNKNOWN" }) },
+    });
+    renderAt("/streams/stream01");
+    const capture = await screen.findByRole("listitem", { name: "Capture" });
+    expect(capture).toHaveTextContent("Unknown");
+    expect(capture).not.toHaveTextContent("Capturing changes");
+    expect(screen.getByText(/the engine is not heard of now/)).toBeVisible();
+  });
+
+  it.each([
+    [
+      { desired_status: "DISABLED", status: "DISABLED", state: "STOPPED" },
+      /The stream is stopped\. Start it/,
+    ],
+    [{ status: "DISABLED", phase: "STOPPED", state: "PAUSED" }, /Its destination is paused\. Resume it/],
+    [
+      {
+        status: "UNKNOWN",
+        state: "UNKNOWN",
+        health: { level: "unknown", reason: "The collector may not run." },
+      },
+      /The collector may not run\. Samples resume/,
+    ],
+  ] as [Partial<Stream>, RegExp][])("says why there are no samples: %j", async (values, words) => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": { body: stream(values) },
       "GET /api/v1/streams/stream01/samples": { body: { stream_id: "stream01", samples: [], live: true } },
     });
     renderAt("/streams/stream01");
-    expect(await screen.findByText(/The stream is stopped\. Start it/)).toBeVisible();
+    expect(await screen.findByText(words)).toBeVisible();
   });
 });

@@ -10,6 +10,7 @@ import {
   type HealthLevel,
   healthInWords,
   type ObservedStatus,
+  type ShownState,
   type StateInWords,
   stateInWords,
   type Tone,
@@ -74,8 +75,9 @@ export function StateBadge({ state, ...rest }: StateBadgeProps) {
 interface HealthBadgeProps {
   level: HealthLevel;
   status?: ObservedStatus;
+  state?: ShownState;
 }
 
-export function HealthBadge({ level, status }: HealthBadgeProps) {
-  return <ToneBadge state={healthInWords(level, status)} />;
+export function HealthBadge({ level, status, state }: HealthBadgeProps) {
+  return <ToneBadge state={healthInWords(level, status, state)} />;
 }

@@ -9,7 +9,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, number, out, print_json, print_table, seconds, size, styled
-from thalweg.kernel.words import counted, setting_in_words
+from thalweg.kernel.words import counted, duration, setting_in_words
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
 Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
@@ -114,7 +114,10 @@ def _show(document: Json) -> None:
     out.print(line(heading, f"{named}, {_time(document['at'])}, {counted(document['samples'], 'sample')}"))
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
-        figures = f"{rates}, latency p50 {seconds(path['latency_p50_seconds'])}, lag {size(path['lag_bytes'])}"
+        p50, waited = path["latency_p50_seconds"], path.get("latency_at_least_seconds")
+        # As the console and `thalweg status`: nothing arrived though changes waited.
+        late = f"p50 {seconds(p50)}" + (f", p99 ≥ {duration(waited)}" if waited is not None else "")
+        figures = f"{rates}, latency {late}, lag {size(path['lag_bytes'])}"
         out.print(line(styled(path["path_name"], "bold"), f" from {path['source_db']}  {figures}"))
         out.print(f"  {_limit(path)}: {path['explanation']}")
     for finding in document["findings_ranked"]:

@@ -1,16 +1,22 @@
 """alerts list, ack, silence, rules, channels."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import AsJson, done, line, out, print_json, print_table, styled
+from thalweg.cli.passwords import given_secret, stdin_if
 from thalweg.kernel.words import days, duration, size
 
 app = typer.Typer(no_args_is_help=True, help="Alerts: what fires, who takes care, which rules, where notices go.")
 Stream = Annotated[str | None, typer.Option(help="Of this stream only (name or id).")]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, readable=True, help="Read the same from the first line of a file."),
+]
 LEVELS = {"critical": styled("critical", "red"), "warning": styled("warning", "yellow")}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -257,10 +263,12 @@ def add_webhook(
     name: Annotated[str, typer.Argument(help="Its name.")],
     url: Annotated[str, typer.Argument(help="Receives each notice by POST, as JSON.")],
     secret_stdin: Annotated[bool, typer.Option(help="Read the signing key from standard input.")] = False,
+    secret_file: SecretFile = None,
     min_severity: Annotated[str, typer.Option(help="warning or critical.")] = "warning",
 ) -> None:
     """Add a webhook."""
-    _add({"kind": "webhook", "name": name, "min_severity": min_severity, "settings": {"url": url}}, secret_stdin)
+    secret = given_secret(stdin_if(secret_stdin), secret_file, "--secret")
+    _add({"kind": "webhook", "name": name, "min_severity": min_severity, "settings": {"url": url}}, secret)
 
 
 @channels_app.command("add-email")
@@ -273,23 +281,25 @@ def add_email(
     security: Annotated[str, typer.Option(help="starttls, tls or plain.")] = "starttls",
     user: Annotated[str, typer.Option()] = "",
     secret_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
+    secret_file: SecretFile = None,
     min_severity: Annotated[str, typer.Option(help="warning or critical.")] = "warning",
 ) -> None:
     """Add mail addresses."""
     settings: Json = {"host": host, "port": port, "security": security, "user": user, "sender": sender,
                       "recipients": to}  # fmt: skip
-    _add({"kind": "email", "name": name, "min_severity": min_severity, "settings": settings}, secret_stdin)
+    secret = given_secret(stdin_if(secret_stdin), secret_file, "--secret")
+    _add({"kind": "email", "name": name, "min_severity": min_severity, "settings": settings}, secret)
 
 
 @channels_app.command("add-log")
 def add_log(name: Annotated[str, typer.Argument(help="Its name.")] = "log") -> None:
     """Write notices to the collector's log."""
-    _add({"kind": "log", "name": name}, secret_stdin=False)
+    _add({"kind": "log", "name": name}, None)
 
 
-def _add(body: Json, secret_stdin: bool) -> None:
-    if secret_stdin:
-        body["secret"] = typer.get_text_stream("stdin").readline().rstrip("\n")
+def _add(body: Json, secret: str | None) -> None:
+    if secret is not None:
+        body["secret"] = secret
     made = connect().create("/alerts/channels", body)
     done(f"Added {made['name']}. Try it: thalweg alerts channels test {made['name']}", made)
 

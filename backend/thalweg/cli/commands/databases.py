@@ -23,6 +23,7 @@ from thalweg.cli.output import (
     print_table,
     size,
 )
+from thalweg.cli.passwords import PasswordFile, PasswordStdin, given_secret, stdin_if
 
 app = typer.Typer(no_args_is_help=True, help="Databases that streams capture from and apply to.")
 PemFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="PEM file, read here.")]
@@ -67,21 +68,24 @@ def add(
     ssl_cert: PemFile = None,
     ssl_key: PemFile = None,
     ssl_crl: PemFile = None,
-    password_stdin: Annotated[bool, typer.Option(help="Read the password from standard input.")] = False,
+    password: Annotated[bool, typer.Option("--password", help="Ask for the password, whatever else has one.")] = False,
+    password_stdin: PasswordStdin = False,
+    password_file: PasswordFile = None,
 ) -> None:
-    """Register a database, after a connection test. The password comes from standard input, the URI, PGPASSWORD or a
-    prompt, in this order. Certificates and keys are read from files here and kept encrypted there."""
+    """Register a database, after a connection test. The password comes from standard input or a file, the URI,
+    PGPASSWORD or a prompt, in this order. Certificates and keys are read from files here and kept encrypted there."""
     given = {
         "uri": uri, "service": service, "host": host, "dbname": dbname, "user": user, "port": port, "sslmode": sslmode,
         "read_from": read_from,
     }  # fmt: skip
     body: Json = {field: value for field, value in given.items() if value is not None}
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
-    if password_stdin:
-        body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
-    elif "PGPASSWORD" in os.environ and not _holds_password(uri):
+    given_password = given_secret(stdin_if(password_stdin), password_file)
+    if given_password is not None:
+        body["password"] = given_password
+    elif not password and "PGPASSWORD" in os.environ and not _holds_password(uri):
         body["password"] = os.environ["PGPASSWORD"]
-    elif uri is None and service is None and ssl_key is None:
+    elif password or (uri is None and service is None and ssl_key is None):
         body["password"] = typer.prompt("Password", hide_input=True, default="")
     api = connect()
     result = api.post("/databases:test", body)
@@ -109,6 +113,7 @@ def edit(
     ssl_crl: PemFile = None,
     password: Annotated[bool, typer.Option("--password", help="Give a new password, at the prompt.")] = False,
     password_stdin: Annotated[bool, typer.Option(help="Read a new password from standard input.")] = False,
+    password_file: PasswordFile = None,
     no_test: Annotated[bool, typer.Option("--no-test", help="Change it even if the test fails.")] = False,
 ) -> None:
     """Change a database's address or login, after a connection test. Its streams use it immediately. Another address,
@@ -119,8 +124,9 @@ def edit(
     }  # fmt: skip
     body: Json = {key: value for key, value in asked.items() if value is not None}
     body |= _contents(sslrootcert=ssl_root_cert, sslcert=ssl_cert, sslkey=ssl_key, sslcrl=ssl_crl)
-    if password_stdin:
-        body["password"] = typer.get_text_stream("stdin").readline().rstrip("\n")
+    given_password = given_secret(stdin_if(password_stdin), password_file)
+    if given_password is not None:
+        body["password"] = given_password
     elif password:
         body["password"] = typer.prompt("Password", hide_input=True)
     if not body:
@@ -130,6 +136,8 @@ def edit(
     if body.keys() - {"name"} and not no_test:
         _test_change(api, database, body)
     changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
+    if body.keys() - {"name"} and not no_test:
+        api.post(f"/databases/{changed['id']}/test")  # Recorded with the database, as at its registration.
     done(f"Changed {changed['name']}.", changed)
 
 

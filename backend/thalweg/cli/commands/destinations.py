@@ -68,8 +68,8 @@ def _act(name: str, destination: str, action: str, what: str, wait: bool, timeou
 
 @app.command()
 def start(name: Name, destination: One, wait: Wait = False, timeout: Timeout = TIMEOUT) -> None:
-    """Resume a stopped destination."""
-    _act(name, destination, "start", "Starting", wait, timeout)
+    """Resume a paused destination."""
+    _act(name, destination, "start", "Resuming", wait, timeout)
 
 
 @app.command()
@@ -79,7 +79,7 @@ def stop(
     """Pause a destination. Its backlog grows on the engine's disk; the others continue. Asks for confirmation on a
     terminal."""
     confirm(f"Pause {destination} of {name}? Nothing arrives there until it is started again", yes)
-    _act(name, destination, "stop", "Stopping", wait, timeout)
+    _act(name, destination, "stop", "Pausing", wait, timeout)
 
 
 @app.command()

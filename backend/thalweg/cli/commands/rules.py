@@ -7,6 +7,7 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json, styled
+from thalweg.kernel.row_rules import finding_in_words
 
 app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
 RowRules = Annotated[
@@ -57,10 +58,7 @@ def check(
 
 
 def _print_finding(finding: Json, row_rules: list[Json]) -> None:
-    rule = f", rule {finding['rule']}" if finding["rule"] is not None else ""
-    place = f", line {finding['line']}, column {finding['column']}" if finding["line"] is not None else ""
-    head = f"{finding['schema']}.{finding['table']}{rule}{place}: "
-    out.print(line(styled("✗ ", "red"), head, f"{finding['message']} ({finding['code']})"))
+    out.print(line(styled("✗ ", "red"), finding_in_words(finding)))
     if finding["line"] is not None:
         lines = _condition(finding, row_rules).split("\n")
         if finding["line"] <= len(lines):

@@ -19,6 +19,7 @@ from thalweg.cli.client import (
     unreachable,
 )
 from thalweg.cli.output import out
+from thalweg.cli.passwords import PasswordFile, given_secret, stdin_if
 
 
 def login(
@@ -28,6 +29,7 @@ def login(
         bool,
         typer.Option(help="Read the password from standard input, and a code, if one is needed, from the next line."),
     ] = False,
+    password_file: PasswordFile = None,
     code: Annotated[
         str | None, typer.Option(help="The second factor's code, or a recovery code. Default: asked for if needed.")
     ] = None,
@@ -36,8 +38,10 @@ def login(
     """Log in: makes an API token for this machine and keeps it in the configuration file (mode 0600)."""
     url = url or load_config().get("url") or DEFAULT_URL
     user = user or typer.prompt("User", default="admin")
-    stdin = typer.get_text_stream("stdin") if password_stdin else None
-    password = stdin.readline().rstrip("\n") if stdin else typer.prompt("Password", hide_input=True)
+    stdin = stdin_if(password_stdin)
+    password = given_secret(stdin, password_file)
+    if password is None:
+        password = str(typer.prompt("Password", hide_input=True))
 
     def wanted_code() -> str:
         if code is not None:

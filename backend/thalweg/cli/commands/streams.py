@@ -31,6 +31,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
+from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
 
@@ -156,7 +157,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), in_words(table["state"]),
+                f"{table['schema']}.{table['table']}", replicated(table), table_state(table, stream["destinations"]),
                 number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
             ]
             for table in stream["tables"]
@@ -168,6 +169,25 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def replicated(table: Json) -> str:
     replicates = "inserts only" if table["inserts_only"] else "all changes"
     return f"{replicates}, by rules" if table["filtered"] else replicates
+
+
+def table_state(table: Json, destinations: list[Json]) -> str:
+    """In words; where destinations differ, of each by its name."""
+    words = {destination["database"]["name"]: _state_at(table, destination) for destination in destinations}
+    if len(set(words.values())) == 1:
+        return next(iter(words.values()))
+    return ", ".join(f"{name}: {word}" for name, word in words.items())
+
+
+def _state_at(table: Json, destination: Json) -> str:
+    """With the destination's own state unless that is well: what has been copied there is not up to date then."""
+    own = next(
+        known
+        for known in destination["tables"]
+        if (known["schema"], known["table"]) == (table["schema"], table["table"])
+    )
+    word, around = in_words(own["state"]), state_of(destination)
+    return word if destination["state"] in (*REPLICATES, *STARTING) or around == word else f"{word} ({around})"
 
 
 def counted(destinations: list[Json]) -> str:

@@ -6,17 +6,11 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, done, print_json, print_table
+from thalweg.cli.passwords import PasswordFile, PasswordStdin, given_secret, stdin_if
 from thalweg.kernel.principal import Demand, UserRole
 
 app = typer.Typer(no_args_is_help=True, help="People who may log in.")
 Name = Annotated[str, typer.Argument(help="The user's name or id.")]
-PasswordStdin = Annotated[bool, typer.Option(help="Read the password from standard input.")]
-
-
-def _password(from_stdin: bool) -> str:
-    if from_stdin:
-        return typer.get_text_stream("stdin").readline().rstrip("\n")
-    return str(typer.prompt("New password", hide_input=True, confirmation_prompt=True))
 
 
 @app.command("list")
@@ -44,10 +38,13 @@ def add(
     name: Annotated[str, typer.Argument(help="With which they log in.")],
     role: Annotated[UserRole, typer.Option(help="The user's role.")] = UserRole.VIEWER,
     password_stdin: PasswordStdin = False,
+    password_file: PasswordFile = None,
 ) -> None:
-    """Add a user. The password comes from a prompt or standard input."""
-    body = {"name": name, "role": role, "password": _password(password_stdin)}
-    made = connect().create("/users", body)
+    """Add a user. The password comes from standard input, a file or a prompt."""
+    password = given_secret(stdin_if(password_stdin), password_file)
+    if password is None:
+        password = typer.prompt("New password", hide_input=True, confirmation_prompt=True)
+    made = connect().create("/users", {"name": name, "role": role, "password": password})
     done(f"Added {made['name']} ({made['role']}).", made)
 
 

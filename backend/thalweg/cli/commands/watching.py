@@ -34,11 +34,12 @@ from thalweg.cli.output import (
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import counted
 
-UNSAMPLED = {
+UNSAMPLED: Json = {
     "lcrs_per_second": None, "transactions_per_second": None,
     "latency": {"p50_ms": None, "p99_ms": None, "last": None, "at_least": False},
 }  # fmt: skip
 """Figures of a destination of which no sample tells."""
+UNKNOWN_LAG = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full": None}
 
 
 def status(as_json: AsJson = False) -> None:
@@ -150,14 +151,20 @@ def _streams(api: Api, only: str | None) -> dict[str, Json]:
 
 
 def _shares(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | None]]:
-    """Each destination with its share of the sample; None where that tells nothing of it."""
-    shares = (
-        {destination["destination_id"]: destination for destination in sample["destinations"]}
-        if sample is not None
-        else {}
-    )
+    """Each destination with its share of the sample; None where that tells nothing of it. A collector of another
+    version may leave members out: what the stream's own resource has stands in for them."""
+    shares = {destination["destination_id"]: destination for destination in (sample or {}).get("destinations", [])}
     for destination in stream["destinations"]:
-        yield destination, shares.get(destination["id"])
+        share = shares.get(destination["id"])
+        yield destination, None if share is None else _whole(share, {**destination, **UNSAMPLED})
+
+
+def _whole(share: Json, known: Json) -> Json:
+    """Null counts as left out only of the state: a figure that is null is not known."""
+    return {
+        **known, **share, "state": share.get("state") or known["state"],
+        "latency": {**UNSAMPLED["latency"], **share.get("latency", {})}, "lag": {**UNKNOWN_LAG, **share.get("lag", {})},
+    }  # fmt: skip
 
 
 def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
@@ -192,8 +199,8 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
 
 def _busiest(sample: Json, destination_id: str) -> str:
     """The thread with the least idle time, of those on the way to the destination."""
-    own = [part for part in sample["components"] if part["destination_id"] in (None, destination_id)]
-    timed = [part for part in own if part["time_percent"]]
+    own = [part for part in sample["components"] if part.get("destination_id") in (None, destination_id)]
+    timed = [part for part in own if part.get("time_percent")]
     if not timed:
         return "–"
     least = min(timed, key=lambda part: part["time_percent"]["idle"])

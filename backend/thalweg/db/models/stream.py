@@ -69,5 +69,11 @@ class StreamRow(Versioned, Base):
         at least one destination is not to be dropped."""
         return all(destination.stage == Stage.RELEASED for destination in self.destinations)
 
+    @property
+    def is_paused(self) -> bool:
+        """Each of its destinations is switched off, and the stream itself is not."""
+        staying = {destination.desired_status for destination in self.destinations} - {DesiredStatus.DROPPED}
+        return self.desired_status == DesiredStatus.ENABLED and staying == {DesiredStatus.DISABLED}
+
     def destination(self, destination_id: str) -> DestinationRow | None:
         return next((destination for destination in self.destinations if destination.id == destination_id), None)

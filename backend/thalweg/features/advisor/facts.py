@@ -22,8 +22,8 @@ READ_AT_ONCE = 6
 PATHS_READ_MAX = 40
 TIMEOUT_SECONDS = 3
 UNREAD = (
-    Verdict.NONE, Verdict.PARKING, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.COPYING, Verdict.UNKNOWN,
-    Verdict.STARTING, Verdict.WAITING, Verdict.HELD_UP,
+    Verdict.NONE, Verdict.PARKING, Verdict.SOURCE_IDLE, Verdict.STOPPED, Verdict.PAUSED, Verdict.COPYING,
+    Verdict.UNKNOWN, Verdict.STARTING, Verdict.WAITING, Verdict.HELD_UP,
 )  # fmt: skip
 SESSIONS_SHOWN = 5
 

@@ -99,7 +99,7 @@ def _condition(row: StreamRow, engines: dict[str, EngineRow]) -> Condition:
         desired_status=row.desired_status, status=row.observed_status, phase=row.observed_phase,
         error_code=error.get("code"), error_side=error.get("side"), error_message=error.get("message"),
         error_cure=error.get("cure"), engine_silent=engine.name if engine.state in SILENT else None,
-        waits=waits_of(row, None),
+        waits=waits_of(row, None), paused=row.is_paused,
     )  # fmt: skip
 
 
@@ -119,6 +119,7 @@ def _conditions(row: StreamRow) -> dict[str, Condition]:
                 desired_status=destination.desired_status, status=seen["status"], phase=seen["phase"],
                 error_code=error.get("code"), error_side=error.get("side"), error_message=error.get("message"),
                 error_cure=error.get("cure"), engine_silent=silent, waits=waits_of(row, destination.id),
+                paused=destination.desired_status == DesiredStatus.DISABLED,
             )  # fmt: skip
     return found
 

@@ -10,7 +10,7 @@ BETTER_RATE = 1.10
 WORSE_RATE = 0.90
 BETTER_LATENCY = 0.75
 WORSE_LATENCY = 1.33
-STARTING = (Verdict.UNKNOWN, Verdict.STOPPED, Verdict.COPYING, Verdict.STARTING, Verdict.WAITING)
+STARTING = (Verdict.UNKNOWN, Verdict.STOPPED, Verdict.PAUSED, Verdict.COPYING, Verdict.STARTING, Verdict.WAITING)
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Judgement:
 class _Figures:
     rate: float | None
     latency: float | None
+    at_least: bool
+    """The latency is a lower bound: nothing arrived for so long though changes waited."""
     lag: float | None
     verdict: Verdict
     bottleneck: str | None
@@ -37,9 +39,12 @@ def _figures(run: Run, path_id: str, code: str) -> _Figures | None:
         return None
     row = next(row for row in run.analysis.path_bottlenecks if row.path_id == path_id)
     found = any(finding.code == code and finding.path_id == path_id for finding in run.findings_ranked)
+    p99, bound = line.latency_p99_seconds, line.latency_at_least_seconds
+    at_least = bound is not None and bound > (p99 or 0.0)
     return _Figures(
         line.messages_per_second,
-        line.latency_p99_seconds,
+        bound if at_least else p99,
+        at_least,
         line.lag_bytes,
         row.verdict,
         bottleneck_in_words(row),
@@ -56,7 +61,7 @@ def judge(before: Run, after: Run, path_id: str, code: str) -> Judgement:
     if second.verdict in STARTING or not second.rate:
         return Judgement(CureState.MEASURING, "The path has carried nothing since the change.")
     words = _words(first, second)
-    rate, latency = _ratio(first.rate, second.rate), _ratio(first.latency, second.latency)
+    rate, latency = _ratio(first.rate, second.rate), _latency_ratio(first, second)
     if rate is not None and rate >= BETTER_RATE:
         return Judgement(CureState.HELPED, words)
     if latency is not None and latency <= BETTER_LATENCY:
@@ -75,13 +80,24 @@ def _ratio(before: float | None, after: float | None) -> float | None:
     return None if not before or after is None else after / before
 
 
+def _latency_ratio(first: _Figures, second: _Figures) -> float | None:
+    """None where a lower bound leaves open which of both is longer."""
+    ratio = _ratio(first.latency, second.latency)
+    if ratio is None or (second.at_least if ratio < 1 else first.at_least):
+        return None
+    return ratio
+
+
 def _words(first: _Figures, second: _Figures) -> str:
     def shown(value: float | None, unit: str) -> str:
         return "unknown" if value is None else f"{value:,.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
 
+    def late(figures: _Figures) -> str:
+        return ("≥ " if figures.at_least else "") + shown(figures.latency, "s")
+
     parts = [
         f"{shown(first.rate, 'LCR/s')} before, {shown(second.rate, 'LCR/s')} after",
-        f"latency p99 {shown(first.latency, 's')} before, {shown(second.latency, 's')} after",
+        f"latency p99 {late(first)} before, {late(second)} after",
     ]
     if first.bottleneck != second.bottleneck:
         parts.append(f"the bottleneck was {first.bottleneck}, now {second.bottleneck}")

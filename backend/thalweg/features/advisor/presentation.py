@@ -11,7 +11,8 @@ from thalweg.kernel.etags import etag_of
 
 STATISTICS = {
     "messages_per_second": "MESSAGE RATE", "transactions_per_second": "TRANSACTION RATE",
-    "latency_p50_seconds": "LATENCY P50", "latency_p99_seconds": "LATENCY P99", "lag_bytes": "REPLICATION LAG",
+    "latency_p50_seconds": "LATENCY P50", "latency_p99_seconds": "LATENCY P99",
+    "latency_at_least_seconds": "LATENCY AT LEAST", "lag_bytes": "REPLICATION LAG",
 }  # fmt: skip
 
 
@@ -42,7 +43,8 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
         PathSeries(
             path_id=view.path.path.path_id, at=[sample.at for sample in view.path.stream.samples],
             messages_per_second=[own.lcrs_per_second if own else None for own in shares],
-            latency_p99_ms=[own.latency.p99_ms if own else None for own in shares],
+            latency_p99_ms=[own.latency.p99_ms if own and not own.latency.at_least else None for own in shares],
+            latency_at_least_ms=[own.latency.p99_ms if own and own.latency.at_least else None for own in shares],
             lag_bytes=[own.lag.bytes if own else None for own in shares],
         )
         for view in views

@@ -94,7 +94,12 @@ class RunPath(Resource):
     messages_per_second: float | None
     transactions_per_second: float | None
     latency_p50_seconds: float | None
-    latency_p99_seconds: float | None
+    latency_p99_seconds: float | None = Field(description="Of what has arrived.")
+    latency_at_least_seconds: float | None = Field(
+        default=None,
+        description="The age of the oldest change that waited while nothing arrived: the latency is at least so long. "
+        "Null: something always arrived, or the run is of an earlier version, which counts it in latency_p99_seconds.",
+    )
     lag_bytes: float | None
     top_finding: str | None = Field(description="Title of the highest ranked finding that is a cause; null: none is.")
     top_finding_code: str | None
@@ -130,7 +135,11 @@ class PathSeries(Resource):
     path_id: str
     at: list[datetime]
     messages_per_second: list[float | None]
-    latency_p99_ms: list[float | None]
+    latency_p99_ms: list[float | None] = Field(description="Of what has arrived.")
+    latency_at_least_ms: list[float | None] = Field(
+        default_factory=list,
+        description="Lower bounds, while nothing arrived though changes waited. Empty in runs of an earlier version.",
+    )
     lag_bytes: list[int | None]
 
 

@@ -209,7 +209,7 @@ class Database(Resource):
     sslcrl: StoredPem | None
     has_password: bool
     version: str | None = Field(description="The server's version at the last successful test.")
-    tested_at: datetime | None
+    tested_at: datetime | None = Field(description="Null: its connection, as it is now, has not been tested.")
     test_code: str | None = Field(description="Outcome of the last test: null when it worked.")
     source_of: list[str] = Field(description="Ids of the streams that capture from it.")
     destination_of: list[str] = Field(description="Ids of the streams that apply to it.")

@@ -108,6 +108,9 @@ async def update_database(context: Context, database_id: str, body: DatabaseUpda
         _check_no_captures(row, streams)
         row.read_from = body.read_from
     _change_connection(context, row, body)
+    if body.model_fields_set - {"name"}:
+        # The last test was of another connection.
+        row.tested_at = row.test_code = None
     row.version += 1
     row.updated_at = now()
     await _tell_engines(context, streams)

@@ -93,7 +93,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
 
 def tables_of(row: StreamRow) -> list[StreamTable]:
     """Each with what it is at all destinations together."""
-    return _sum_of([_tables(row, _observed(row, destination)) for destination in row.destinations])
+    return _sum_of([_tables(row, _observed(row, destination), heard=True) for destination in row.destinations])
 
 
 def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "observed_at": row.observed_at,
         "health": health_of(facts, at),
         "error": _error(observed.get("error")),
-        "retry_at": observed.get("retry_at"),
+        "retry_at": observed.get("retry_at") if heard else None,
         "waits": _waits(observed.get("waits", [])) if heard else [],
         "lcrs_per_second": sample.lcrs_per_second if sample else None,
         "transactions_per_second": sample.transactions_per_second if sample else None,
@@ -165,26 +165,31 @@ def _observed(row: StreamRow, destination: DestinationRow) -> dict[str, Any]:
 def _destination(
     row: StreamRow, destination: DestinationRow, live: Live, definitions: Definitions, at: datetime
 ) -> StreamDestination:
-    observed = _observed(row, destination)
+    observed, heard = _observed(row, destination), _is_heard(row, destination, at)
     positions = observed.get("positions") or {}
+    copies = heard and observed.get("phase") == StreamPhase.INSTANTIATING
     return StreamDestination(
         **_destination_fields(row, destination, live, at), parameters=destination.parameters,
         effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
-        instantiation=instantiation_of(observed.get("instantiation")),
-        counted_since=_time(observed.get("counted_since")), tables=_tables(row, observed),
+        instantiation=instantiation_of(observed.get("instantiation"), runs=copies),
+        counted_since=_time(observed.get("counted_since")), tables=_tables(row, observed, heard=heard),
     )  # fmt: skip
 
 
-def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
-    observed = _observed(row, destination)
-    copied = instantiation_of(observed.get("instantiation"))
-    own = live.of(destination.id)
-    heard = (
+def _is_heard(row: StreamRow, destination: DestinationRow, at: datetime) -> bool:
+    """Whether what was observed of the destination says anything of now."""
+    return (
         row.capture_engine.state not in SILENT
         and destination.engine.state not in SILENT
         and is_fresh(row.observed_at, at)
     )
+
+
+def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live, at: datetime) -> dict[str, Any]:
+    observed = _observed(row, destination)
+    copied = instantiation_of(observed.get("instantiation"), runs=False)
+    own, heard = live.of(destination.id), _is_heard(row, destination, at)
     error, backlog = _error(observed.get("error")), observed.get("backlog")
     status = _status_of(observed.get("status") if heard else None)
     phase = _phase_of(observed.get("phase") if heard else None)
@@ -205,7 +210,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
             stream_desired_status=row.desired_status,
         ),
         "error": error,
-        "retry_at": observed.get("retry_at"),
+        "retry_at": observed.get("retry_at") if heard else None,
         "lcrs_per_second": own.lcrs_per_second if own else None,
         "transactions_per_second": own.transactions_per_second if own else None,
         "latency": own.latency if own else UNKNOWN,
@@ -251,10 +256,12 @@ def _reports(row: StreamRow) -> list[StreamReport]:
 
 def _report(row: StreamRow, engine: EngineRow, destination_id: str | None) -> StreamReport:
     report = (row.reports or {}).get(engine.id)
-    observed = report["observed"] if report else {}
+    observed = report["observed"] if report and engine.state not in SILENT else {}
+    status, phase = _status_of(observed.get("status")), _phase_of(observed.get("phase"))
     return StreamReport(
-        destination_id=destination_id, engine=engine_ref(engine), status=_status_of(observed.get("status")),
-        phase=_phase_of(observed.get("phase")), error=_error(observed.get("error")),
+        destination_id=destination_id, engine=engine_ref(engine), status=status, phase=phase,
+        state=destination_state(status, phase, parks=False, stalls=False, stream_desired_status=row.desired_status),
+        error=_error(observed.get("error")),
         retry_at=observed.get("retry_at"), observed_at=_time(report["asked_at"]) if report else None,
     )  # fmt: skip
 
@@ -301,8 +308,9 @@ def _positions(positions: dict[str, Any] | None) -> Positions | None:
     return Positions(**{name: _lsn(value) for name, value in positions.items()})
 
 
-def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
-    """Every table of the stream, also those that the engine has not reported on."""
+def _tables(row: StreamRow, observed: dict[str, Any], *, heard: bool) -> list[StreamTable]:
+    """Every table of the stream, also those that the engine has not reported on. An engine that does not answer leaves
+    their counts as they were; their states are not known."""
     seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
@@ -311,7 +319,7 @@ def _tables(row: StreamRow, observed: dict[str, Any]) -> list[StreamTable]:
             StreamTable(
                 schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
                 filtered="rules" in table,
-                state=counts["state"] if counts else TableState.UNKNOWN,
+                state=counts["state"] if counts and heard else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
                 **{name: counts.get(name) if counts else None for name in ("changes_per_second", "last_change")},
@@ -339,12 +347,13 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
     return summed
 
 
-def instantiation_of(document: dict[str, Any] | None) -> Instantiation | None:
+def instantiation_of(document: dict[str, Any] | None, *, runs: bool) -> Instantiation | None:
     """Rates are those of the tables that are being copied, each since it began: ranges finish at once, so that shorter
-    intervals would jump, and a copy that comes later does not count the pause before it."""
+    intervals would jump, and a copy that comes later does not count the pause before it. A copy that is interrupted has
+    no rate."""
     if document is None:
         return None
-    tables = [_table_progress(table) for table in document["tables"]]
+    tables = [_table_progress(table, runs=runs) for table in document["tables"]]
     left = [table for table in tables if not _has_rows(table.state)]
     running = [table for table in left if table.rows_per_second is not None]
     finished = _time(document["finished_at"])
@@ -376,9 +385,9 @@ def _has_rows(state: str) -> bool:
     return state in HAS_ROWS
 
 
-def _table_progress(table: dict[str, Any]) -> TableProgress:
+def _table_progress(table: dict[str, Any], *, runs: bool) -> TableProgress:
     seconds, rows = table["seconds"], table["rows_copied"]
-    rate = rows / seconds if seconds and rows else None
+    rate = rows / seconds if (runs or _has_rows(table["state"])) and seconds and rows else None
     estimate = table["rows_estimated"] if table["rows_estimated"] >= 0 else None
     return TableProgress(
         schema_name=table["schema"], table=table["table"], state=table["state"], rows_estimated=estimate,

@@ -333,6 +333,7 @@ class StreamReport(Resource):
     engine: EngineRef
     status: ObservedStatus
     phase: StreamPhase
+    state: ShownState = Field(description="The one word for what its part does. UNKNOWN: it does not answer.")
     error: StreamError | None
     retry_at: datetime | None
     observed_at: datetime | None
@@ -393,7 +394,7 @@ class StreamSummary(Resource):
     phase: StreamPhase
     state: ShownState = Field(
         description="The one word for what it does, in the console and on the command line: its phase, or the state of "
-        "a destination that is in trouble, the worst of several."
+        "a destination that is in trouble, the worst of several. PAUSED: all its destinations are."
     )
     observed_at: datetime | None
     health: Health

@@ -11,7 +11,7 @@ from thalweg.db.streams import whole_streams
 from thalweg.features.topology.schemas import EdgeKind, NodeKind, Topology, TopologyEdge, TopologyNode
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
-from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, DesiredStatus, EngineState, ObservedStatus, ShownState
+from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, EngineState, ObservedStatus, ShownState
 from thalweg.kernel.states import destination_state
 from thalweg.live.health import is_fresh
 from thalweg.live.latest import fresh_samples
@@ -90,11 +90,17 @@ def _component(sample: Sample | None, identifier: str) -> ComponentSample | None
 def _component_node(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> TopologyNode:
     silent = link.engine.state in SILENT
     return TopologyNode(
-        id=link.node_id(stream), kind=link.kind, label=stream.name, engine_id=link.engine.id, engine=link.engine.name,
-        engine_state=link.engine.state, state=_state(stream, link, sample, at),
+        id=link.node_id(stream), kind=link.kind, label=_label(stream, link), engine_id=link.engine.id,
+        engine=link.engine.name, engine_state=link.engine.state, state=_state(stream, link, sample, at),
         reason=link.engine.message if silent else None, stream_id=stream.id, destination_id=link.destination_id,
         database_id=None,
     )  # fmt: skip
+
+
+def _label(stream: StreamRow, link: _Link) -> str:
+    """Of several destinations each has components of its own, which would look the same."""
+    one = stream.destination(link.destination_id) if link.destination_id is not None else None
+    return stream.name if one is None or len(stream.destinations) == 1 else f"{stream.name} → {one.database.name}"
 
 
 def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> str | None:
@@ -120,11 +126,9 @@ def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sampl
     own = (
         next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
     )
-    # The shared components rest with their stream, even if only its one destination is paused.
-    wanted = stream.desired_status if observed is not whole else DesiredStatus.DISABLED
     return destination_state(
         observed["status"], observed["phase"], parks=own is not None and own.parks_since is not None,
-        stalls=own is not None and own.stalled_since is not None, stream_desired_status=wanted,
+        stalls=own is not None and own.stalled_since is not None, stream_desired_status=stream.desired_status,
     )  # fmt: skip
 
 

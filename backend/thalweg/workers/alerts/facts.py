@@ -36,8 +36,9 @@ class Live:
 
     watching_since: datetime
     samples: dict[str, tuple[Sample, datetime]] = field(default_factory=dict)
-    latencies: dict[str, float] = field(default_factory=dict)
-    """The worst p99 since the last evaluation, in milliseconds: samples come more often than evaluations."""
+    latencies: dict[str, tuple[float, bool]] = field(default_factory=dict)
+    """The worst p99 since the last evaluation, in milliseconds, and whether it is a lower bound: samples come more
+    often than evaluations."""
     disks: dict[str, Disk] = field(default_factory=dict)
     history_failing_since: datetime | None = None
 
@@ -58,8 +59,8 @@ class Live:
 
     def _note_latency(self, sample: Sample) -> None:
         if sample.latency.p99_ms is not None:
-            worst = self.latencies.get(sample.stream_id, 0.0)
-            self.latencies[sample.stream_id] = max(worst, sample.latency.p99_ms)
+            worst = self.latencies.get(sample.stream_id, (0.0, False))
+            self.latencies[sample.stream_id] = max(worst, (sample.latency.p99_ms, sample.latency.at_least))
 
     def put_disk(self, engine_id: str, process: ProcessStats) -> None:
         if process.disk_total_bytes > 0:
@@ -98,7 +99,7 @@ def _engine(row: EngineRow, live: Live, at: datetime) -> EngineFacts:
 
 
 def _stream(
-    row: StreamRow, sample: Sample | None, p99: float | None, seen: Seen, settings: Settings, at: datetime
+    row: StreamRow, sample: Sample | None, p99: tuple[float, bool] | None, seen: Seen, settings: Settings, at: datetime
 ) -> StreamFacts:
     observed = row.observed or {}
     engines = {
@@ -113,10 +114,11 @@ def _stream(
         phase=row.observed_phase, seen=answers and fresh, error=error["message"] if error else None,
         source_end=lsn_of(positions.get("source_end", "")) or None,
         done=max(lsn_of(positions.get("applied", "")), confirmed) or None, had_slot=confirmed > 0,
-        behind_bytes=sample.lag.bytes if sample else None, latency_seconds=p99 / 1000 if p99 is not None else None,
+        behind_bytes=sample.lag.bytes if sample else None, latency_seconds=p99[0] / 1000 if p99 is not None else None,
+        latency_at_least=p99 is not None and p99[1],
         parked=_parked(sample),
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
-        destinations=_destinations(row, observed, sample), troubles=_troubles(observed),
+        destinations=_destinations(row, observed, sample), is_paused=row.is_paused, troubles=_troubles(observed),
     )  # fmt: skip
 
 

@@ -3340,7 +3340,10 @@ export interface components {
              * @description The server's version at the last successful test.
              */
             version: string | null;
-            /** Tested At */
+            /**
+             * Tested At
+             * @description Null: its connection, as it is now, has not been tested.
+             */
             tested_at: string | null;
             /**
              * Test Code
@@ -5294,8 +5297,16 @@ export interface components {
             at: string[];
             /** Messages Per Second */
             messages_per_second: (number | null)[];
-            /** Latency P99 Ms */
+            /**
+             * Latency P99 Ms
+             * @description Of what has arrived.
+             */
             latency_p99_ms: (number | null)[];
+            /**
+             * Latency At Least Ms
+             * @description Lower bounds, while nothing arrived though changes waited. Empty in runs of an earlier version.
+             */
+            latency_at_least_ms: (number | null)[];
             /** Lag Bytes */
             lag_bytes: (number | null)[];
         };
@@ -5767,8 +5778,16 @@ export interface components {
             transactions_per_second: number | null;
             /** Latency P50 Seconds */
             latency_p50_seconds: number | null;
-            /** Latency P99 Seconds */
+            /**
+             * Latency P99 Seconds
+             * @description Of what has arrived.
+             */
             latency_p99_seconds: number | null;
+            /**
+             * Latency At Least Seconds
+             * @description The age of the oldest change that waited while nothing arrived: the latency is at least so long. Null: something always arrived, or the run is of an earlier version, which counts it in latency_p99_seconds.
+             */
+            latency_at_least_seconds: number | null;
             /** Lag Bytes */
             lag_bytes: number | null;
             /**
@@ -6189,9 +6208,9 @@ export interface components {
         /**
          * ShownState
          * @description The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
-         *     phase. PAUSED: a destination is switched off while its stream is not. PARKING: it applies nothing, and parks every
-         *     transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN also what only a newer
-         *     version knows.
+         *     phase. PAUSED: a destination is switched off while its stream is not, or all of a stream's are. PARKING: it applies
+         *     nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN
+         *     also what only a newer version knows.
          * @enum {string}
          */
         ShownState: "PAUSED" | "ABORTED" | "DROPPED" | "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "PARKING" | "STALLED" | "UNKNOWN";
@@ -6466,7 +6485,7 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
-            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. PAUSED: all its destinations are. */
             state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
@@ -6854,6 +6873,8 @@ export interface components {
             engine: components["schemas"]["EngineRef"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
+            /** @description The one word for what its part does. UNKNOWN: it does not answer. */
+            state: components["schemas"]["ShownState"];
             error: components["schemas"]["StreamError"] | null;
             /** Retry At */
             retry_at: string | null;
@@ -6893,7 +6914,7 @@ export interface components {
             desired_status: components["schemas"]["DesiredStatus"];
             status: components["schemas"]["ObservedStatus"];
             phase: components["schemas"]["StreamPhase"];
-            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. */
+            /** @description The one word for what it does, in the console and on the command line: its phase, or the state of a destination that is in trouble, the worst of several. PAUSED: all its destinations are. */
             state: components["schemas"]["ShownState"];
             /** Observed At */
             observed_at: string | null;
@@ -7224,7 +7245,8 @@ export interface components {
         };
         /**
          * TableState
-         * @description In the order of a copy. UNKNOWN: the engine has not reported on the table. STOPPED: its changes are left out.
+         * @description In the order of a copy. UNKNOWN: the engine has not reported on the table, or does not answer. STOPPED: its
+         *     changes are left out.
          * @enum {string}
          */
         TableState: "UNKNOWN" | "WAITING" | "COPYING" | "INDEXING" | "COPIED" | "REPLICATING" | "STOPPED";
@@ -7585,7 +7607,7 @@ export interface components {
          * @description The limit of a path. Only BOTTLENECK names a component.
          * @enum {string}
          */
-        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "ENGINE TROUBLE" | "STOPPED" | "ABORTED" | "COPYING" | "STARTING" | "WAITING" | "HELD UP" | "UNKNOWN";
+        Verdict: "BOTTLENECK" | "NO BOTTLENECK" | "PARKING" | "SOURCE IDLE" | "SOURCE DOWN" | "DESTINATION DOWN" | "LINK DOWN" | "ENGINE DOWN" | "ENGINE TROUBLE" | "STOPPED" | "PAUSED" | "ABORTED" | "COPYING" | "STARTING" | "WAITING" | "HELD UP" | "UNKNOWN";
         /**
          * WaitSide
          * @enum {string}

@@ -3,6 +3,7 @@ import { IconPin } from "@tabler/icons-react";
 import type { RunPath, RunSummary } from "@/api/types";
 import { bottleneckInWords, reasonInWords, severityInWords, verdictInWords } from "@/lib/advisor";
 import { asText, counted, duration, formatTime, rate } from "@/lib/format";
+import { p99OfSpan } from "@/lib/latency-shown";
 import { type KnownSum, knownSum, sumQuantity } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -82,9 +83,10 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       key: "latency",
       header: "Latency p99",
       align: "right",
-      definition: "Latency of the slowest path.",
-      sortBy: (run) => slowest(run.paths),
-      cell: (run) => <Quantity quantity={duration(slowest(run.paths))} />,
+      definition:
+        "Latency of the slowest path; at least so long (≥) where nothing arrived though changes waited.",
+      sortBy: (run) => slowest(run.paths).value,
+      cell: (run) => <Quantity quantity={sumQuantity(slowest(run.paths), duration)} />,
     },
     {
       key: "findings",
@@ -175,9 +177,12 @@ function messages({ paths }: RunSummary): KnownSum {
   return knownSum(paths.map((path) => path.messages_per_second));
 }
 
-function slowest(paths: RunPath[]): number | null {
-  const known = paths.flatMap(({ latency_p99_seconds: value }) => (value === null ? [] : [value]));
-  return known.length === 0 ? null : Math.max(...known);
+function slowest(paths: RunPath[]): KnownSum {
+  const latencies = paths.map((path) => p99OfSpan(path.latency_p99_seconds, path.latency_at_least_seconds));
+  return latencies.reduce((worst, one) => ((one.value ?? -1) > (worst.value ?? -1) ? one : worst), {
+    value: null,
+    atLeast: false,
+  });
 }
 
 function spanSeconds({ begin_at, end_at }: RunSummary): number | null {

@@ -18,7 +18,7 @@ import { type StripMark, useStripMark } from "./strip-marks";
 const notRunning: StateInWords = {
   label: "Not running",
   tone: "quiet",
-  definition: "It starts with the stream, after the initial copy.",
+  definition: "It runs while its stream and its destination do, after the initial copy.",
 };
 
 interface CardProps {

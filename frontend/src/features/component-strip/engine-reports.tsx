@@ -16,7 +16,7 @@ export function EngineReports({ reports }: { reports: StreamReport[] }) {
                 {report.engine.name}
               </Text>
             </Text>
-            <StateBadge state={report.status === "ENABLED" ? report.phase : report.status} compact />
+            <StateBadge state={report.state} compact />
             <Text size="xs" c="dimmed">
               {report.observed_at ? `seen ${formatAgo(report.observed_at)}` : "has not reported yet"}
             </Text>

@@ -34,7 +34,7 @@ const away = destination({
 const show = (mayAct = true, shown = away, of = stream({ mode: "fan-out" })) =>
   renderUi(
     <DestinationHead
-      stream={{ ...of, destinations: [shown] }}
+      stream={{ ...of, destinations: [shown, ...of.destinations.slice(1)] }}
       destination={shown}
       mayAct={mayAct}
       onErrorQueue={vi.fn()}
@@ -80,6 +80,20 @@ describe("DestinationHead", () => {
     show(true, { ...paused, state: "STOPPED" }, stream({ desired_status: "DISABLED", status: "DISABLED" }));
     expect(screen.getByText("Stopped")).toBeVisible();
     expect(screen.getByRole("button", { name: "Pause warehouse" })).toBeDisabled();
+  });
+
+  it("tells of other destinations only where there are any", async () => {
+    const { unmount } = show();
+    await userEvent.click(screen.getByRole("button", { name: "Pause warehouse" }));
+    expect(await screen.findByRole("dialog", { name: "Pause warehouse" })).not.toHaveTextContent(
+      "other destinations",
+    );
+    unmount();
+    show(true, away, stream({ destinations: [away, { ...away, id: "b" }] }));
+    await userEvent.click(screen.getByRole("button", { name: "Pause warehouse" }));
+    expect(await screen.findByRole("dialog", { name: "Pause warehouse" })).toHaveTextContent(
+      "The other destinations are not affected.",
+    );
   });
 
   it("says when its backlog is full only while it fills", () => {

@@ -198,8 +198,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         Nothing arrives at {name} until it is resumed:{" "}
         {destination.backlog
           ? "its backlog grows on the engine's disk."
-          : "the source keeps its WAL for the stream, which stops with it."}{" "}
-        The other destinations keep going.
+          : "the source keeps its WAL for the stream, which rests with it."}
+        {stream.destinations.length > 1 && " The other destinations are not affected."}
       </ConfirmStop>
       <ConfirmByName
         opened={dropping}
@@ -217,7 +217,8 @@ function DestinationActions({ stream, destination, mayAct, onParameters }: Desti
         onConfirm={(force) => drop.mutate(force, { onSuccess: () => setDropping(false) })}
       >
         {lost}, and the stream's progress at {name} is removed. The tables and rows at {name} stay as they
-        are; the other destinations keep going. To replicate there again, all tables must be copied again.
+        are; the other destinations are not affected. To replicate there again, all tables must be copied
+        again.
       </ConfirmByName>
     </Group>
   );

@@ -2,6 +2,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Instantiation, StreamDestination } from "@/api/types";
 import { asText, bytes, counted, formatTime } from "@/lib/format";
+import { stateInWords } from "@/lib/states";
 import { Panel } from "@/ui/panel";
 import { CopyTables } from "./copy-tables";
 import { InstantiationProgress } from "./instantiation-progress";
@@ -12,21 +13,25 @@ interface CopyBoardProps {
   finished: boolean;
 }
 
-/** The copies that run, or those that have finished: the latest first. */
+/** The copies that run or are interrupted, or those that have finished: the latest first. */
 export function CopyBoard({ destinations, observedAt, finished }: CopyBoardProps) {
   const shown = destinations
     .filter(
       ({ instantiation }) => instantiation !== null && (instantiation.stage === "finished") === finished,
     )
     .sort((a, b) => latest(b.instantiation).localeCompare(latest(a.instantiation)));
-  return shown.map(({ id, database, instantiation }) => {
+  return shown.map(({ id, database, instantiation, phase, state }) => {
     const title = destinations.length > 1 ? `Initial copy of ${database.name}` : "Initial copy";
     if (instantiation === null) return null;
     return finished ? (
       <FinishedCopy key={id} title={title} instantiation={instantiation} />
     ) : (
       <Panel key={id} flush title={title}>
-        <InstantiationProgress instantiation={instantiation} observedAt={observedAt} />
+        <InstantiationProgress
+          instantiation={instantiation}
+          observedAt={observedAt}
+          interrupted={phase === "INSTANTIATING" ? null : stateInWords(state).label}
+        />
       </Panel>
     );
   });

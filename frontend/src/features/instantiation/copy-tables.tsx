@@ -97,9 +97,7 @@ export function CopyTables({ tables }: { tables: TableProgress[] }) {
 function Progress({ table }: { table: TableProgress }) {
   const indexing = table.state === "INDEXING";
   const share = indexing ? table.indexes_built / table.indexes_total : copiedShare(table);
-  const text = indexing
-    ? `building indexes ${table.indexes_built} of ${table.indexes_total}`
-    : asText(percent(share));
+  const text = indexing ? `indexes ${table.indexes_built} of ${table.indexes_total}` : asText(percent(share));
   return (
     <Group gap={8} wrap="nowrap">
       <Meter

@@ -10,14 +10,20 @@ import { CopyTables } from "./copy-tables";
 interface InstantiationProgressProps {
   instantiation: Instantiation;
   observedAt: string | null;
+  /** The destination's state where it is not copying now, in words; null while it is. */
+  interrupted: string | null;
 }
 
-/** A copy that runs: rows first, then indexes and foreign keys, which nobody can foretell. */
-export function InstantiationProgress({ instantiation, observedAt }: InstantiationProgressProps) {
+/** A copy that has begun: rows first, then indexes and foreign keys, which nobody can foretell. */
+export function InstantiationProgress({
+  instantiation,
+  observedAt,
+  interrupted,
+}: InstantiationProgressProps) {
   const indexes = instantiation.stage === "indexes";
   const copied = copiedOf(instantiation.tables);
   const text = indexes
-    ? `all rows are there, building indexes ${instantiation.indexes_built} of ${instantiation.indexes_total}`
+    ? `all rows are there, indexes built: ${instantiation.indexes_built} of ${instantiation.indexes_total}`
     : copiedInWords(copied);
   return (
     <Stack gap="sm">
@@ -42,12 +48,14 @@ export function InstantiationProgress({ instantiation, observedAt }: Instantiati
           label="Initial copy of all tables"
           share={indexes ? 1 : copiedShare(copied)}
           text={text}
-          tone="busy"
+          tone={interrupted === null ? "busy" : "warning"}
         />
         <Text size="xs" c="dimmed" mt={6}>
-          {indexes
-            ? "Indexes, constraints and foreign keys are being built now. How long that takes is not known."
-            : "Indexes, constraints and foreign keys follow the rows. How long they take is not known."}
+          {interrupted !== null
+            ? `The copy is interrupted (${interrupted}). It goes on from here when the destination runs again.`
+            : indexes
+              ? "Indexes, constraints and foreign keys are being built now. How long that takes is not known."
+              : "Indexes, constraints and foreign keys follow the rows. How long they take is not known."}
         </Text>
       </Box>
       <CopyRateChart rowsCopied={instantiation.rows_copied} at={observedAt} />

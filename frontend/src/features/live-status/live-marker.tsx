@@ -22,7 +22,7 @@ const faces = {
     label: "No samples",
     tone: "quiet",
     icon: IconClockPause,
-    text: "Connected, but no numbers have come for some time: no stream runs, or the control plane's collector does not.",
+    text: "Connected, but no numbers have come for some time: no stream runs, no engine answers, or the control plane's collector does not run.",
   },
   lost: { label: "Stale", tone: "warning", icon: IconAlertTriangle, text: "" },
 } as const;

@@ -21,9 +21,9 @@ export function StaleBanner({ streams, live }: StaleBannerProps) {
     .sort()
     .at(-1);
   const message = !live
-    ? "Redis cannot be reached, so rates and latencies are missing. Streams keep replicating."
+    ? "Redis cannot be reached, so rates and latencies are missing. Replication does not depend on it."
     : state === "lost"
-      ? "The connection to the control plane is interrupted. Streams keep replicating."
+      ? "The connection to the control plane is interrupted. Replication does not depend on it."
       : `The last numbers of ${stale.map((stream) => stream.name).join(", ")} came ${formatAgo(newest, now)}.`;
   const cure = !live
     ? "Start Redis; live numbers come back by themselves."

@@ -2,7 +2,9 @@ import { Group, Stack, Text } from "@mantine/core";
 import type { PathBottleneck } from "@/api/types";
 import { bottleneckInWords, verdictInWords } from "@/lib/advisor";
 import { bytes, duration, rate, type Quantity as Value } from "@/lib/format";
+import { p99OfSpan } from "@/lib/latency-shown";
 import type { MetricName } from "@/lib/metrics";
+import { sumQuantity } from "@/lib/sums";
 import { Metric } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
 import type { PathModel } from "./path-model";
@@ -42,7 +44,11 @@ export function PathVerdict({ model, finding }: { model: PathModel; finding: str
     ["lcrRate", "Applied", rate(of("MESSAGE RATE"), "LCR")],
     ["transactionRate", "Transactions", rate(of("TRANSACTION RATE"), "txn")],
     ["latencyP50", "Latency p50", duration(of("LATENCY P50"))],
-    ["latencyP99", "Latency p99", duration(of("LATENCY P99"))],
+    [
+      "latencyP99",
+      "Latency p99",
+      sumQuantity(p99OfSpan(of("LATENCY P99"), of("LATENCY AT LEAST")), duration),
+    ],
     ["lagBytes", "Lag", bytes(of("REPLICATION LAG"))],
     ["lagSeconds", "Time to catch up", duration(of("TIME TO CATCH UP"))],
   ];

@@ -18,9 +18,9 @@ const buttons = [
 ] as const;
 
 const asked: Record<StreamAction, string> = {
-  start: "The stream is starting.",
-  stop: "The stream is stopping; it first applies what its queue holds.",
-  retry: "The error is cleared and the stream starts again.",
+  start: "Its engine is asked to start it.",
+  stop: "Its engine is asked to stop it, after it has applied what its queue holds.",
+  retry: "Its engine is asked to clear the error and start again.",
 };
 
 function actionCall(stream: Stream, action: StreamAction): RestCallSpec {

@@ -9,12 +9,15 @@ const classes: Record<string, string> = {
   corruption: "data may be damaged",
 };
 
-/** Why the stream does not run, and what to do. */
+/** Why the stream does not run, and what to do. What an engine last said may be over once it does not answer. */
 export function StreamErrorPanel({ stream }: { stream: Stream }) {
   const { error } = stream;
   if (!error) return null;
+  const heard = stream.status !== "UNKNOWN";
   const facts = [
-    error.class && (classes[error.class] ?? error.class),
+    heard
+      ? error.class && (classes[error.class] ?? error.class)
+      : "last reported; the engine is not heard of now",
     error.table && `table ${error.table}`,
     error.sqlstate && `SQLSTATE ${error.sqlstate}`,
     error.lsn && error.lsn !== "0/0" && `LSN ${error.lsn}`,

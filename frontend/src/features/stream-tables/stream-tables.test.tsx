@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
-import type { SourceTable, StreamTable } from "@/api/types";
+import type { SourceTable, StreamDestination, StreamTable } from "@/api/types";
 
 import { destination, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
@@ -39,10 +39,10 @@ const counts = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null
 const quiet: StreamTable = { ...orders, ...counts, table: "quiet", changes_per_second: 0, last_change: null };
 const log: StreamTable = { ...quiet, table: "log", inserts_only: true };
 
-function renderTables(mayAct: boolean) {
+function renderTables(mayAct: boolean, first: Partial<StreamDestination> = {}) {
   const onDestination = vi.fn();
   const destinations = [
-    destination({ id: "a", tables: [orders, quiet, log] }),
+    destination({ id: "a", tables: [orders, quiet, log], ...first }),
     destination({
       id: "b",
       database: { id: "b", name: "archive", address: "127.0.0.1:5433/b" },
@@ -97,6 +97,14 @@ describe("StreamTables", () => {
     expect(sent).toBeNull();
     await userEvent.click(within(dialog).getByRole("button", { name: "Copy again" }));
     await vi.waitFor(() => expect(sent).toEqual({ schema: "public", table: "orders" }));
+  });
+
+  it("shows the state of a destination that does not replicate beside what its tables were", () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
+    const copied = { ...orders, state: "COPIED" as const };
+    renderTables(true, { status: "DISABLED", phase: "STOPPED", state: "PAUSED", tables: [copied] });
+    expect(screen.getByText("Paused")).toBeVisible();
+    expect(screen.getByText("Copied")).toBeVisible();
   });
 
   it("lets viewers only read", async () => {

@@ -198,6 +198,7 @@ export function StreamTables({
               allowDeselect={false}
             />
           )}
+          {shown && shown.state !== "REPLICATING" && <StateBadge state={shown.state} compact />}
         </Group>
         <Text size="xs" c="dimmed">
           {rows.length} of {counted(tables.length, "table")}. {countsSince(shown)}

@@ -177,7 +177,7 @@ function AlertMark({ streamId }: { streamId: string }) {
 }
 
 function HealthCell({ stream }: { stream: StreamSummary }) {
-  const words = healthInWords(stream.health.level, stream.status);
+  const words = healthInWords(stream.health.level, stream.status, stream.state);
   const reason = reasonBeside(stream.health.reason, stream.state);
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">

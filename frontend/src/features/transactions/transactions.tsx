@@ -3,6 +3,7 @@ import { IconArrowsExchange } from "@tabler/icons-react";
 import { useState } from "react";
 import type { Stream, StreamDestination, StreamTransactions, Transaction } from "@/api/types";
 import { asText, bytes, compactCount, counted, duration } from "@/lib/format";
+import { type ShownState, stateInWords } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -61,8 +62,16 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
   );
 }
 
+/** An apply that does not run tells of nothing. */
+const APPLY: readonly ShownState[] = ["REPLICATING", "CATCHING UP", "PARKING", "STALLED"];
+
 /** Parked transactions are no longer on their way, and not committed either. */
 function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
+  const resting = destinations.filter(({ state }) => !APPLY.includes(state));
+  if (resting.length > 0) {
+    const names = resting.map(({ database, state }) => `${database.name} (${stateInWords(state).label})`);
+    return `What waits for ${names.join(", ")} is not listed here.`;
+  }
   const where = destinations.length > 1 ? "at all destinations" : "at the destination";
   const parking = destinations.filter(({ error_queue_transactions }) => (error_queue_transactions ?? 0) > 0);
   if (parking.length === 0) return `Every transaction received so far is committed ${where}.`;

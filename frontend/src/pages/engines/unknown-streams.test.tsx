@@ -22,7 +22,8 @@ describe("UnknownStreams", () => {
       },
     });
     renderUi(<UnknownStreams engines={[engine(false)]} mayAct />);
-    expect(screen.getByText(/local runs the stream madelater/)).toBeVisible();
+    expect(screen.getByText(/local has the stream madelater/)).toBeVisible();
+    expect(screen.getByText(/as it was, at last Replicating\./)).toBeVisible();
     await userEvent.click(screen.getByRole("button", { name: "Drop madelater" }));
     await userEvent.type(await screen.findByRole("textbox"), "madelater");
     await expectNoAxeViolations();

@@ -18,13 +18,13 @@ export function UnknownStreams({ engines, mayAct }: { engines: Engine[]; mayAct:
   return (
     <>
       {engines.flatMap((engine) =>
-        engine.unknown_streams.map(({ id, status, being_dropped }) => (
+        engine.unknown_streams.map(({ id, status, phase, being_dropped }) => (
           <Stack key={`${engine.id} ${id}`} gap={6} mb="sm">
             <ProblemAlert
               tone="warning"
               problem={{
-                title: `${engine.name} runs the stream ${id}, which the store does not know`,
-                message: `It carries on as before: ${stateInWords(status)}. A store restored from an older backup does not know the streams created since.`,
+                title: `${engine.name} has the stream ${id}, which the store does not know`,
+                message: `The engine keeps it as it was, at last ${stateInWords(status === "ENABLED" ? phase : status).label}. A store restored from an older backup does not know the streams created since.`,
                 cure: "Drop it, and create the stream again; or restore a newer backup.",
               }}
             />

@@ -103,7 +103,7 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
       </Box>
       {server.read_at !== null && server.slots.length === 0 && (
         <Text px={14} pb={14} size="sm" c="dimmed">
-          The server has no slots: nothing replicates from it.
+          The server has no replication slots: it keeps no WAL for any.
         </Text>
       )}
       {server.slots.length > 0 && (

@@ -3,11 +3,11 @@ import { IconActivity } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
-import type { Stream } from "@/api/types";
+import type { Sample, Stream } from "@/api/types";
 import { EngineReports } from "@/features/component-strip/engine-reports";
 import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
-import { asText, wholeSeconds } from "@/lib/format";
+import { asText, formatAgo, wholeSeconds } from "@/lib/format";
 import { Empty } from "@/ui/faces";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
@@ -22,6 +22,11 @@ interface StreamNowProps {
   onErrorQueue: (destinationId: string) => void;
   minutes: number;
   onMinutes: (minutes: number) => void;
+}
+
+/** What its components did in the last sample need not be what they do now. */
+function ofUnknownState(sample: Sample): Sample {
+  return { ...sample, components: sample.components.map((one) => ({ ...one, state: "UNKNOWN" })) };
 }
 
 export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
@@ -43,14 +48,22 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
               </Panel>
             );
           }
+          const heard = stream.status !== "UNKNOWN";
           return (
             <>
-              <StreamPath sample={last} stream={stream} mayAct={mayAct} onErrorQueue={onErrorQueue} />
+              <StreamPath
+                sample={heard ? last : ofUnknownState(last)}
+                stream={stream}
+                mayAct={mayAct}
+                onErrorQueue={onErrorQueue}
+              />
               <Group justify="space-between">
                 <Text size="xs" c="dimmed">
-                  {last.interval_seconds === null
-                    ? "First sample: rates are known from the second one on."
-                    : `Rates over the last ${asText(wholeSeconds(last.interval_seconds))}.`}
+                  {!heard
+                    ? `The figures are those of ${formatAgo(last.at)}: the engine is not heard of now.`
+                    : last.interval_seconds === null
+                      ? "First sample: rates are known from the second one on."
+                      : `Rates over the last ${asText(wholeSeconds(last.interval_seconds))}.`}
                 </Text>
                 <SegmentedControl
                   size="xs"

@@ -80,7 +80,7 @@ function StreamView({ stream }: { stream: Stream }) {
         title={stream.name}
         beside={
           <>
-            <HealthBadge level={stream.health.level} status={stream.status} />
+            <HealthBadge level={stream.health.level} status={stream.status} state={stream.state} />
             <StateBadge state={stream.state} />
           </>
         }

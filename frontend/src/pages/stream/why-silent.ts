@@ -1,11 +1,15 @@
 import type { Stream } from "@/api/types";
 
 /** Why a stream has no live samples: what stands in the way, and what brings them. */
-export function whySilent({ status, desired_status, phase, error, capture_engine }: Stream): string {
+export function whySilent(stream: Stream): string {
+  const { status, desired_status, phase, state, error, capture_engine, health, observed_at } = stream;
   if (capture_engine.state !== "ONLINE")
     return `Engine ${capture_engine.name} does not answer, and it takes the samples. They resume when it answers again.`;
+  if (status === "UNKNOWN" && observed_at !== null)
+    return `${health.reason} Samples resume when its engine reports again.`;
   if (error)
     return `The stream has failed: ${error.title}. Cure the error above; samples resume when the stream starts.`;
+  if (state === "PAUSED") return "Its destination is paused. Resume it to get samples every second.";
   if (desired_status === "DISABLED" || status === "DISABLED")
     return "The stream is stopped. Start it to get samples every second.";
   if (phase === "INSTANTIATING")

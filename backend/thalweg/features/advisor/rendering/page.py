@@ -49,6 +49,8 @@ def _path(run: Run, path: RunPath, series: PathSeries | None) -> str:
     if series is not None:
         charts = line_chart(series, series.messages_per_second, "LCRs applied", "LCR/s")
         charts += line_chart(series, series.latency_p99_ms, "Latency, 99th percentile", "ms")
+        if any(value is not None for value in series.latency_at_least_ms):
+            charts += line_chart(series, series.latency_at_least_ms, "Latency, at least, while nothing arrived", "ms")
     heading = f"{path.path_name}, from {path.source_db}"
     return (
         f"<h2>{escape(heading)}</h2><p><strong>{escape(path.verdict)}</strong>. {escape(path.explanation)}</p>"

@@ -1,0 +1,26 @@
+import { screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+import type { StreamDestination } from "@/api/types";
+import { destination, stream } from "@/test/data";
+import { renderUi } from "@/test/render";
+import { Transactions } from "./transactions";
+
+const nothing = { open: 0, waiting: 0, executing: 0, queued_lcrs: 0, transactions: [] };
+const show = (values: Partial<StreamDestination>) =>
+  renderUi(
+    <Transactions
+      now={nothing as unknown as Parameters<typeof Transactions>[0]["now"]}
+      stream={stream({ destinations: [destination(values)] })}
+    />,
+  );
+
+it("calls all committed only where it is applied", () => {
+  const { unmount } = show({});
+  expect(
+    screen.getByText("Every transaction received so far is committed at the destination."),
+  ).toBeVisible();
+  unmount();
+  show({ status: "DISABLED", phase: "STOPPED", state: "PAUSED" });
+  expect(screen.getByText("What waits for warehouse (Paused) is not listed here.")).toBeVisible();
+  expect(screen.queryByText(/is committed/)).toBeNull();
+});
