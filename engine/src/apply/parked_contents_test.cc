@@ -199,13 +199,11 @@ TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
   for (int id = 1; id <= 100; ++id) h.insert("items", {id, "wanted"});
   h.commit();
   apply_all(h);
+  // Without an index each look reads them all.
   h.run(
-      "CREATE ROLE looker LOGIN; GRANT USAGE ON SCHEMA thalweg TO looker; "
-      "GRANT SELECT ON ALL TABLES IN SCHEMA public, thalweg TO looker; "
-      "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN true; END'; "
-      "CREATE POLICY slow ON items USING (slow(id)); ALTER TABLE items ENABLE ROW LEVEL SECURITY");
-  auto looker = pg::Connection::open(test::shared_cluster().conninfo(h.select("SELECT current_database()"), "looker"),
-                                     {.search_path = "public"});
+      "ALTER TABLE items DROP CONSTRAINT items_pkey; "
+      "INSERT INTO items SELECT id, 'another' FROM generate_series(101, 400000) id");
+  auto looker = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(looker) << looker.error().message;
   const auto id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"));
   const auto begun = std::chrono::steady_clock::now();
@@ -217,7 +215,6 @@ TEST(ParkedContents, WhatIsLeftWhenTimeIsUpIsNotLookedFor) {
   EXPECT_EQ(contents->changes[0].problem, "");
   EXPECT_EQ(contents->changes[99].problem, "not looked for: out of time");
   EXPECT_EQ(found(contents->changes[99]), "not looked for");
-  h.run("DROP OWNED BY looker; DROP ROLE looker");
 }
 
 // A tool that must say what it has not shown, and never bytes as if they were text.
