@@ -56,6 +56,25 @@ async def test_the_engine_is_told_of_the_rules(
     assert all("rules" not in table for table in engine.rehearsed["tables"])
 
 
+async def test_the_stream_tells_what_its_rules_have_decided(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered, rules={**ALL, "row_rules": [{**ORDERS, "positive": [NORTH]}]})
+    path = f"{STREAMS}/{stream['id']}"
+    assert stream["rule_counts"] is None, "nobody has told yet"
+
+    async def told() -> bool:
+        return (await operator.get(path)).json()["rule_counts"] is not None
+
+    await eventually(told)
+    counts = (await operator.get(path)).json()["rule_counts"]
+    assert counts["counted_since"] == "2026-11-21T00:00:01.400000Z"
+    assert counts["tables"] == [{**ORDERS, "passed": 10, "dropped": 2, "became_inserts": 1, "became_deletes": 0}]
+
+
 async def test_only_tables_with_rules_are_checked(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:

@@ -200,6 +200,7 @@ class EngineDouble:
         shown["positions"] |= self.positions
         if not self.waits:
             shown["waits"] = []
+        shown["rule_counts"] = self._rule_counts(stream, shown["rule_counts"])
         if len(stream["destinations"]) > 1:
             shown["mode"] = "FAN-OUT"
         elif "receive_from" in stream:
@@ -225,6 +226,13 @@ class EngineDouble:
                 told |= self.destinations.get(destination["id"], {})
                 shown |= {name: told[name] for name in SHARED}
         return shown
+
+    @staticmethod
+    def _rule_counts(stream: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any] | None:
+        ruled = [{name: table[name] for name in ("schema", "table")} for table in stream["tables"] if "rules" in table]
+        if not ruled or "receive_from" in stream:
+            return None
+        return {**shown, "tables": [{**shown["tables"][0], **table} for table in ruled]}
 
     def _destination_status(self, stream: dict[str, Any], destination: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status.fanout")["destinations"][0])

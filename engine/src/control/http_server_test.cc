@@ -72,6 +72,9 @@ class ExampleStreams final : public ManagedStreams {
     wait.side = "source";
     wait.since = {1};
     wait.blockers.push_back({.pid = 1, .user = "bob", .application_name = "psql", .state = "idle", .since = {}});
+    copying.rule_counts =
+        RuleCounts{.counted_since = {1},
+                   .tables = {{.schema_name = "public", .table_name = "pgbench_accounts", .passed = 10, .dropped = 2}}};
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.state = State::aborted;

@@ -18,6 +18,7 @@
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
+#include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
@@ -136,6 +137,12 @@ struct DestinationStatus {
   std::vector<TableStatus> tables;
 };
 
+// What the rules of tables have decided since the capture started.
+struct RuleCounts {
+  base::UnixMicros counted_since;
+  std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
+};
+
 struct StreamStatus {
   std::string id;
   State state = State::disabled;
@@ -148,6 +155,7 @@ struct StreamStatus {
   base::Lsn source_end;
   std::vector<DestinationStatus> destinations;  // one at least
   std::vector<WaitStatus> waits;                // for longer than some seconds
+  std::optional<RuleCounts> rule_counts;        // none where no table has rules, or nothing is captured here
 };
 
 struct DestinationStats {

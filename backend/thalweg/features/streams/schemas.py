@@ -279,6 +279,23 @@ class StreamTable(Resource):
     )
 
 
+class RuleCountsOfTable(Resource):
+    schema_name: str = Field(alias="schema")
+    table: str
+    passed: int = Field(description="Changes that passed as they were.")
+    dropped: int
+    became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")
+    became_deletes: int = Field(description="Updates that took a row out of the subset, and are a DELETE there.")
+
+
+class RuleCounts(Resource):
+    counted_since: datetime = Field(
+        description="When the counts last began at 0, as they do whenever the capture starts. What it then reads again "
+        "counts again."
+    )
+    tables: list[RuleCountsOfTable] = Field(description="Every table with rules.")
+
+
 class Blocker(Resource):
     """A session that holds a lock, or runs a transaction, which another one waits for."""
 
@@ -454,6 +471,10 @@ class Stream(StreamSummary):
     restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")
     positions: Positions | None
     tables: list[StreamTable] = Field(description="Changes at all destinations, added up.")
+    rule_counts: RuleCounts | None = Field(
+        description="What the rules of tables have decided. Null: no table has rules, nothing is captured now, or the "
+        "engine's version does not report it."
+    )
     actions: list[str] = Field(description="Actions possible now: start, stop, retry, delete, add_destination.")
 
 

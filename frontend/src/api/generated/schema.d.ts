@@ -5586,6 +5586,44 @@ export interface components {
              */
             subset: boolean;
         };
+        /** RuleCounts */
+        RuleCounts: {
+            /**
+             * Counted Since
+             * Format: date-time
+             * @description When the counts last began at 0, as they do whenever the capture starts. What it then reads again counts again.
+             */
+            counted_since: string;
+            /**
+             * Tables
+             * @description Every table with rules.
+             */
+            tables: components["schemas"]["RuleCountsOfTable"][];
+        };
+        /** RuleCountsOfTable */
+        RuleCountsOfTable: {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            /**
+             * Passed
+             * @description Changes that passed as they were.
+             */
+            passed: number;
+            /** Dropped */
+            dropped: number;
+            /**
+             * Became Inserts
+             * @description Updates that brought a row into the subset, and are an INSERT there.
+             */
+            became_inserts: number;
+            /**
+             * Became Deletes
+             * @description Updates that took a row out of the subset, and are a DELETE there.
+             */
+            became_deletes: number;
+        };
         /**
          * RuleId
          * @enum {string}
@@ -6570,6 +6608,8 @@ export interface components {
              * @description Changes at all destinations, added up.
              */
             tables: components["schemas"]["StreamTable"][];
+            /** @description What the rules of tables have decided. Null: no table has rules, nothing is captured now, or the engine's version does not report it. */
+            rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
              * Actions
              * @description Actions possible now: start, stop, retry, delete, add_destination.
