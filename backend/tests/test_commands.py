@@ -350,6 +350,12 @@ async def test_rules_of_tables_come_from_a_file(
 
     engine.rule_findings = []
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*", "--row-rules"]
+    tried = await run("rules", "test", str(file), "--source", "shop", "--sample", "1")
+    assert tried.code == 1, "a rule fails on one of them"
+    assert "becomes insert  UPDATE id=7, region=north\n    north_only null before, true after\n" in tried.out
+    assert "division by zero. (rule_failed)" in tried.out and engine.checked["sample"] == 1
+    several = await run("rules", "test", str(file), "public.other", "--source", "shop")
+    assert (several.code, "no rules for public.other" in several.err) == (1, True)
     assert "can be kept" in (await run("rules", "check", "-", "--source", "shop", stdin=file.read_text())).out
     assert (await run("preflight", *choice, str(file))).code == 0
     assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0

@@ -22,6 +22,7 @@ ROW_RULES = [
 ]
 RULED = {**ALL, "row_rules": ROW_RULES}
 CHECK = f"{STREAMS}:check-rules"
+TRY = f"{STREAMS}:test-rules"
 
 
 def desired_tables(engine: EngineDouble) -> dict[str, dict[str, Any]]:
@@ -202,6 +203,34 @@ async def test_whoever_writes_a_rule_is_told_the_place(
     assert (await viewer.post(CHECK, json=body)).status_code == 403
     unknown = await operator.post(CHECK, json={**body, "capture_engine_id": "nobodyknows1"})
     assert [error["pointer"] for error in unknown.json()["errors"]] == ["/capture_engine_id"]
+
+
+async def test_rules_are_tried_on_rows(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    moved = {"operation": "UPDATE", "old": {"id": 7, "region": None}, "new": {"id": "7", "region": "north"}}
+    body = {"source_id": registered["source"], "rules": ROW_RULES[0], "sample": 5, "changes": [moved]}
+    told = await operator.post(TRY, json=body)
+    assert told.json() == example("rules-test"), told.text
+    asked = {name: engine.checked[name] for name in ("source_name", "tables", "sample", "changes")}
+    assert asked == {
+        "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
+    }  # fmt: skip
+    engine.rule_findings = example("rules-check")["findings"]
+    found = (await operator.post(TRY, json=body)).json()["findings"]
+    assert [one["code"] for one in found] == [one["code"] for one in engine.rule_findings]
+    assert all(one["cure"] for one in found)
+    assert (await viewer.post(TRY, json=body)).status_code == 403
+    for changed, pointer in (
+        ({"sample": 101}, "/sample"),
+        ({"changes": [{"operation": "INSERT"}]}, "/changes/0"),
+        ({"changes": [{"operation": "DELETE", "old": {}, "new": {}}]}, "/changes/0"),
+        ({"changes": [{"operation": "INSERT", "new": {"id": []}}]}, "/changes/0/new/id"),
+    ):
+        wrong = (await operator.post(TRY, json={**body, **changed})).json()
+        assert wrong["errors"][0]["pointer"].startswith(pointer), wrong
+    engine.knows_rules = False
+    assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
 
 
 RULE = {"name": "r"}

@@ -98,6 +98,7 @@ class EngineDouble:
             Route("/v1/desired", self._put, methods=["PUT"]),
             Route("/v1/rehearsal", self._rehearse, methods=["POST"]),
             Route("/v1/rules/check", self._check_rules, methods=["POST"]),
+            Route("/v1/rules/test", self._test_rules, methods=["POST"]),
             Route("/v1/identity/request", self._request_identity, methods=["POST"]),
             Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
@@ -161,6 +162,12 @@ class EngineDouble:
             return self._refuse(404, "not_found", "There is no such address.")
         self.checked = await request.json()
         return JSONResponse({"findings": self.rule_findings})
+
+    async def _test_rules(self, request: Request) -> Response:
+        if not self.knows_rules:
+            return self._refuse(404, "not_found", "There is no such address.")
+        self.checked = await request.json()
+        return JSONResponse({**example("rules-test"), "findings": self.rule_findings})
 
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:

@@ -457,6 +457,35 @@ class RulesCheck(Document):
     findings: list[RuleFinding]
 
 
+class RuleOutcome(Document):
+    set: str
+    rule: str
+    outcome: str
+    before: str | None
+
+
+class RuleStop(Document):
+    code: str
+    message: str
+    sqlstate: str
+
+
+class JudgedChange(Document):
+    """`old` and `new` are rows as PostgreSQL writes values; long ones are cut."""
+
+    operation: str
+    old: dict[str, str | None] | None
+    new: dict[str, str | None] | None
+    rules: list[RuleOutcome]
+    verdict: str
+    error: RuleStop | None
+
+
+class RulesTrial(Document):
+    findings: list[RuleFinding]
+    changes: list[JudgedChange]
+
+
 class PlacedMarker(Document):
     """`id` is None for a heartbeat."""
 

@@ -14,6 +14,7 @@
 #include "control/desired_state.h"
 #include "control/rehearsal.h"
 #include "control/rules_check.h"
+#include "control/rules_trial.h"
 #include "control/state.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
@@ -249,6 +250,7 @@ class ManagedStreams {
   virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
   // Whether rules fit tables of a source as it is now. Fails as rehearse does.
   virtual base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) = 0;
+  virtual base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) = 0;
   // Copies a table again, or accepts its partitions as they are now. They fail with unknown_table, resolution_refused
   // and the obstacle to copying the table.
   virtual base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) = 0;

@@ -470,6 +470,51 @@ def check(scene: Scene, rules: dict[str, Any], table: str = "orders") -> list[di
     return list(answer["findings"])
 
 
+def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
+    scene.run_at_source(FILLED + "CREATE TABLE keyed (id bigint PRIMARY KEY, region text, n numeric(9, 2));")
+
+    def ask(table: str, rules: dict[str, Any], sample: int, *changes: dict[str, Any]) -> list[dict[str, Any]]:
+        answer = scene.engine.request("POST", "/v1/rules/test", {
+            "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": sample,
+            "tables": [{"schema": "public", "table": table, "rules": rules}], "changes": list(changes)})
+        return list(answer["changes"])
+
+    def update(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+        return {"operation": "UPDATE", "old": old, "new": new}
+
+    # Rows of the table, as PostgreSQL judges them.
+    judged = ask("orders", SUBSET, 100)
+    passed = {int(one["new"]["id"]) for one in judged if one["verdict"] == "PASSED"}
+    keys = [int(one["new"]["id"]) for one in judged]
+    wanted = scene.at_source(f"SELECT id FROM orders WHERE {SUBSET_AS_WHERE} AND id = ANY (ARRAY{keys})")
+    assert passed == {key for (key,) in wanted} and 20 < len(passed) < 80
+
+    north, south = {"id": 1, "region": "north", "n": 9, "note": None}, {"id": 1, "region": "south", "n": 9}
+    verdicts = [("BECOMES INSERT", update(south, north)), ("BECOMES DELETE", update(north, south)),
+                ("PASSED", update(north, north | {"n": 8})), ("DROPPED", update(south, south | {"n": 8})),
+                ("PASSED", {"operation": "DELETE", "old": north}), ("PASSED", {"operation": "TRUNCATE"})]
+    judged = ask("orders", SUBSET, 0, *(change for _, change in verdicts))
+    assert [one["verdict"] for one in judged] == [verdict for verdict, _ in verdicts]
+    assert judged[0]["rules"] == [
+        {"set": "negative", "rule": "no_tests", "outcome": "NULL", "before": "NULL"},
+        {"set": "positive", "rule": "north", "outcome": "TRUE", "before": "FALSE"},
+        {"set": "positive", "rule": "small", "outcome": "FALSE", "before": "FALSE"}]
+
+    # Of the old row the rules see what the replica identity sends.
+    rules = {"positive": [rule("some", "region = 'north' AND 1 / (n - 0.5) > 0")],
+             "negative": [rule("no_truncates", operations=["TRUNCATE"])]}
+    stops = ask("keyed", rules, 0, {"operation": "DELETE", "old": {"id": 1, "region": "north"}},
+                {"operation": "INSERT", "new": {"id": 1, "region": "north", "n": "0.50"}})
+    assert [(one["verdict"], one["error"]["code"], one["error"]["sqlstate"]) for one in stops] == [
+        ("STOPS THE STREAM", "rule_undecidable", ""), ("STOPS THE STREAM", "rule_failed", "22012")]
+    assert [one["rules"][-1]["outcome"] for one in stops] == ["UNDECIDABLE", "FAILED"]
+    assert stops[0]["rules"][0] == {"set": "negative", "rule": "no_truncates", "outcome": "OTHER OPERATION",
+                                    "before": None}
+    with pytest.raises(RefusedError) as refused:
+        ask("keyed", rules, 0, {"operation": "INSERT", "new": {"idd": 1}})
+    assert refused.value.error["code"] == "invalid_request" and '"idd"' in refused.value.error["message"]
+
+
 def test_rules_are_checked_before_they_are_used(scene: Scene) -> None:
     scene.run_at_source(FILLED + "CREATE TABLE keyed (id bigint PRIMARY KEY, region text, note text);")
     assert check(scene, SUBSET) == []
