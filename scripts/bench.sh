@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|errors|preflight|charts|console [ARGUMENT...]
+# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|rules|errors|preflight|charts|console [ARGUMENT...]
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
-scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys copy queue metadata charts)
+scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys copy rules queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -38,6 +38,11 @@ run_scenario() {
     queue | metadata)
       step "build benchmark" "read the compiler's message above" build_engine release "${name}_bench"
       set -- --program "$(find "$THALWEG_BUILD/release" -name "${name}_bench" -type f -perm -u+x)" "$@"
+      ;;
+    rules)
+      build_path
+      step "build benchmark" "read the compiler's message above" build_engine release rules_bench
+      set -- --program "$(find "$THALWEG_BUILD/release" -name rules_bench -type f -perm -u+x)" "$@"
       ;;
     charts)
       step "build page" "read the message above" build_chart_page

@@ -350,10 +350,19 @@ async def test_rules_of_tables_come_from_a_file(
 
     engine.rule_findings = []
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*", "--row-rules"]
+    tried = await run("rules", "test", str(file), "--source", "shop", "--sample", "1")
+    assert tried.code == 1, "a rule fails on one of them"
+    assert "becomes insert  UPDATE id=7, region=north\n    north_only null before, true after\n" in tried.out
+    assert "division by zero. (rule_failed)" in tried.out and engine.checked["sample"] == 1
+    several = await run("rules", "test", str(file), "public.other", "--source", "shop")
+    assert (several.code, "no rules for public.other" in several.err) == (1, True)
     assert "can be kept" in (await run("rules", "check", "-", "--source", "shop", stdin=file.read_text())).out
     assert (await run("preflight", *choice, str(file))).code == 0
     assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
+    shown = (await run("streams", "show", "s")).out
+    assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "10", "2", "1", "0"]
+    assert "Counted since the capture started, " in shown.splitlines()[-1]
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
     assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)
     file.write_text("positive:")

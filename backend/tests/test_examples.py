@@ -114,6 +114,7 @@ async def test_operations_take_the_examples(
     await send("databases_create", changed=at_source)
     await send("streams_preview_tables")
     await send("streams_check_rules")
+    await send("streams_test_rules")
     assert (await send("preflights_run"))["ready"]
     stream = {"stream_id": (await send("streams_create"))["stream_id"]}
     await send("streams_update", **stream)

@@ -70,9 +70,17 @@ async def test_a_subset_follows_its_rows(
         "DELETE FROM orders WHERE id IN (9, 90)",
     )
     await in_line(sides)
+    path = f"{STREAMS}/{ruled['id']}"
+    judged = {"passed": 3, "dropped": 3, "became_inserts": 2, "became_deletes": 2}
+
+    async def counted() -> bool:
+        counts = (await admin.get(path)).json()["rule_counts"]
+        return bool(counts) and counts["tables"] == [{**ORDERS, **judged}]
+
+    await eventually(counted)
 
     # Other rules concern later changes only, and an engine refuses those that do not fit.
-    path, headers = f"{STREAMS}/{ruled['id']}", {"If-Match": "*"}
+    headers = {"If-Match": "*"}
     wrong = {**RULES, "row_rules": [{**ORDERS, "negative": [{"name": "typo", "condition": "1 = 1 AND\n itm = 'x'"}]}]}
     refused = await admin.patch(path, json={"rules": wrong, "accept": ["row_rules_changed"]}, headers=headers)
     (error,) = refused.json()["errors"]

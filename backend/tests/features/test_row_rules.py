@@ -22,6 +22,7 @@ ROW_RULES = [
 ]
 RULED = {**ALL, "row_rules": ROW_RULES}
 CHECK = f"{STREAMS}:check-rules"
+TRY = f"{STREAMS}:test-rules"
 
 
 def desired_tables(engine: EngineDouble) -> dict[str, dict[str, Any]]:
@@ -54,6 +55,25 @@ async def test_the_engine_is_told_of_the_rules(
     assert {table["table"]: table["rules"] for table in engine.checked["tables"]} == of_engine
     assert f"dbname={sides.source['dbname']}" in engine.checked["source"]["conninfo"]
     assert all("rules" not in table for table in engine.rehearsed["tables"])
+
+
+async def test_the_stream_tells_what_its_rules_have_decided(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered, rules={**ALL, "row_rules": [{**ORDERS, "positive": [NORTH]}]})
+    path = f"{STREAMS}/{stream['id']}"
+    assert stream["rule_counts"] is None, "nobody has told yet"
+
+    async def told() -> bool:
+        return (await operator.get(path)).json()["rule_counts"] is not None
+
+    await eventually(told)
+    counts = (await operator.get(path)).json()["rule_counts"]
+    assert counts["counted_since"] == "2026-11-21T00:00:01.400000Z"
+    assert counts["tables"] == [{**ORDERS, "passed": 10, "dropped": 2, "became_inserts": 1, "became_deletes": 0}]
 
 
 async def test_only_tables_with_rules_are_checked(
@@ -183,6 +203,34 @@ async def test_whoever_writes_a_rule_is_told_the_place(
     assert (await viewer.post(CHECK, json=body)).status_code == 403
     unknown = await operator.post(CHECK, json={**body, "capture_engine_id": "nobodyknows1"})
     assert [error["pointer"] for error in unknown.json()["errors"]] == ["/capture_engine_id"]
+
+
+async def test_rules_are_tried_on_rows(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    moved = {"operation": "UPDATE", "old": {"id": 7, "region": None}, "new": {"id": "7", "region": "north"}}
+    body = {"source_id": registered["source"], "rules": ROW_RULES[0], "sample": 5, "changes": [moved]}
+    told = await operator.post(TRY, json=body)
+    assert told.json() == example("rules-test"), told.text
+    asked = {name: engine.checked[name] for name in ("source_name", "tables", "sample", "changes")}
+    assert asked == {
+        "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
+    }  # fmt: skip
+    engine.rule_findings = example("rules-check")["findings"]
+    found = (await operator.post(TRY, json=body)).json()["findings"]
+    assert [one["code"] for one in found] == [one["code"] for one in engine.rule_findings]
+    assert all(one["cure"] for one in found)
+    assert (await viewer.post(TRY, json=body)).status_code == 403
+    for changed, pointer in (
+        ({"sample": 101}, "/sample"),
+        ({"changes": [{"operation": "INSERT"}]}, "/changes/0"),
+        ({"changes": [{"operation": "DELETE", "old": {}, "new": {}}]}, "/changes/0"),
+        ({"changes": [{"operation": "INSERT", "new": {"id": []}}]}, "/changes/0/new/id"),
+    ):
+        wrong = (await operator.post(TRY, json={**body, **changed})).json()
+        assert wrong["errors"][0]["pointer"].startswith(pointer), wrong
+    engine.knows_rules = False
+    assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
 
 
 RULE = {"name": "r"}

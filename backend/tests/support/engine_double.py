@@ -98,6 +98,7 @@ class EngineDouble:
             Route("/v1/desired", self._put, methods=["PUT"]),
             Route("/v1/rehearsal", self._rehearse, methods=["POST"]),
             Route("/v1/rules/check", self._check_rules, methods=["POST"]),
+            Route("/v1/rules/test", self._test_rules, methods=["POST"]),
             Route("/v1/identity/request", self._request_identity, methods=["POST"]),
             Route("/v1/identity", self._put_identity, methods=["PUT"]),
             Route("/v1/status", self._status),
@@ -162,6 +163,12 @@ class EngineDouble:
         self.checked = await request.json()
         return JSONResponse({"findings": self.rule_findings})
 
+    async def _test_rules(self, request: Request) -> Response:
+        if not self.knows_rules:
+            return self._refuse(404, "not_found", "There is no such address.")
+        self.checked = await request.json()
+        return JSONResponse({**example("rules-test"), "findings": self.rule_findings})
+
     async def _request_identity(self, request: Request) -> Response:
         if not self.knows_identities:
             return self._refuse(404, "not_found", "There is no such address.")
@@ -200,6 +207,7 @@ class EngineDouble:
         shown["positions"] |= self.positions
         if not self.waits:
             shown["waits"] = []
+        shown["rule_counts"] = self._rule_counts(stream, shown["rule_counts"])
         if len(stream["destinations"]) > 1:
             shown["mode"] = "FAN-OUT"
         elif "receive_from" in stream:
@@ -225,6 +233,13 @@ class EngineDouble:
                 told |= self.destinations.get(destination["id"], {})
                 shown |= {name: told[name] for name in SHARED}
         return shown
+
+    @staticmethod
+    def _rule_counts(stream: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any] | None:
+        ruled = [{name: table[name] for name in ("schema", "table")} for table in stream["tables"] if "rules" in table]
+        if not ruled or "receive_from" in stream:
+            return None
+        return {**shown, "tables": [{**shown["tables"][0], **table} for table in ruled]}
 
     def _destination_status(self, stream: dict[str, Any], destination: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status.fanout")["destinations"][0])

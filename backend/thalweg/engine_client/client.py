@@ -19,6 +19,7 @@ from thalweg.engine_client.documents import (
     RehearsalFinding,
     RuleFinding,
     RulesCheck,
+    RulesTrial,
     StatsHistory,
     Transactions,
 )
@@ -31,7 +32,7 @@ CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 REPEATABLE_METHODS = ("GET", "PUT")
-REPEATABLE_PATHS = ("/v1/rehearsal", "/v1/rules/check")
+REPEATABLE_PATHS = ("/v1/rehearsal", "/v1/rules/check", "/v1/rules/test")
 """Requests of other methods that change nothing at the engine."""
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -110,6 +111,21 @@ class EngineClient:
             body["database_networks"] = list(networks)
         patient = self._patient(RULES_CHECK_TIMEOUT_SECONDS)
         return (await patient._read(RulesCheck, "POST", "/v1/rules/check", body)).findings
+
+    async def test_rules(
+        self, source: str, source_name: str, networks: Sequence[str], table: dict[str, Any], sample: int,
+        changes: Sequence[dict[str, Any]],
+    ) -> RulesTrial:  # fmt: skip
+        """What a table's rules make of these changes and of so many of its rows. Raises EngineFailure as `check_rules`
+        does."""
+        body: dict[str, Any] = {
+            "source": {"conninfo": source}, "source_name": source_name, "tables": [table], "sample": sample,
+            "changes": list(changes),
+        }  # fmt: skip
+        if networks:
+            body["database_networks"] = list(networks)
+        patient = self._patient(RULES_CHECK_TIMEOUT_SECONDS)
+        return await patient._read(RulesTrial, "POST", "/v1/rules/test", body)
 
     async def request_identity(self, name: str) -> IdentityRequest:
         """Raises EngineFailure with status 404 when the engine's version has no identities."""

@@ -260,6 +260,20 @@ class EngineWait(Document):
     blockers: list[EngineBlocker]
 
 
+class RuleTable(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+    passed: int
+    dropped: int
+    became_inserts: int
+    became_deletes: int
+
+
+class RuleCounts(Document):
+    counted_since: datetime
+    tables: list[RuleTable]
+
+
 class StreamStatus(Document):
     id: str
     status: Status
@@ -270,6 +284,8 @@ class StreamStatus(Document):
     positions: EnginePositions | None
     destinations: list[DestinationStatus] = []
     waits: list[EngineWait] = []
+    rule_counts: RuleCounts | None = None
+    """None where no table has rules, while nothing is captured, and for older engines."""
 
     @model_validator(mode="before")
     @classmethod
@@ -439,6 +455,35 @@ class RuleFinding(Document):
 
 class RulesCheck(Document):
     findings: list[RuleFinding]
+
+
+class RuleOutcome(Document):
+    set: str
+    rule: str
+    outcome: str
+    before: str | None
+
+
+class RuleStop(Document):
+    code: str
+    message: str
+    sqlstate: str
+
+
+class JudgedChange(Document):
+    """`old` and `new` are rows as PostgreSQL writes values; long ones are cut."""
+
+    operation: str
+    old: dict[str, str | None] | None
+    new: dict[str, str | None] | None
+    rules: list[RuleOutcome]
+    verdict: str
+    error: RuleStop | None
+
+
+class RulesTrial(Document):
+    findings: list[RuleFinding]
+    changes: list[JudgedChange]
 
 
 class PlacedMarker(Document):

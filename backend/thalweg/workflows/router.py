@@ -8,6 +8,8 @@ from thalweg.features.streams.schemas import (
     PreflightRequest,
     RulesCheck,
     RulesCheckRequest,
+    RulesTest,
+    RulesTestRequest,
     Stream,
     StreamCreate,
     StreamUpdate,
@@ -35,6 +37,13 @@ async def check_rules(body: RulesCheckRequest, context: Operator) -> RulesCheck:
     """Check rules of tables before a stream has them: the capturing engine compiles each condition for its table, as it
     is at the source now, and looks whether the changes will bring what the condition reads."""
     return await rules_check.check_rules(context, body)
+
+
+@router.post("/streams:test-rules", operation_id="streams_test_rules")
+async def test_rules(body: RulesTestRequest, context: Operator) -> RulesTest:
+    """Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
+    has, as a capture would, and says what each rule makes of each."""
+    return await rules_check.test_rules(context, body)
 
 
 @router.post("/preflights", operation_id="preflights_run")

@@ -151,11 +151,15 @@ class ThalwegDrain(StreamDrain):
 
     def prepare(self) -> None:
         self.rig.destination.sql(self.database, "CREATE EXTENSION thalweg_datalayer")
-        self.engine.add_stream(self.stream, self.rig.source.conninfo(SOURCE_DATABASE),
-                               self.rig.destination.conninfo(self.database), self.tables, initial_copy=False,
-                               **self.parameters)
+        self.define()
+        self.engine.put_desired()
         self.engine.wait_phase(self.stream, "REPLICATING")
         self.rest()
+
+    def define(self) -> None:
+        self.engine.define_stream(self.stream, self.rig.source.conninfo(SOURCE_DATABASE),
+                                  self.rig.destination.conninfo(self.database), self.tables,
+                                  {"initial_copy": False, **self.parameters})
 
     def finished(self, watch: psycopg.Connection[Any]) -> bool:
         """The sentinel alone is not enough: independent transactions may commit in another order."""

@@ -15,6 +15,7 @@
 #include "capture/stream_rules.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/marker_log.h"
+#include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 
 // Capture: turns a source's WAL into LCR frames and enqueues them (README.md has the essay).
@@ -82,6 +83,8 @@ class Capture {
   // latency_us (age of the last commit when enqueued), streaming (1: transactions come before
   // their commit).
   virtual telemetry::ComponentSample sample() const = 0;
+  // Of the tables with rules, since start(). Changes of transactions that the source rolls back count, too.
+  virtual std::vector<telemetry::RuleSample> rules() const = 0;
 
   // Has the source commit a marker of this id as soon as it can. Fails with marker_refused.
   virtual base::Result<void> place_marker(const std::string& id, const std::string& label) = 0;

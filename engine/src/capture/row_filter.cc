@@ -40,6 +40,12 @@ base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row pl
 }
 
 base::Result<RowFilter::Fate> RowFilter::judge(const lcr::FrameView& change) {
+  THALWEG_ASSIGN(const Fate fate, decide(change));
+  counters_[static_cast<size_t>(fate)].add();
+  return fate;
+}
+
+base::Result<RowFilter::Fate> RowFilter::decide(const lcr::FrameView& change) {
   THALWEG_ASSIGN(const bool now, passes(change, rules::Row::newest));
   if (change.kind() != lcr::FrameKind::update || !compiled_.make_subset()) return now ? Fate::pass : Fate::drop;
   THALWEG_ASSIGN(const bool before, passes(change, rules::Row::before));
@@ -67,7 +73,23 @@ base::Result<std::vector<std::byte>> RowFilter::inserted_row(const lcr::FrameVie
 
 RowFilters::RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options,
                        const base::Clock& clock)
-    : rules_(rules), conninfo_(std::move(conninfo)), options_(within_patience(std::move(options))), clock_(clock) {}
+    : rules_(rules), conninfo_(std::move(conninfo)), options_(within_patience(std::move(options))), clock_(clock) {
+  for (const auto& [table, sets] : rules_.tables) counters_.try_emplace(table);
+}
+
+std::vector<telemetry::RuleSample> RowFilters::sample() const {
+  std::vector<telemetry::RuleSample> tables;
+  for (const auto& [table, counters] : counters_) {
+    const auto count = [&](RowFilter::Fate fate) { return counters[static_cast<size_t>(fate)].get(); };
+    tables.push_back({.schema_name = table.first,
+                      .table_name = table.second,
+                      .passed = count(RowFilter::Fate::pass),
+                      .dropped = count(RowFilter::Fate::drop),
+                      .became_inserts = count(RowFilter::Fate::becomes_insert),
+                      .became_deletes = count(RowFilter::Fate::becomes_delete)});
+  }
+  return tables;
+}
 
 base::Result<pg::Connection*> RowFilters::connection() {
   const auto now = clock_.steady_now();
@@ -100,14 +122,14 @@ base::Result<void> RowFilters::locate() {
   return {};
 }
 
-base::Result<const rules::RuleSets*> RowFilters::find(const lcr::TableDescription& table) {
+base::Result<const RowFilters::Ruled*> RowFilters::find(const lcr::TableDescription& table) {
   const TableKey name(table.schema_name, table.table_name);
   if (const auto ruled = rules_.tables.find(name); ruled != rules_.tables.end()) {
     relations_[table.relation] = name;
-    return &ruled->second;
+    return &*ruled;
   }
   const auto known = relations_.find(table.relation);
-  if (known != relations_.end()) return &rules_.tables.at(known->second);
+  if (known != relations_.end()) return &*rules_.tables.find(known->second);
   if (!missing_ || rules_.others.contains(name)) return nullptr;
   base::Error error =
       base::fail(
@@ -122,14 +144,15 @@ base::Result<const rules::RuleSets*> RowFilters::find(const lcr::TableDescriptio
 }
 
 base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescription& table) {
-  THALWEG_ASSIGN(const rules::RuleSets* sets, find(table));
-  if (sets == nullptr) return nullptr;
+  THALWEG_ASSIGN(const Ruled* ruled, find(table));
+  if (ruled == nullptr) return nullptr;
   rules::RuleTable seen = rules::table_of(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_TRY(rules::complete(*source, table.relation, seen));
-  auto compiled = rules::TableRules::compile(*sets, seen);
+  auto compiled = rules::TableRules::compile(ruled->second, seen);
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
-  return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_);
+  return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_,
+                                     counters_.at(ruled->first));
 }
 
 }  // namespace thalweg::capture

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -17,6 +18,8 @@
 #include "lcr/frame.h"
 #include "pg/connection.h"
 #include "rules/rule_set.h"
+#include "telemetry/agent.h"
+#include "telemetry/rule_sample.h"
 
 // The rules of a stream's tables, where a capture puts a change: before it is enqueued. docs/decisions/rules.md.
 
@@ -31,12 +34,20 @@ class RowFilter {
     becomes_insert,  // an update that brings the row into the subset
     becomes_delete,  // and one that takes it out
   };
+  // Changes of a table by their fate. Writer: the capture's agent. Readers: anybody.
+  using Counters = std::array<telemetry::Counter, 4>;
 
   // The others outlive it.
-  RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source, rules::Scratch& scratch)
-      : compiled_(std::move(compiled)), table_(std::move(table)), source_(source), scratch_(scratch) {}
+  RowFilter(rules::TableRules compiled, rules::RuleTable table, const std::string& source, rules::Scratch& scratch,
+            Counters& counters)
+      : compiled_(std::move(compiled)),
+        table_(std::move(table)),
+        source_(source),
+        scratch_(scratch),
+        counters_(counters) {}
 
-  // Of a change of the table. Fails with rule_undecidable or rule_failed. Allocates nothing unless it fails.
+  // Of a change of the table, which it counts. Fails with rule_undecidable or rule_failed. Allocates nothing unless it
+  // fails.
   base::Result<Fate> judge(const lcr::FrameView& change);
 
   // The tuple of the INSERT that an update becomes: its new row, whose unchanged values come from the old one. Fails
@@ -44,12 +55,14 @@ class RowFilter {
   base::Result<std::vector<std::byte>> inserted_row(const lcr::FrameView& update) const;
 
  private:
+  base::Result<Fate> decide(const lcr::FrameView& change);
   base::Result<bool> passes(const lcr::FrameView& change, rules::Row plain);
 
   rules::TableRules compiled_;
   rules::RuleTable table_;
   const std::string& source_;
   rules::Scratch& scratch_;
+  Counters& counters_;
 };
 
 // Makes the filters of a session, and outlives them. A table keeps its rules under another name: they are of the
@@ -64,14 +77,19 @@ class RowFilters {
   base::Result<void> locate();
   // None where the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
+  // Of every table with rules. Thread-safe.
+  std::vector<telemetry::RuleSample> sample() const;
 
  private:
+  using Ruled = std::map<TableKey, rules::RuleSets>::value_type;
+
   base::Result<pg::Connection*> connection();
   // Null: it has no rules. Fails where it may be a table with rules under another name.
-  base::Result<const rules::RuleSets*> find(const lcr::TableDescription& table);
+  base::Result<const Ruled*> find(const lcr::TableDescription& table);
 
   const StreamRules& rules_;
-  rules::Scratch scratch_;  // of all filters: one change is judged at a time
+  std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed
+  rules::Scratch scratch_;                            // of all filters: one change is judged at a time
   const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;
   const base::Clock& clock_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_bytes.h"
 #include "support/test_cluster.h"
@@ -147,6 +149,15 @@ class RowFilterTest : public testing::Test {
     return sink_.take();
   }
   using Words = std::vector<std::string>;
+  // Of orders: passed, dropped, became inserts, became deletes.
+  std::array<uint64_t, 4> counted() const {
+    const auto tables = filters_->sample();
+    EXPECT_EQ(tables.size(), 1U);
+    const telemetry::RuleSample& one = tables.at(0);
+    EXPECT_EQ(one.schema_name + "." + one.table_name, "ruled.orders");
+    return {one.passed, one.dropped, one.became_inserts, one.became_deletes};
+  }
+  using Counted = std::array<uint64_t, 4>;
 
   std::string conninfo_;
   std::optional<pg::Connection> source_;
@@ -171,7 +182,9 @@ TEST_F(RowFilterTest, EnqueuesOnlyWhatPasses) {
   EXPECT_EQ(words_of(remove('O', {"1", "south", "b"})), Words{});
   EXPECT_EQ(words_of(remove('O', {"5", "north", "b"})), Words{"D row 5,north,b"});
   EXPECT_EQ(translator_->counts().lcrs, 3U);
+  EXPECT_EQ(counted(), (Counted{3, 5, 0, 0}));
   EXPECT_EQ(words_of(insert_bytes(0, oid("plain"), {"1", "south", "test"})), Words{"I 1,south,test"});
+  EXPECT_EQ(counted(), (Counted{3, 5, 0, 0})) << "plain has no rules";
 }
 
 TEST_F(RowFilterTest, AnUpdateMovesARowIntoTheSubsetAndOutOfIt) {
@@ -186,6 +199,7 @@ TEST_F(RowFilterTest, AnUpdateMovesARowIntoTheSubsetAndOutOfIt) {
   const auto last = lcr::FrameView::decode(sink_.last);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->header().flags, lcr::kOldRow);
+  EXPECT_EQ(counted(), (Counted{2, 2, 1, 1}));
 }
 
 // Without FULL, the key is all that is known of the row before, and enough for a rule that reads nothing else.
@@ -214,6 +228,7 @@ TEST_F(RowFilterTest, WhatCannotBeDecidedStopsAndPassesNothing) {
   EXPECT_TRUE(stopped.error().message.contains("REPLICA IDENTITY FULL")) << stopped.error().message;
   EXPECT_EQ(sink_.take(), Words{});
   EXPECT_EQ(words_of(update({"1", "?", "a"})), Words{"rule_undecidable"});
+  EXPECT_EQ(counted(), (Counted{1, 0, 0, 0}));
 }
 
 TEST_F(RowFilterTest, WhatFailsStopsWithItsSqlstate) {
@@ -249,6 +264,7 @@ TEST_F(RowFilterTest, ATruncateLeavesOutTablesWhoseRulesDropIt) {
   };
   EXPECT_EQ(words_of(truncate(true)), Words{"T 1"});
   EXPECT_EQ(words_of(truncate(false)), Words{});
+  EXPECT_EQ(counted(), (Counted{0, 2, 0, 0}));
   open({}, std::vector{rule("region = 'north'", true)});
   describe("orders");
   describe("plain");
@@ -267,6 +283,7 @@ TEST_F(RowFilterTest, ATableThatChangesIsCompiledAgain) {
   ASSERT_TRUE(feed(bytes));
   EXPECT_EQ(words_of(insert({"2", "x"})), Words{"I 2,x"});
   EXPECT_EQ(words_of(insert({"3", "y"})), Words{});
+  EXPECT_EQ(counted(), (Counted{2, 1, 0, 0})) << "of both versions";
 }
 
 TEST_F(RowFilterTest, ARenamedTableKeepsItsRules) {

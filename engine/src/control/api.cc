@@ -127,7 +127,7 @@ ApiAnswer failure_answer(ErrorCode code, std::string message) {
 }
 
 size_t body_bytes_max(std::string_view path) {
-  const bool names_tables = path == "/v1/desired" || path == "/v1/rehearsal" || path == "/v1/rules/check";
+  const bool names_tables = path == "/v1/desired" || path == "/v1/rehearsal" || path.starts_with("/v1/rules/");
   return names_tables ? kDesiredBytesMax : 4 * kPemBytesMax;
 }
 
@@ -164,6 +164,7 @@ ApiAnswer Api::dispatch(const ApiRequest& request) {
   if (is("GET", "/v1/stats/history")) return history(request);
   if (is("POST", "/v1/rehearsal")) return rehearse(request);
   if (is("POST", "/v1/rules/check")) return check_rules(request);
+  if (is("POST", "/v1/rules/test")) return test_rules(request);
   if (is("POST", "/v1/identity/request")) return request_identity(request);
   if (is("PUT", "/v1/identity")) return install_identity(request);
   return no_such_path(request);
@@ -291,6 +292,13 @@ ApiAnswer Api::check_rules(const ApiRequest& request) {
   if (!body) return failure_answer(body.error());
   auto findings = streams_.check_rules(*body);
   return findings ? document_answer(rules_check_document(*findings)) : failure_answer(findings.error());
+}
+
+ApiAnswer Api::test_rules(const ApiRequest& request) {
+  auto body = parse_rules_trial(request.body);
+  if (!body) return failure_answer(body.error());
+  auto trial = streams_.test_rules(*body);
+  return trial ? document_answer(rules_trial_document(*trial)) : failure_answer(trial.error());
 }
 
 ApiAnswer Api::resolve(const ApiRequest& request, const StreamTarget& target, Resolution resolution) {

@@ -50,6 +50,7 @@ class Api {
   ApiAnswer history(const ApiRequest& request);
   ApiAnswer rehearse(const ApiRequest& request);
   ApiAnswer check_rules(const ApiRequest& request);
+  ApiAnswer test_rules(const ApiRequest& request);
   ApiAnswer place_marker(const ApiRequest& request, const std::string& stream);
 
   using Resolution = base::Result<void> (ManagedStreams::*)(const StreamTarget&, const TableRef&);

@@ -113,6 +113,20 @@ json to_json(const WaitStatus& wait) {
           {"blockers", std::move(blockers)}};
 }
 
+json to_json(const std::optional<RuleCounts>& counts) {
+  if (!counts) return nullptr;
+  json tables = json::array();
+  for (const telemetry::RuleSample& table : counts->tables) {
+    tables.push_back({{"schema", table.schema_name},
+                      {"table", table.table_name},
+                      {"passed", table.passed},
+                      {"dropped", table.dropped},
+                      {"became_inserts", table.became_inserts},
+                      {"became_deletes", table.became_deletes}});
+  }
+  return {{"counted_since", rfc3339(counts->counted_since)}, {"tables", std::move(tables)}};
+}
+
 json positions_json(const StreamStatus& stream) {
   return {{"captured", base::to_string(stream.captured)},
           {"applied", base::to_string(stream.applied)},
@@ -133,7 +147,8 @@ json to_json(const StreamStatus& stream) {
           {"retry_at", optional_time(stream.retry_at)},
           {"positions", positions_json(stream)},
           {"destinations", std::move(destinations)},
-          {"waits", std::move(waits)}};
+          {"waits", std::move(waits)},
+          {"rule_counts", to_json(stream.rule_counts)}};
 }
 
 json to_json(const telemetry::ComponentSample& component) {

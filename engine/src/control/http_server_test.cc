@@ -72,6 +72,9 @@ class ExampleStreams final : public ManagedStreams {
     wait.side = "source";
     wait.since = {1};
     wait.blockers.push_back({.pid = 1, .user = "bob", .application_name = "psql", .state = "idle", .since = {}});
+    copying.rule_counts =
+        RuleCounts{.counted_since = {1},
+                   .tables = {{.schema_name = "public", .table_name = "pgbench_accounts", .passed = 10, .dropped = 2}}};
     StreamStatus aborted;
     aborted.id = "m5n6p7q8";
     aborted.state = State::aborted;
@@ -229,6 +232,27 @@ class ExampleStreams final : public ManagedStreams {
       }
     }
     return findings;
+  }
+  base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.source_name, "orders");
+    EXPECT_EQ(request.table, (TableRef{"public", "orders"}));
+    EXPECT_EQ(request.rules.positive->front().name, "north_only");
+    EXPECT_EQ(request.sample, 1U);
+    const TriedChange& change = request.changes.at(0);
+    EXPECT_EQ(change.operation, RuledOperation::update);
+    EXPECT_EQ(change.old_row, (TriedRow{{"id", "7"}, {"region", std::nullopt}}));
+    EXPECT_EQ(change.new_row, (TriedRow{{"id", "7"}, {"region", "north"}}));
+    JudgedChange stops{.change = {.operation = RuledOperation::insert, .new_row = {{"id", "8"}, {"region", "south"}}},
+                       .rules = {{.rule = "north_only", .outcome = "FAILED"}},
+                       .verdict = "STOPS THE STREAM",
+                       .error = base::fail(base::ErrorCode::rule_failed, "m").error()};
+    return RulesTrial{.findings = {},
+                      .changes = {{.change = change,
+                                   .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "NULL"}},
+                                   .verdict = "BECOMES INSERT"},
+                                  stops}};
   }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
@@ -425,6 +449,25 @@ TEST_F(HttpServerTest, ChecksRulesAsTheContractSays) {
   EXPECT_EQ(json::parse(answer.body), contract("rules-check.example.json"));
   expect_failure(client_->post("/v1/rules/check", source + "[]}"), 400, "invalid_request");
   expect_failure(client_->post("/v1/rules/check", source + table + R"({"positive":[{}]}}]})"), 400, "invalid_request");
+}
+
+TEST_F(HttpServerTest, TriesRulesAsTheContractSays) {
+  const std::string source =
+      R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},"source_name":"orders","tables":)";
+  const std::string tables = R"([{"schema":"public","table":"orders","rules":{"positive":[{"name":"north_only"}]}}])";
+  const std::string change = R"({"operation":"UPDATE","old":{"id":7,"region":null},"new":{"id":"7","region":"north"}})";
+  const auto ask = [&](const std::string& rest) { return client_->post("/v1/rules/test", source + rest + "}"); };
+  const auto told = ask(tables + R"(,"sample":1,"changes":[)" + change + "]");
+  EXPECT_EQ(told.status, 200) << told.body;
+  EXPECT_EQ(differing(json::parse(told.body), contract("rules-test.example.json")), std::set<std::string>{});
+  for (const std::string& wrong :
+       {tables + R"(,"sample":101)", R"([],"sample":1)", R"([{"schema":"public","table":"orders"}],"sample":1)",
+        tables + R"(,"sample":0,"changes":[{"operation":"UPSERT"}])",
+        tables + R"(,"sample":0,"changes":[{"operation":"INSERT"}])",
+        tables + R"(,"sample":0,"changes":[{"operation":"INSERT","new":{"id":[]}}])",
+        tables + R"(,"sample":0,"changes":[{"operation":"INSERT","old":{},"new":{}}])"}) {
+    expect_failure(ask(wrong), 400, "invalid_request");
+  }
 }
 
 TEST_F(HttpServerTest, HistoryHasTheKeysOfTheContractsExample) {

@@ -14,10 +14,12 @@
 #include "control/desired_state.h"
 #include "control/rehearsal.h"
 #include "control/rules_check.h"
+#include "control/rules_trial.h"
 #include "control/state.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
+#include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 #include "telemetry/transaction_sample.h"
 
@@ -136,6 +138,12 @@ struct DestinationStatus {
   std::vector<TableStatus> tables;
 };
 
+// What the rules of tables have decided since the capture started.
+struct RuleCounts {
+  base::UnixMicros counted_since;
+  std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
+};
+
 struct StreamStatus {
   std::string id;
   State state = State::disabled;
@@ -148,6 +156,7 @@ struct StreamStatus {
   base::Lsn source_end;
   std::vector<DestinationStatus> destinations;  // one at least
   std::vector<WaitStatus> waits;                // for longer than some seconds
+  std::optional<RuleCounts> rule_counts;        // none where no table has rules, or nothing is captured here
 };
 
 struct DestinationStats {
@@ -241,6 +250,7 @@ class ManagedStreams {
   virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
   // Whether rules fit tables of a source as it is now. Fails as rehearse does.
   virtual base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) = 0;
+  virtual base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) = 0;
   // Copies a table again, or accepts its partitions as they are now. They fail with unknown_table, resolution_refused
   // and the obstacle to copying the table.
   virtual base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) = 0;

@@ -139,6 +139,9 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
      {"thalweg_table_changes_total", "counter", "", "stream,destination,schema,table,operation",
       "Row changes applied to a table, and truncates."}},
     {"",
+     {"thalweg_rule_changes_total", "counter", "", "stream,schema,table,outcome",
+      "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete."}},
+    {"",
      {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",
       "Transactions parked in the destination's error queue."}},
     {"",
@@ -281,6 +284,20 @@ void add_stats(Exposition& out, const StreamStats& stats) {
     add_outcome(out, target_labels(stream, destination.id), destination);
 }
 
+void add_rule_counts(Exposition& out, const std::string& stream, const RuleCounts& counts) {
+  for (const telemetry::RuleSample& table : counts.tables) {
+    const std::string labels =
+        fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
+    auto add = [&](std::string_view outcome, uint64_t count) {
+      out.add("thalweg_rule_changes_total", labels + "," + label("outcome", outcome), static_cast<double>(count));
+    };
+    add("passed", table.passed);
+    add("dropped", table.dropped);
+    add("became_insert", table.became_inserts);
+    add("became_delete", table.became_deletes);
+  }
+}
+
 void add_copy(Exposition& out, const std::string& labels, const std::optional<InstantiationStatus>& instantiation) {
   if (!instantiation) return;
   for (const TableCopyStatus& copy : instantiation->tables) {
@@ -314,6 +331,7 @@ void add_status(Exposition& out, const StreamStatus& status) {
   add_position(out, labels, "applied", status.applied);
   add_position(out, labels, "confirmed", status.confirmed);
   add_position(out, labels, "source_end", status.source_end);
+  if (status.rule_counts) add_rule_counts(out, stream, *status.rule_counts);
   for (const DestinationStatus& destination : status.destinations) {
     const std::string destination_labels = target_labels(stream, destination.id);
     add_state(out, "thalweg_destination_status", "thalweg_destination_phase", destination_labels, destination.state);

@@ -51,6 +51,10 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return std::vector<RuleFinding>{};
   }
+  base::Result<RulesTrial> test_rules(const RulesTrialRequest&) override {
+    ++requests;
+    return RulesTrial{};
+  }
   base::Result<std::string> request_identity(const std::string&) override {
     ++requests;
     return "csr";

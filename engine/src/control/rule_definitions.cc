@@ -24,15 +24,13 @@ base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation
     return std::unexpected(invalid_at(pointer, "must be an array of at least one operation, or be left out"));
   }
   for (size_t i = 0; i < value->size(); ++i) {
-    const json& operation = (*value)[i];
-    const auto found = operation.is_string()
-                           ? std::ranges::find(kOperationNames, operation.get_ref<const std::string&>())
-                           : kOperationNames.end();
+    const json& name = (*value)[i];
+    const auto operation = name.is_string() ? operation_named(name.get_ref<const std::string&>()) : std::nullopt;
     const std::string at = fmt::format("{}/{}", pointer, i);
-    if (found == kOperationNames.end()) {
+    if (!operation) {
       return std::unexpected(invalid_at(at, fmt::format("must be one of {}", fmt::join(kOperationNames, ", "))));
     }
-    if (!out.insert(static_cast<RuledOperation>(found - kOperationNames.begin())).second) {
+    if (!out.insert(*operation).second) {
       return std::unexpected(invalid_at(at, "names an operation twice"));
     }
   }
@@ -79,7 +77,7 @@ json to_json(const std::vector<RuleDefinition>& rules) {
   for (const RuleDefinition& rule : rules) {
     json document = {{"name", rule.name}};
     for (const RuledOperation operation : rule.operations) {
-      document["operations"].push_back(kOperationNames[static_cast<size_t>(operation)]);
+      document["operations"].push_back(name_of(operation));
     }
     if (!rule.condition.empty()) document["condition"] = rule.condition;
     if (rule.subset) document["subset"] = true;
@@ -89,6 +87,14 @@ json to_json(const std::vector<RuleDefinition>& rules) {
 }
 
 }  // namespace
+
+std::string_view name_of(RuledOperation operation) { return kOperationNames[static_cast<size_t>(operation)]; }
+
+std::optional<RuledOperation> operation_named(std::string_view name) {
+  const auto* const found = std::ranges::find(kOperationNames, name);
+  if (found == kOperationNames.end()) return std::nullopt;
+  return static_cast<RuledOperation>(found - kOperationNames.begin());
+}
 
 base::Result<std::optional<RulesDefinition>> read_rules(ObjectReader& table) {
   const json* const value = table.member("rules", false);

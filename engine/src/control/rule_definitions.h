@@ -19,6 +19,9 @@ namespace thalweg::control {
 
 enum class RuledOperation : uint8_t { insert, update, remove, truncate };
 
+std::string_view name_of(RuledOperation operation);
+std::optional<RuledOperation> operation_named(std::string_view name);  // none: there is none of this name
+
 struct RuleDefinition {
   std::string name;
   std::set<RuledOperation> operations;  // empty: all

@@ -46,6 +46,7 @@ class Ticking final : public ManagedStreams {
   base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest&) override {
     return std::vector<RuleFinding>{};
   }
+  base::Result<RulesTrial> test_rules(const RulesTrialRequest&) override { return RulesTrial{}; }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return {}; }
   base::Result<void> accept_table(const StreamTarget&, const TableRef&) override { return {}; }
   base::Result<std::string> request_identity(const std::string&) override { return ""; }

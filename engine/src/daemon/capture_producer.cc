@@ -55,6 +55,7 @@ class CaptureProducer final : public QueueProducer {
   }
   capture::CaptureStatus capture_status() const override { return capture_->status(); }
   telemetry::ComponentSample sample() const override { return capture_->sample(); }
+  std::vector<telemetry::RuleSample> rules() const override { return capture_->rules(); }
   void add_to(telemetry::MarkerTrail& trail) const override { capture_->add_to(trail); }
   base::Result<void> place_marker(const std::string& id, const std::string& label) override {
     return capture_->place_marker(id, label);

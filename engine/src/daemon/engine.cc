@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/operator_connection.h"
 #include "daemon/rules_check.h"
+#include "daemon/rules_trial.h"
 #include "instantiation/rehearsal.h"
 
 namespace thalweg::daemon {
@@ -62,6 +63,8 @@ base::Result<void> check_destinations(const StreamDefinition& next, const Stream
   }
   return {};
 }
+
+constexpr size_t kSampleBytesMax = size_t{32} << 20;  // of the rows that rules are tried on
 
 std::unexpected<base::Error> busy_with_actions() {
   return base::fail(ErrorCode::database_busy, "Other requests for parked transactions and tables are under way");
@@ -293,6 +296,14 @@ base::Result<std::vector<control::RuleFinding>> Engine::check_rules(const contro
   THALWEG_ASSIGN(pg::Connection source,
                  open_for_operator(request.source_conninfo, "thalweg rules check", {.abandon = &abandon_}));
   return find_rule_troubles(source, request);
+}
+
+base::Result<control::RulesTrial> Engine::test_rules(const control::RulesTrialRequest& request) {
+  const Place place = take_place(rule_checks_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other checks of rules are under way");
+  THALWEG_ASSIGN(pg::Connection source, open_for_operator(request.source_conninfo, "thalweg rules test",
+                                                          {.abandon = &abandon_, .answer_bytes_max = kSampleBytesMax}));
+  return try_rules(source, request);
 }
 
 base::Result<std::string> Engine::request_identity(const std::string& name) { return identity_->request(name); }

@@ -51,6 +51,7 @@ class Engine final : public control::ManagedStreams {
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<std::vector<control::RuleFinding>> check_rules(const control::RulesCheckRequest& request) override;
+  base::Result<control::RulesTrial> test_rules(const control::RulesTrialRequest& request) override;
   base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<void> accept_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<std::string> request_identity(const std::string& name) override;

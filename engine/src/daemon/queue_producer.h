@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -11,6 +12,7 @@
 #include "daemon/peering.h"
 #include "propagation/receiver.h"
 #include "queue/lcr_queue.h"
+#include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 
 // The producer of a stream's queue: the capture of a source, or the receiver of another engine's captured changes.
@@ -34,6 +36,7 @@ class QueueProducer {
   virtual bool caught_up(base::Lsn applied) = 0;
   virtual capture::CaptureStatus capture_status() const = 0;  // zeros where another engine captures
   virtual telemetry::ComponentSample sample() const = 0;
+  virtual std::vector<telemetry::RuleSample> rules() const = 0;  // none where another engine captures
   virtual void add_to(telemetry::MarkerTrail& trail) const = 0;
   // Fails with marker_refused where another engine captures, or Capture does.
   virtual base::Result<void> place_marker(const std::string& id, const std::string& label) = 0;

@@ -37,6 +37,7 @@ class ReceiverProducer final : public QueueProducer {
   bool caught_up(base::Lsn) override { return receiver_->status().connected; }
   capture::CaptureStatus capture_status() const override { return {}; }
   telemetry::ComponentSample sample() const override { return receiver_->sample(); }
+  std::vector<telemetry::RuleSample> rules() const override { return {}; }
   void add_to(telemetry::MarkerTrail& trail) const override { receiver_->add_to(trail); }
   base::Result<void> place_marker(const std::string&, const std::string&) override {
     return base::fail(base::ErrorCode::marker_refused,

@@ -146,6 +146,7 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
   {
     std::unique_lock lock(session_lock_);
     producer_ = std::move(producer);
+    producer_since_ = options_.clock->unix_now();
   }
   base::log_event(base::LogLevel::info, "session_begun",
                   {{"stream", options_.definition.id},
@@ -308,6 +309,14 @@ StreamPositions Sessions::positions() const {
   if (!producing_) return {};
   const capture::CaptureStatus capture = producer_->capture_status();
   return {.captured = capture.captured, .source_end = capture.source_end, .confirmed = capture.confirmed};
+}
+
+std::optional<control::RuleCounts> Sessions::rule_counts() const {
+  std::shared_lock lock(session_lock_);
+  if (!producing_) return {};
+  auto tables = producer_->rules();
+  if (tables.empty()) return {};
+  return control::RuleCounts{.counted_since = producer_since_, .tables = std::move(tables)};
 }
 
 std::vector<control::DestinationStatus> Sessions::destinations() const {

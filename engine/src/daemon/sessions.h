@@ -83,6 +83,7 @@ class Sessions {
 
   Destination* find(const std::string& destination) const;  // null: there is none
   StreamPositions positions() const;
+  std::optional<control::RuleCounts> rule_counts() const;
   std::vector<control::DestinationStatus> destinations() const;
   control::StreamStats stats() const;
   telemetry::TransactionSamples transactions() const;
@@ -110,6 +111,7 @@ class Sessions {
   mutable std::shared_mutex session_lock_;  // the life of queue and producer
   std::unique_ptr<queue::LcrQueue> queue_;
   std::unique_ptr<QueueProducer> producer_;
+  base::UnixMicros producer_since_;
   std::unique_ptr<queue::QueueSpiller> spiller_;
   // The producer has started: there is a capture to ask. Writer: the supervisor (release). Readers: anybody who holds
   // session_lock_ (acquire).

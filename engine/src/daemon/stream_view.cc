@@ -46,6 +46,7 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
       out.source_end = positions.source_end;
       out.confirmed = positions.confirmed;
       out.destinations = sessions_->destinations();
+      out.rule_counts = sessions_->rule_counts();
     }
   }
   // Those that were desired a moment ago, or that wait for the stream to start.

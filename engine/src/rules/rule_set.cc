@@ -9,19 +9,6 @@ namespace thalweg::rules {
 
 namespace {
 
-Kinds kind_of(lcr::FrameKind kind) {
-  switch (kind) {
-    case lcr::FrameKind::insert:
-      return kInsert;
-    case lcr::FrameKind::update:
-      return kUpdate;
-    case lcr::FrameKind::remove:
-      return kDelete;
-    default:
-      return kTruncate;
-  }
-}
-
 // The first node of the tree, in the order of the text, that `is` true of; null: none.
 const Expression* find_node(const Expression& node, const auto& is) {
   if (is(node)) return &node;
@@ -53,6 +40,19 @@ Ruled<void> check_use(const Rule& rule) {
 }
 
 }  // namespace
+
+Kinds kind_of(lcr::FrameKind kind) {
+  switch (kind) {
+    case lcr::FrameKind::insert:
+      return kInsert;
+    case lcr::FrameKind::update:
+      return kUpdate;
+    case lcr::FrameKind::remove:
+      return kDelete;
+    default:
+      return kTruncate;
+  }
+}
 
 bool concerns(const Rule& rule, const RuleTable& table) {
   return (rule.schema.empty() || rule.schema == table.schema) && (rule.table.empty() || rule.table == table.name);

@@ -43,6 +43,7 @@ struct RuleRefusal {
   RuleError error;
 };
 
+Kinds kind_of(lcr::FrameKind kind);
 bool concerns(const Rule& rule, const RuleTable& table);
 
 // The rules that concern one version of a table, compiled. Rules on other tables are not in it and cost nothing.

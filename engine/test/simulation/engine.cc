@@ -9,6 +9,7 @@
 #include "daemon/peering.h"
 #include "daemon/sessions.h"
 #include "simulation/operator.h"
+#include "simulation/relational.h"
 #include "simulation/verdict.h"
 
 namespace thalweg::simulation {
@@ -66,6 +67,8 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
   stream.source = {.name = "source", .conninfo = "host=source"};
   if (!options.receive_from.empty()) stream.receive_from = control::ReceiveFrom{.engine = options.receive_from};
   stream.parameters = options.parameters;
+  for (const TableShape& shape : shapes()) stream.tables.push_back({"public", shape.name});
+  stream.rules = options.rules;
   for (const EngineOptions::Destination& to : options.destinations) {
     control::DestinationDefinition destination;
     destination.id = to.name;

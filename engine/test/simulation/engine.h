@@ -32,6 +32,7 @@ struct EngineOptions {
     bool is_paused = false;
   };
   std::vector<Destination> destinations;  // several: each has a backlog; one: it reads the queue
+  control::TableRules rules;
   control::StreamParameters parameters;
   uint64_t backlog_segment_bytes = 4096;
 };

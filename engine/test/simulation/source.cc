@@ -268,6 +268,11 @@ void Source::undo(OpenTransaction& open, uint32_t subxid) {
   }
 }
 
+std::optional<Change> Source::passed(const Change& change) const {
+  const auto& rules = options_.rules[static_cast<size_t>(change.table)];
+  return rules ? rules->passed(change) : change;
+}
+
 void Source::end(OpenTransaction& open, bool commits) {
   if (!commits) {
     undo(open, open.xid);
@@ -283,9 +288,16 @@ void Source::end(OpenTransaction& open, bool commits) {
                               .commit_time = wall_now_micros() - base::kPostgresEpochMicros});
   SourceTransaction transaction{
       .commit_lsn = lsn, .end_lsn = wal_end_, .xid = open.xid, .changes = {}, .after = {}, .needs = {}};
-  for (const auto& done : open.done) transaction.changes.push_back(done.change);
-  trace("transaction {} commits at {:X}: {} changes", history_.transactions().size(), lsn, transaction.changes.size());
-  for (const Change& change : transaction.changes) trace("    {}", describe(change));
+  trace("transaction {} commits at {:X}: {} changes", history_.transactions().size(), lsn, open.done.size());
+  for (const auto& done : open.done) {
+    trace("    {}", describe(done.change));
+    auto change = passed(done.change);
+    if (!change || change->kind != done.change.kind)
+      trace("      is for the rules {}", change ? describe(*change) : "-");
+    if (!change) continue;
+    if (change->kind != done.change.kind) ++migrations_;
+    transaction.changes.push_back(*std::move(change));
+  }
   history_.commit(std::move(transaction));
   locks_.release(static_cast<int>(open.xid));
 }

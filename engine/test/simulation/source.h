@@ -3,12 +3,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulation/destination.h"
 #include "simulation/history.h"
 #include "simulation/locks.h"
+#include "simulation/rules.h"
 #include "simulation/server.h"
 #include "simulation/wal.h"
 
@@ -31,6 +33,9 @@ struct SourceOptions {
   size_t batch_bytes = 0;              // of thalweg_output's batches; 0: the slot is pgoutput's
   int batch_version_max = 2;           // that thalweg_output knows; from 2 on it says which subtransactions committed
   uint32_t forgets_once_in = 0;        // subtransactions that are rolled back are not told of; 0: never
+  // By table. Tables without a key have REPLICA IDENTITY FULL in any case.
+  std::vector<bool> full_identity = std::vector<bool>(shapes().size());
+  std::vector<std::optional<TableRules>> rules = std::vector<std::optional<TableRules>>(shapes().size());
 };
 
 class Source final : public Server {
@@ -42,7 +47,10 @@ class Source final : public Server {
   // The clients' work, on a fiber of `process`.
   void run_clients(Process& process);
   bool clients_done() const { return done_; }
+  // What its commits are for the destinations.
   const History& history() const { return history_; }
+  // Updates that are inserts or deletes there.
+  uint64_t migrations() const { return migrations_; }
   uint64_t wal_end() const { return wal_end_; }
   // The destination with whose durable state the slot's position is compared; without one there is no check. A change
   // that the slot has passed never comes again: a consumer that has it neither on disk nor at its destination will lack
@@ -79,6 +87,7 @@ class Source final : public Server {
   Change random_change();
   void undo(OpenTransaction& open, uint32_t subxid);
   void end(OpenTransaction& open, bool commits);
+  std::optional<Change> passed(const Change& change) const;
   uint64_t write(WalRecord record);
   uint64_t emit_message(const std::string& prefix, const std::string& content);
   void check_feedback(uint64_t flushed);
@@ -95,6 +104,7 @@ class Source final : public Server {
   bool done_ = false;
   bool aborted_by_crash_ = false;
   History history_;
+  uint64_t migrations_ = 0;
   // The slot. What is saved comes back after a crash.
   uint64_t confirmed_ = kBegin;
   uint64_t saved_confirmed_ = kBegin;

@@ -84,15 +84,21 @@ void LogicalDecoding::change(const WalRecord& record) {
   stream(*std::ranges::max_element(open_, {}, [](const Open& open) { return open.changes.size(); }));
 }
 
+bool LogicalDecoding::sends_whole_old_rows(int table) const {
+  const auto at = static_cast<size_t>(table);
+  return shapes()[at].key < 0 || options_.full_identity[at];
+}
+
 void LogicalDecoding::put_relation(int table, uint32_t stream_xid, std::vector<int>& described) {
   if (std::ranges::find(described, table) != described.end()) return;
   described.push_back(table);
   const TableShape& shape = shapes()[static_cast<size_t>(table)];
+  const bool is_full = sends_whole_old_rows(table);
   Bytes out('R');
   if (stream_xid != 0) out.u32(stream_xid);
-  out.u32(shape.oid).text("public").text(shape.name).raw(shape.key >= 0 ? "d" : "f").u16(shape.columns.size());
+  out.u32(shape.oid).text("public").text(shape.name).raw(is_full ? "f" : "d").u16(shape.columns.size());
   for (size_t i = 0; i < shape.columns.size(); ++i) {
-    const bool is_key = shape.key < 0 || static_cast<int>(i) == shape.key;
+    const bool is_key = is_full || static_cast<int>(i) == shape.key;
     out.u8(is_key ? 1 : 0).text(shape.columns[i].name).u32(shape.columns[i].type).u32(0xFFFFFFFF);
   }
   send_(0, out.get());
@@ -119,7 +125,7 @@ void LogicalDecoding::put_change(const WalRecord& record, uint32_t stream_xid, s
   }
   out.u32(shape.oid);
   const bool is_update = first.kind == Change::Kind::update;
-  if (shape.key < 0) {
+  if (sends_whole_old_rows(first.table)) {
     if (first.kind != Change::Kind::insert) put_tuple(out.raw("O"), shape, first.before, false, nullptr);
   } else {
     const auto key = static_cast<size_t>(shape.key);

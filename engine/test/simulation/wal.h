@@ -32,6 +32,7 @@ class LogicalDecoding {
     uint64_t start = 0;                  // transactions that commit before it are not sent
     size_t buffered_max = SIZE_MAX;      // changes; more of them are streamed
     bool lists_subtransactions = false;  // that committed, at the end of a streamed transaction
+    std::vector<bool> full_identity = std::vector<bool>(shapes().size());  // tables that have REPLICA IDENTITY FULL
     std::function<bool()> forgets = [] { return false; };
   };
   // `send(lsn, payload)`.
@@ -58,6 +59,7 @@ class LogicalDecoding {
   void commit(const WalRecord& record);
   void abort(const WalRecord& record);
   void put_change(const WalRecord& record, uint32_t stream_xid, std::vector<int>& described);
+  bool sends_whole_old_rows(int table) const;
   void put_relation(int table, uint32_t stream_xid, std::vector<int>& described);
 
   const Options options_;

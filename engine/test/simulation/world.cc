@@ -45,6 +45,20 @@ struct Plan {
   EngineOptions engine;
 };
 
+// Most tables get some. Conditions read more than the key only where whole old rows come. A table whose updates may
+// leave a value out always sends them: an update that becomes an insert takes the value from there.
+void add_rules(Scheduler& scheduler, Plan& plan) {
+  for (size_t table = 0; table < shapes().size(); ++table) {
+    const TableShape& shape = shapes()[table];
+    const bool is_full = shape.key < 0 || shape.toasted >= 0 || scheduler.chance(2);
+    plan.source.full_identity[table] = is_full;
+    if (scheduler.chance(4)) continue;
+    const TableRules rules = make_rules(scheduler, shape, is_full, plan.source.keys);
+    plan.source.rules[table] = rules;
+    plan.engine.rules[{"public", shape.name}] = rules.definition();
+  }
+}
+
 Plan make_plan(Scheduler& scheduler) {
   Plan plan;
   const auto between = [&](size_t least, size_t most) { return least + scheduler.random(most - least + 1); };
@@ -90,6 +104,7 @@ Plan make_plan(Scheduler& scheduler) {
   parameters.propagation_compression = std::string(name_of(static_cast<propagation::Compression>(scheduler.random(3))));
   parameters.propagation_window_mb = 4;
   plan.engine.backlog_segment_bytes = uint64_t{256} << scheduler.random(7);
+  if (scheduler.chance(3)) add_rules(scheduler, plan);
   return plan;
 }
 
@@ -140,7 +155,8 @@ class World {
             .simulated_seconds = static_cast<double>(scheduler_.now()) / kSecond,
             .fingerprint = Verdict::get().fingerprint(),
             .transactions = source_.history().transactions().size(),
-            .faults = faults_};
+            .faults = faults_,
+            .migrations = source_.migrations()};
   }
 
  private:
@@ -148,6 +164,10 @@ class World {
     trace("{} engine(s), {} destination(s), {} order, data layer {}, parallelism {}, group {}, {} faults",
           engines_.size(), plan_.destinations, plan_.order == Order::full ? "full" : "dependent", plan_.has_data_layer,
           plan_.engine.parameters.parallelism, plan_.engine.parameters.group_size, plan_.faults);
+    for (size_t table = 0; table < shapes().size(); ++table) {
+      const auto& rules = plan_.source.rules[table];
+      if (rules) trace("rules of {}: {}", shapes()[table].name, describe(*rules));
+    }
     if (!fans_out()) source_.check_feedback_against(*destinations_.front());
     source_.start();
     for (const auto& destination : destinations_) {

@@ -13,6 +13,7 @@ import pytest
 from harness.cluster import wait_for
 from harness.compare import user_tables
 from harness.engine import RefusedError, applied_there
+from harness.fan_out import FanOut
 from harness.paths import EnginePair
 from harness.scene import Scene
 from harness.workload import Writers
@@ -70,10 +71,11 @@ def restart_by_force(scene: Scene) -> None:
     scene.engine.start()
 
 
-def assert_rows(scene: Scene, where: str, table: str = "orders") -> int:
-    """The destination has exactly the source's rows that the condition is TRUE for."""
+def assert_rows(scene: Scene, where: str, table: str = "orders", database: str = "") -> int:
+    """The destination has exactly the source's rows that the condition is TRUE for; `database`: another one there."""
     wanted = scene.at_source(f"SELECT t::text FROM {table} t WHERE {where} ORDER BY t::text COLLATE \"C\"")
-    found = scene.at_destination(f"SELECT t::text FROM {table} t ORDER BY t::text COLLATE \"C\"")
+    found = scene.destination.sql(database or scene.database,
+                                  f"SELECT t::text FROM {table} t ORDER BY t::text COLLATE \"C\"")
     missing, extra = set(wanted) - set(found), set(found) - set(wanted)
     assert found == wanted, f"missing {sorted(missing)[:5]}, too many {sorted(extra)[:5]}"
     return len(wanted)
@@ -389,11 +391,128 @@ def test_two_engines_keep_the_same_rules(scene: Scene, tmp_path: Path, random_: 
         pair.close()
 
 
+def test_destinations_here_and_elsewhere_keep_the_same_subset(scene: Scene, tmp_path: Path,
+                                                               random_: random.Random) -> None:
+    """Both behind backlogs. Engines are killed and links broken; in the end the one elsewhere catches up from disk."""
+    pair, fan = EnginePair(scene, tmp_path), FanOut(scene)
+    try:
+        scene.run_at_source(FILLED)
+        tables = user_tables(scene.source, scene.database)
+        scene.engine.define_stream(scene.stream, scene.source_conninfo, "", tables, {})
+        set_rules(scene, {"orders": SUBSET})
+        fan.set_destinations([fan.make("a").definition(),
+                              applied_there("bravo", "127.0.0.1", pair.relay.port, id="bravo", backlog=True)])
+        fan.wait("bravo", lambda found: found["phase"] == "RETRYING", "waits for the other engine")
+        pair.receiver.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, tables, {},
+                                    receive_from={"engine": "alpha"})
+        pair.receiver.streams[scene.stream]["tables"][0]["rules"] = SUBSET
+        pair.receiver.put_desired()
+        for name in ("a", "bravo"):
+            fan.wait_phase(name, "REPLICATING")
+
+        def kill_receiver() -> None:
+            pair.receiver.kill()
+            pair.receiver.start()
+
+        strikes = [lambda: restart_by_force(scene), kill_receiver, pair.relay.cut, fan.made["a"].relay.cut]
+        with Writers(scene.source, scene.database, 3, random_, write) as writers:
+            for strike in random_.sample(strikes, len(strikes)):
+                before = min(writers.rounds)
+                wait_for(lambda before=before: min(writers.rounds) > before + 50, 60, "there is a load")
+                strike()
+            pair.relay.sever()
+            fan.wait("bravo", lambda found: found["backlog"]["state"] == "ON DISK", "has its backlog on disk")
+            before = min(writers.rounds)
+            wait_for(lambda: min(writers.rounds) > before + 50, 60, "there is a load")
+            restart_by_force(scene)
+        fan.wait_applied("a")
+        pair.relay.mend()
+        fan.wait_applied("a", "bravo")
+        assert assert_rows(scene, SUBSET_AS_WHERE) > 500
+        assert_rows(scene, SUBSET_AS_WHERE, database=fan.made["a"].database)
+        counts = scene.engine.status(scene.stream)["rule_counts"]["tables"]
+        assert [one["table"] for one in counts] == ["orders"], "they are the stream's, however many destinations it has"
+    finally:
+        pair.close()
+        fan.close()
+
+
+def test_what_rules_decide_is_counted(scene: Scene) -> None:
+    scene.run_at_source(FILLED + "CREATE TABLE plain (id bigint PRIMARY KEY);")
+    start(scene, {"orders": {"positive": [rule("north", "region = 'north'", subset=True)]}})
+    scene.at_source("INSERT INTO orders VALUES (5001, 'north', 1), (5002, 'north', 1), (5003, 'south', 1)",
+                    "UPDATE orders SET n = 2 WHERE id IN (5001, 5002, 5003)",
+                    "UPDATE orders SET region = 'north' WHERE id = 5003",
+                    "UPDATE orders SET region = 'east' WHERE id IN (5001, 5002)",
+                    "DELETE FROM orders WHERE id IN (5001, 5003)", "INSERT INTO plain VALUES (1)")
+    scene.wait_applied()
+    counts = scene.engine.status(scene.stream)["rule_counts"]
+    expected = {"passed": 2 + 2 + 1, "dropped": 1 + 1 + 1, "became_inserts": 1, "became_deletes": 2}
+    assert counts["tables"] == [{"schema": "public", "table": "orders", **expected}]
+    labels = f'stream="{scene.stream}",schema="public",table="orders"'
+    outcomes = zip(("passed", "dropped", "became_insert", "became_delete"), expected.values(), strict=True)
+    metrics = str(scene.engine.request("GET", "/metrics")).splitlines()
+    assert [line for line in metrics if line.startswith("thalweg_rule_changes_total")] == [
+        f'thalweg_rule_changes_total{{{labels},outcome="{outcome}"}} {count}' for outcome, count in outcomes]
+    # They are a capture's.
+    restart_by_force(scene)
+    scene.wait_replicating()
+    again = scene.engine.status(scene.stream)["rule_counts"]
+    assert again["counted_since"] > counts["counted_since"]
+    change(scene, {})
+    wait_for(lambda: scene.engine.status(scene.stream)["rule_counts"] is None, 60, "there is nothing to count")
+
+
 def check(scene: Scene, rules: dict[str, Any], table: str = "orders") -> list[dict[str, Any]]:
     answer = scene.engine.request("POST", "/v1/rules/check", {
         "source": {"conninfo": scene.source_conninfo},
         "tables": [{"schema": "public", "table": table, "rules": rules}]})
     return list(answer["findings"])
+
+
+def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
+    scene.run_at_source(FILLED + "CREATE TABLE keyed (id bigint PRIMARY KEY, region text, n numeric(9, 2));")
+
+    def ask(table: str, rules: dict[str, Any], sample: int, *changes: dict[str, Any]) -> list[dict[str, Any]]:
+        answer = scene.engine.request("POST", "/v1/rules/test", {
+            "source": {"conninfo": scene.source_conninfo}, "source_name": "source", "sample": sample,
+            "tables": [{"schema": "public", "table": table, "rules": rules}], "changes": list(changes)})
+        return list(answer["changes"])
+
+    def update(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+        return {"operation": "UPDATE", "old": old, "new": new}
+
+    # Rows of the table, as PostgreSQL judges them.
+    judged = ask("orders", SUBSET, 100)
+    passed = {int(one["new"]["id"]) for one in judged if one["verdict"] == "PASSED"}
+    keys = [int(one["new"]["id"]) for one in judged]
+    wanted = scene.at_source(f"SELECT id FROM orders WHERE {SUBSET_AS_WHERE} AND id = ANY (ARRAY{keys})")
+    assert passed == {key for (key,) in wanted} and 20 < len(passed) < 80
+
+    north, south = {"id": 1, "region": "north", "n": 9, "note": None}, {"id": 1, "region": "south", "n": 9}
+    verdicts = [("BECOMES INSERT", update(south, north)), ("BECOMES DELETE", update(north, south)),
+                ("PASSED", update(north, north | {"n": 8})), ("DROPPED", update(south, south | {"n": 8})),
+                ("PASSED", {"operation": "DELETE", "old": north}), ("PASSED", {"operation": "TRUNCATE"})]
+    judged = ask("orders", SUBSET, 0, *(change for _, change in verdicts))
+    assert [one["verdict"] for one in judged] == [verdict for verdict, _ in verdicts]
+    assert judged[0]["rules"] == [
+        {"set": "negative", "rule": "no_tests", "outcome": "NULL", "before": "NULL"},
+        {"set": "positive", "rule": "north", "outcome": "TRUE", "before": "FALSE"},
+        {"set": "positive", "rule": "small", "outcome": "FALSE", "before": "FALSE"}]
+
+    # Of the old row the rules see what the replica identity sends.
+    rules = {"positive": [rule("some", "region = 'north' AND 1 / (n - 0.5) > 0")],
+             "negative": [rule("no_truncates", operations=["TRUNCATE"])]}
+    stops = ask("keyed", rules, 0, {"operation": "DELETE", "old": {"id": 1, "region": "north"}},
+                {"operation": "INSERT", "new": {"id": 1, "region": "north", "n": "0.50"}})
+    assert [(one["verdict"], one["error"]["code"], one["error"]["sqlstate"]) for one in stops] == [
+        ("STOPS THE STREAM", "rule_undecidable", ""), ("STOPS THE STREAM", "rule_failed", "22012")]
+    assert [one["rules"][-1]["outcome"] for one in stops] == ["UNDECIDABLE", "FAILED"]
+    assert stops[0]["rules"][0] == {"set": "negative", "rule": "no_truncates", "outcome": "OTHER OPERATION",
+                                    "before": None}
+    with pytest.raises(RefusedError) as refused:
+        ask("keyed", rules, 0, {"operation": "INSERT", "new": {"idd": 1}})
+    assert refused.value.error["code"] == "invalid_request" and '"idd"' in refused.value.error["message"]
 
 
 def test_rules_are_checked_before_they_are_used(scene: Scene) -> None:

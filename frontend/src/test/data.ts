@@ -266,6 +266,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
         last_change: { at_source: AT, at_destination: AT },
       },
     ],
+    rule_counts: null,
     actions: ["stop", "delete"],
     ...values,
   };

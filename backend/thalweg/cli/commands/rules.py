@@ -1,4 +1,4 @@
-"""rules check; and the file in which the commands about streams find the rules of tables."""
+"""rules check, rules test; and the file in which the commands about streams find the rules of tables."""
 
 import json
 from typing import Annotated
@@ -55,6 +55,77 @@ def check(
         raise typer.Exit(1)
     if not as_json:
         out.print("All rules can be kept.")
+
+
+@app.command()
+def test(
+    file: Annotated[
+        typer.FileText, typer.Argument(help="A JSON file, a list like row_rules in the REST API. - is standard input.")
+    ],
+    source: Annotated[str, typer.Option(help="The database's name or id.")],
+    table: Annotated[
+        str | None, typer.Argument(help="Which of its tables, as schema.table, if it has several.")
+    ] = None,
+    sample: Annotated[int, typer.Option(help="How many rows of the table to judge, at most 100.")] = 20,
+    changes: Annotated[
+        typer.FileText | None,
+        typer.Option(
+            metavar="FILE",
+            help="A JSON file with changes to judge, a list like changes in the REST API: operation, old, new.",
+        ),
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="The engine that captures, if there are several.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try the rules of a table on its rows: what each rule makes of each. Fails when one would stop a stream."""
+    api = connect()
+    rules = _rules_of(row_rules_in(file), table)
+    body: Json = {
+        "source_id": api.find("/databases", "database", source)["id"], "rules": rules, "sample": sample,
+        "changes": row_rules_in(changes) if changes else [],
+    }  # fmt: skip
+    if engine is not None:
+        body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
+    result = api.post("/streams:test-rules", body)
+    if as_json:
+        print_json(result)
+    else:
+        for finding in result["findings"]:
+            _print_finding(finding, [rules])
+        _print_changes(result["changes"])
+    if result["findings"] or any(change["error"] for change in result["changes"]):
+        raise typer.Exit(1)
+
+
+def _rules_of(tables: list[Json], name: str | None) -> Json:
+    named = {f"{one.get('schema')}.{one.get('table')}": one for one in tables}
+    if name is None and len(named) == 1:
+        return tables[0]
+    if name not in named:
+        raise CommandError(
+            "The file has rules for several tables." if name is None else f"The file has no rules for {name}.",
+            f"Name one of its tables: {', '.join(named)}.",
+        )
+    return named[name]
+
+
+def _print_changes(changes: list[Json]) -> None:
+    """One line for each, and one for each rule that is not just false or for other operations."""
+    for change in changes:
+        row = change["new"] or change["old"] or {}
+        values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
+        style = "red" if change["error"] else "dim" if change["verdict"] == "DROPPED" else "green"
+        out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
+        told = "; ".join(f"{one['rule']} {_in_words(one)}" for one in change["rules"])
+        if told:
+            out.print(line("    ", told))
+        if change["error"]:
+            out.print(line("    ", f"{change['error']['message']} ({change['error']['code']})"))
+
+
+def _in_words(one: Json) -> str:
+    outcome = str(one["outcome"]).lower()
+    return outcome if one["before"] is None else f"{one['before'].lower()} before, {outcome} after"
 
 
 def _print_finding(finding: Json, row_rules: list[Json]) -> None:

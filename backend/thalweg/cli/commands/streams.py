@@ -164,6 +164,23 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ],
     )  # fmt: skip
     out.print(counted(stream["destinations"]), style="dim")
+    if stream["rule_counts"]:
+        print_rule_counts(stream["rule_counts"])
+
+
+def print_rule_counts(counts: Json) -> None:
+    out.print()
+    print_table(
+        ["RULES OF", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
+        [
+            [
+                f"{table['schema']}.{table['table']}", number(table["passed"]), number(table["dropped"]),
+                number(table["became_inserts"]), number(table["became_deletes"]),
+            ]
+            for table in counts["tables"]
+        ],
+    )  # fmt: skip
+    out.print(f"Counted since the capture started, {ago_and_when(counts['counted_since'])}.", style="dim")
 
 
 def replicated(table: Json) -> str:
@@ -195,9 +212,13 @@ def counted(destinations: list[Json]) -> str:
     known = [destination["counted_since"] for destination in destinations if destination["counted_since"]]
     if not known:
         return "Inserts, updates and deletes count from apply's next start."
-    since = datetime.fromisoformat(min(known))
-    old = ago((datetime.now(UTC) - since).total_seconds())
-    return f"Inserts, updates and deletes count since apply started, {old} ago ({since:%Y-%m-%d %H:%M:%S} UTC)."
+    return f"Inserts, updates and deletes count since apply started, {ago_and_when(min(known))}."
+
+
+def ago_and_when(time: str) -> str:
+    at = datetime.fromisoformat(time)
+    old = ago((datetime.now(UTC) - at).total_seconds())
+    return f"{old} ago ({at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 def names_of(stream: Json) -> str:

@@ -88,6 +88,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
         tables=_sum_of([destination.tables for destination in destinations]), actions=actions,
+        rule_counts=observed.get("rule_counts"),
     )  # fmt: skip
 
 

@@ -146,6 +146,10 @@ telemetry::ComponentSample LogicalCapture::sample() const {
   return out;
 }
 
+std::vector<telemetry::RuleSample> LogicalCapture::rules() const {
+  return filters_ ? filters_->sample() : std::vector<telemetry::RuleSample>{};
+}
+
 // --- the agent's side
 
 void LogicalCapture::run() {

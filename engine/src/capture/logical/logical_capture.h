@@ -37,6 +37,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   void join() override;
   CaptureStatus status() const override;
   telemetry::ComponentSample sample() const override;
+  std::vector<telemetry::RuleSample> rules() const override;
   base::Result<void> place_marker(const std::string& id, const std::string& label) override;
   void add_to(telemetry::MarkerTrail& trail) const override;
 

@@ -570,6 +570,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams:test-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Rules
+         * @description Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
+         *     has, as a capture would, and says what each rule makes of each.
+         */
+        post: operations["streams_test_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/preflights": {
         parameters: {
             query?: never;
@@ -4342,6 +4363,34 @@ export interface components {
             /** Tables */
             tables: components["schemas"]["TableProgress"][];
         };
+        /** JudgedChange */
+        JudgedChange: {
+            /** Operation */
+            operation: string;
+            /**
+             * Old
+             * @description The row before; values longer than 200 bytes are cut.
+             */
+            old: {
+                [key: string]: string | null;
+            } | null;
+            /**
+             * New
+             * @description The row after, likewise.
+             */
+            new: {
+                [key: string]: string | null;
+            } | null;
+            /** Rules */
+            rules: components["schemas"]["RuleOutcome"][];
+            /**
+             * Verdict
+             * @description PASSED, DROPPED, BECOMES INSERT, BECOMES DELETE, or STOPS THE STREAM.
+             */
+            verdict: string;
+            /** @description What stops the stream. */
+            error: components["schemas"]["RuleStop"] | null;
+        };
         /**
          * Lab
          * @description The demo's load, and the causes that can slow its stream down.
@@ -5586,11 +5635,72 @@ export interface components {
              */
             subset: boolean;
         };
+        /** RuleCounts */
+        RuleCounts: {
+            /**
+             * Counted Since
+             * Format: date-time
+             * @description When the counts last began at 0, as they do whenever the capture starts. What it then reads again counts again.
+             */
+            counted_since: string;
+            /**
+             * Tables
+             * @description Every table with rules.
+             */
+            tables: components["schemas"]["RuleCountsOfTable"][];
+        };
+        /** RuleCountsOfTable */
+        RuleCountsOfTable: {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            /**
+             * Passed
+             * @description Changes that passed as they were.
+             */
+            passed: number;
+            /** Dropped */
+            dropped: number;
+            /**
+             * Became Inserts
+             * @description Updates that brought a row into the subset, and are an INSERT there.
+             */
+            became_inserts: number;
+            /**
+             * Became Deletes
+             * @description Updates that took a row out of the subset, and are a DELETE there.
+             */
+            became_deletes: number;
+        };
         /**
          * RuleId
          * @enum {string}
          */
         RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        /** RuleOutcome */
+        RuleOutcome: {
+            /**
+             * Set
+             * @description positive or negative.
+             */
+            set: string;
+            /**
+             * Rule
+             * @description Its name.
+             */
+            rule: string;
+            /**
+             * Outcome
+             * @description TRUE, FALSE, NULL, UNDECIDABLE (a value did not come), FAILED, or OTHER OPERATION: the rule is for others.
+             */
+            outcome: string;
+            /**
+             * Before
+             * @description The same for the row before an UPDATE, where the rules make a subset; null otherwise.
+             */
+            before: string | null;
+        };
         /**
          * RuleProblem
          * @description Something that would stop a stream with these rules.
@@ -5630,6 +5740,18 @@ export interface components {
              */
             offset: number | null;
         };
+        /** RuleStop */
+        RuleStop: {
+            /**
+             * Code
+             * @description rule_undecidable or rule_failed.
+             */
+            code: string;
+            /** Message */
+            message: string;
+            /** Sqlstate */
+            sqlstate: string | null;
+        };
         /**
          * RuledOperation
          * @enum {string}
@@ -5659,6 +5781,41 @@ export interface components {
              * @description As in the stream's rules: of these tables no rule sees updates and deletes.
              */
             inserts_only?: components["schemas"]["TableRef"][];
+        };
+        /** RulesTest */
+        RulesTest: {
+            /**
+             * Findings
+             * @description As streams:check-rules has them. If a rule is refused, nothing is judged.
+             */
+            findings: components["schemas"]["RuleProblem"][];
+            /**
+             * Changes
+             * @description Those of the request, then the table's rows as INSERTs.
+             */
+            changes: components["schemas"]["JudgedChange"][];
+        };
+        /** RulesTestRequest */
+        RulesTestRequest: {
+            /** Source Id */
+            source_id: string;
+            /**
+             * Capture Engine Id
+             * @description As for the stream. Null: the only one.
+             */
+            capture_engine_id?: string | null;
+            rules: components["schemas"]["TableRowRules"];
+            /**
+             * Sample
+             * @description So many rows of the table are judged as INSERTs; 0: none.
+             * @default 20
+             */
+            sample: number;
+            /**
+             * Changes
+             * @description Changes to judge, before the rows of the table.
+             */
+            changes?: components["schemas"]["TriedChange"][];
         };
         /**
          * Run
@@ -6570,6 +6727,8 @@ export interface components {
              * @description Changes at all destinations, added up.
              */
             tables: components["schemas"]["StreamTable"][];
+            /** @description What the rules of tables have decided. Null: no table has rules, nothing is captured now, or the engine's version does not report it. */
+            rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
              * Actions
              * @description Actions possible now: start, stop, retry, delete, add_destination.
@@ -7518,6 +7677,27 @@ export interface components {
          * @enum {string}
          */
         TransactionState: "OPEN" | "WAIT DEPENDENCY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
+        /**
+         * TriedChange
+         * @description Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL.
+         */
+        TriedChange: {
+            operation: components["schemas"]["RuledOperation"];
+            /**
+             * Old
+             * @description The row before an UPDATE or DELETE.
+             */
+            old?: {
+                [key: string]: string | boolean | number | null;
+            } | null;
+            /**
+             * New
+             * @description The row after an INSERT or UPDATE.
+             */
+            new?: {
+                [key: string]: string | boolean | number | null;
+            } | null;
+        };
         /**
          * TroubleKind
          * @description The changes of a stream's table at the source.
@@ -11120,6 +11300,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RulesCheck"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    streams_test_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesTestRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesTest"];
                 };
             };
             /** @description Malformed request */

@@ -91,3 +91,27 @@ it("asks again where a check says something else", async () => {
   if (first) await userEvent.click(first);
   expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
 });
+
+it("says what the rules of tables have decided", async () => {
+  const ruled = { ...all, row_rules: [{ schema: "public", table: "orders", positive: [], negative: null }] };
+  const counts = {
+    counted_since: "2026-11-21T00:00:01.400000Z",
+    tables: [
+      { schema: "public", table: "orders", passed: 120, dropped: 34, became_inserts: 5, became_deletes: 6 },
+    ],
+  };
+  const { unmount } = renderUi(<StreamRules stream={stream({ rules: ruled, rule_counts: counts })} mayAct />);
+  const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
+  expect(cells).toEqual(["public.orders", "120", "34", "5", "6"]);
+  expect(screen.getByText(/^Counted since the capture started/)).toBeVisible();
+  await expectNoAxeViolations();
+  unmount();
+  renderUi(<StreamRules stream={stream({ rules: ruled })} mayAct />);
+  expect(screen.queryByRole("table")).toBeNull();
+  expect(screen.getByText(/is counted while changes are captured/)).toBeVisible();
+});
+
+it("has no counts where no table has rules", () => {
+  renderUi(<StreamRules stream={stream({ rules: all })} mayAct />);
+  expect(screen.queryByText(/counted/i)).toBeNull();
+});

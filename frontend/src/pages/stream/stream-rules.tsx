@@ -11,6 +11,7 @@ import { Refusal } from "@/features/preflight/refusal";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules } from "@/features/table-rules/matching";
 import { RowRules } from "@/features/table-rules/row-rules";
+import { RuleCountsTable } from "@/features/table-rules/rule-counts";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { usePreview } from "@/features/table-rules/use-preview";
@@ -53,6 +54,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
           ))}
         </Group>
       ))}
+      {rules.row_rules && rules.row_rules.length > 0 && <RuleCountsTable counts={stream.rule_counts} />}
       <Modal opened={editing} onClose={() => setEditing(false)} title="Edit table rules" size="xl">
         <RulesForm stream={stream} onClose={() => setEditing(false)} />
       </Modal>

@@ -1,0 +1,146 @@
+#include "control/rules_trial.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "control/desired_parts.h"
+#include "control/strict_json.h"
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kSampleMax = 100;
+constexpr size_t kChangesMax = 100;
+constexpr size_t kNameBytesMax = 63;
+constexpr size_t kSourceNameBytesMax = 1000;  // as a name in the desired document
+constexpr size_t kShownBytesMax = 200;  // of a value
+
+base::Result<TriedRow> read_row(ObjectReader& reader, std::string_view member, bool required) {
+  TriedRow row;
+  const json* const value = reader.member(member, required);
+  if (!value) return row;
+  if (!value->is_object()) return std::unexpected(invalid_at(reader.pointer(member), "must be an object"));
+  for (const auto& [column, one] : value->items()) {
+    if (one.is_structured()) {
+      return std::unexpected(invalid_at(reader.pointer(member),
+                                        "must have strings as PostgreSQL writes values, numbers, booleans or null"));
+    }
+    row[column] = one.is_null() ? std::nullopt : std::optional(one.is_string() ? one.get<std::string>() : one.dump());
+  }
+  return row;
+}
+
+base::Result<TriedChange> read_change(const json& value, const std::string& pointer) {
+  ObjectReader reader(value, pointer);
+  TriedChange change;
+  const std::string operation = reader.string("operation", 1, kNameBytesMax);
+  if (const auto known = operation_named(operation)) {
+    change.operation = *known;
+  } else {
+    reader.refuse("operation", "must be INSERT, UPDATE, DELETE or TRUNCATE");
+  }
+  const bool has_old = change.operation == RuledOperation::update || change.operation == RuledOperation::remove;
+  const bool has_new = change.operation == RuledOperation::insert || change.operation == RuledOperation::update;
+  if (has_old) {
+    THALWEG_ASSIGN(change.old_row, read_row(reader, "old", true));
+  }
+  if (has_new) {
+    THALWEG_ASSIGN(change.new_row, read_row(reader, "new", true));
+  }
+  THALWEG_TRY(reader.finish());
+  return change;
+}
+
+base::Result<std::vector<TriedChange>> read_changes(ObjectReader& reader) {
+  std::vector<TriedChange> changes;
+  const json* const list = reader.member("changes", false);
+  if (!list) return changes;
+  const std::string pointer = reader.pointer("changes");
+  if (!list->is_array() || list->size() > kChangesMax) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} changes", kChangesMax)));
+  }
+  for (size_t i = 0; i < list->size(); ++i) {
+    THALWEG_ASSIGN(TriedChange change, read_change((*list)[i], fmt::format("{}/{}", pointer, i)));
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+// Its beginning, up to a character's end.
+std::string beginning(const std::string& value) {
+  if (value.size() <= kShownBytesMax) return value;
+  size_t end = kShownBytesMax;
+  while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) --end;
+  return value.substr(0, end) + "…";
+}
+
+json row_json(const TriedRow& row) {
+  json out = json::object();
+  for (const auto& [column, value] : row) out[column] = value ? json(beginning(*value)) : json(nullptr);
+  return out;
+}
+
+json to_json(const RuleOutcome& one) {
+  return {{"set", one.is_positive ? "positive" : "negative"},
+          {"rule", one.rule},
+          {"outcome", one.outcome},
+          {"before", one.before ? json(*one.before) : json(nullptr)}};
+}
+
+json to_json(const JudgedChange& judged) {
+  const TriedChange& change = judged.change;
+  json rules = json::array();
+  for (const RuleOutcome& one : judged.rules) rules.push_back(to_json(one));
+  json error = nullptr;
+  if (judged.error) {
+    error = {{"code", base::name_of(judged.error->code)},
+             {"message", judged.error->message},
+             {"sqlstate", judged.error->sqlstate}};
+  }
+  return {{"operation", name_of(change.operation)},
+          {"old", change.old_row.empty() ? json(nullptr) : row_json(change.old_row)},
+          {"new", change.new_row.empty() ? json(nullptr) : row_json(change.new_row)},
+          {"rules", std::move(rules)},
+          {"verdict", judged.verdict},
+          {"error", std::move(error)}};
+}
+
+}  // namespace
+
+base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text) {
+  THALWEG_ASSIGN(const json body, parse_strict(text));
+  ObjectReader reader(body, "");
+  RulesTrialRequest request;
+  THALWEG_ASSIGN(request.source_conninfo.text, read_conninfo(reader, "source"));
+  THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
+  request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
+  request.source_conninfo.side = base::ErrorSide::source;
+  request.source_name = reader.string("source_name", 1, kSourceNameBytesMax);
+  std::vector<TableRef> tables;
+  std::set<TableRef> inserts_only;
+  TableRules rules;
+  THALWEG_TRY(read_tables(reader, tables, inserts_only, nullptr, &rules));
+  request.sample = reader.unsigned_integer("sample");
+  if (request.sample > kSampleMax) reader.refuse("sample", fmt::format("must be at most {}", kSampleMax));
+  if (tables.size() != 1 || rules.size() != 1) reader.refuse("tables", "must be one table, with rules");
+  THALWEG_ASSIGN(request.changes, read_changes(reader));
+  THALWEG_TRY(reader.finish());
+  request.table = rules.begin()->first;
+  request.rules = std::move(rules.begin()->second);
+  return request;
+}
+
+json rules_trial_document(const RulesTrial& trial) {
+  json changes = json::array();
+  for (const JudgedChange& one : trial.changes) changes.push_back(to_json(one));
+  json out = rules_check_document(trial.findings);
+  out["changes"] = std::move(changes);
+  return out;
+}
+
+}  // namespace thalweg::control

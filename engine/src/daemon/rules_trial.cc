@@ -1,0 +1,233 @@
+#include "daemon/rules_trial.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "capture/row_filter.h"
+#include "daemon/rule_sets.h"
+#include "daemon/rules_check.h"
+#include "pg/text_array.h"
+#include "rules/source_table.h"
+
+namespace thalweg::daemon {
+namespace {
+
+using control::RuledOperation;
+using control::TriedChange;
+using control::TriedRow;
+using Fate = capture::RowFilter::Fate;
+
+constexpr base::RelationId kRelation{1};  // of frames that nobody else sees
+
+std::optional<std::string> value_of(const TriedRow& row, const std::string& column) {
+  const auto found = row.find(column);
+  return found == row.end() ? std::nullopt : found->second;
+}
+
+std::vector<std::byte> tuple_of(const TriedRow& row, const rules::RuleTable& table, bool key_only) {
+  std::vector<lcr::Value> values(table.columns.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto found = row.find(table.columns[i].name);
+    if (found == row.end() || !found->second || (key_only && !table.columns[i].is_key)) continue;
+    values[i] = {.mark = lcr::ValueMark::text, .bytes = std::as_bytes(std::span(*found->second))};
+  }
+  return lcr::make_tuple(values);
+}
+
+lcr::FrameKind kind_of(RuledOperation operation) {
+  switch (operation) {
+    case RuledOperation::insert:
+      return lcr::FrameKind::insert;
+    case RuledOperation::update:
+      return lcr::FrameKind::update;
+    case RuledOperation::remove:
+      return lcr::FrameKind::remove;
+    case RuledOperation::truncate:
+      break;
+  }
+  return lcr::FrameKind::truncate;
+}
+
+// The frame that the capture would make of it.
+std::vector<std::byte> frame_of(const TriedChange& change, const rules::RuleTable& table) {
+  const lcr::FrameKind kind = kind_of(change.operation);
+  if (kind == lcr::FrameKind::truncate) return lcr::make_truncate_frame({1}, {}, {1}, 0, std::span(&kRelation, 1));
+  const bool is_whole = table.replica_identity == 'f';
+  const bool moves = std::ranges::any_of(table.columns, [&](const rules::RuleColumn& column) {
+    return column.is_key && value_of(change.old_row, column.name) != value_of(change.new_row, column.name);
+  });
+  const bool has_old = kind == lcr::FrameKind::remove || (kind == lcr::FrameKind::update && (is_whole || moves));
+  const auto old_tuple = has_old ? tuple_of(change.old_row, table, !is_whole) : std::vector<std::byte>{};
+  const bool has_new = kind != lcr::FrameKind::remove;
+  const auto new_tuple = has_new ? tuple_of(change.new_row, table, false) : std::vector<std::byte>{};
+  const lcr::RowFrame row{.kind = kind,
+                          .flags = static_cast<uint16_t>(!has_old   ? 0
+                                                         : is_whole ? lcr::kOldRow
+                                                                    : lcr::kOldKey),
+                          .xid = {1},
+                          .subxid = {},
+                          .relation = kRelation,
+                          .table_version = 1,
+                          .lsn = {1},
+                          .old_tuple = old_tuple,
+                          .new_tuple = new_tuple};
+  std::vector<std::byte> frame(lcr::row_frame_bytes(row));
+  lcr::write_row_frame(row, frame);
+  return frame;
+}
+
+base::Result<void> check_columns(const TriedRow& row, const rules::RuleTable& table) {
+  for (const auto& [column, value] : row) {
+    if (std::ranges::find(table.columns, column, &rules::RuleColumn::name) != table.columns.end()) continue;
+    return base::fail(
+        base::ErrorCode::invalid_request,
+        fmt::format("{} has no column {}.", pg::quote_table(table.schema, table.name), pg::quote_identifier(column)));
+  }
+  return {};
+}
+
+base::Result<std::vector<TriedChange>> read_sample(pg::Connection& source, const rules::RuleTable& table,
+                                                   uint64_t rows_max) {
+  std::vector<TriedChange> changes;
+  if (rows_max == 0 || table.columns.empty()) return changes;
+  std::string columns;
+  for (const rules::RuleColumn& column : table.columns) {
+    columns += (columns.empty() ? "" : ", ") + pg::quote_identifier(column.name);
+  }
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(fmt::format("SELECT {} FROM {} LIMIT {}", columns,
+                                                               pg::quote_table(table.schema, table.name), rows_max)));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    TriedChange& change = changes.emplace_back();
+    for (size_t column = 0; column < table.columns.size(); ++column) {
+      change.new_row[table.columns[column].name] =
+          rows.is_null(i, column) ? std::nullopt : std::optional(std::string(rows.text(i, column)));
+    }
+  }
+  return changes;
+}
+
+std::string_view verdict_of(Fate fate) {
+  switch (fate) {
+    case Fate::pass:
+      return "PASSED";
+    case Fate::drop:
+      return "DROPPED";
+    case Fate::becomes_insert:
+      return "BECOMES INSERT";
+    case Fate::becomes_delete:
+      return "BECOMES DELETE";
+  }
+  return "";
+}
+
+// The rules of a table, each by itself and all together.
+class Trial {
+ public:
+  // `sets` outlive it, and fit the table.
+  Trial(const rules::RuleSets& sets, const rules::RuleTable& table, rules::TableRules compiled,
+        const std::string& source)
+      : table_(table),
+        source_(source),
+        makes_subset_(compiled.make_subset()),
+        filter_(std::move(compiled), table, source, scratch_, counters_) {
+    add(sets.negative, false);
+    add(sets.positive, true);
+  }
+
+  control::JudgedChange judge(TriedChange change) {
+    const std::vector<std::byte> bytes = frame_of(change, table_);
+    const auto frame = lcr::FrameView::trusted(bytes.data());
+    control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = "STOPS THE STREAM"};
+    const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
+    for (One& one : rules_) {
+      judged.rules.push_back(
+          {.is_positive = one.is_positive, .rule = one.rule->name, .outcome = outcome(one, frame, rules::Row::newest)});
+      if (has_two) judged.rules.back().before = outcome(one, frame, rules::Row::before);
+    }
+    if (const auto fate = filter_.judge(frame)) {
+      judged.verdict = verdict_of(*fate);
+    } else {
+      judged.error = fate.error();
+    }
+    return judged;
+  }
+
+ private:
+  struct One {
+    const rules::Rule* rule;
+    bool is_positive;
+    std::optional<rules::Condition> condition;
+  };
+
+  void add(const std::optional<std::vector<rules::Rule>>& set, bool is_positive) {
+    if (!set) return;
+    for (const rules::Rule& rule : *set) {
+      One& one = rules_.emplace_back(One{.rule = &rule, .is_positive = is_positive, .condition = {}});
+      if (rule.condition.empty()) continue;
+      if (auto condition = rules::Condition::compile(rule.condition, table_)) {
+        one.condition.emplace(std::move(*condition));
+      }
+    }
+  }
+
+  std::string_view outcome(One& one, const lcr::FrameView& frame, rules::Row plain) {
+    const bool is_truncate = frame.kind() == lcr::FrameKind::truncate;
+    if ((one.rule->kinds & rules::kind_of(frame.kind())) == 0) return "OTHER OPERATION";
+    if (!one.condition || (one.rule->subset && is_truncate)) return "TRUE";
+    const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
+    switch (one.condition->evaluate(frame, context, scratch_, plain).outcome) {
+      case rules::Outcome::is_true:
+        return "TRUE";
+      case rules::Outcome::is_false:
+        return "FALSE";
+      case rules::Outcome::is_null:
+        return "NULL";
+      case rules::Outcome::undecidable:
+        return "UNDECIDABLE";
+      case rules::Outcome::failed:
+        break;
+    }
+    return "FAILED";
+  }
+
+  const rules::RuleTable& table_;
+  const std::string& source_;
+  const bool makes_subset_;
+  rules::Scratch scratch_;
+  capture::RowFilter::Counters counters_;
+  capture::RowFilter filter_;
+  std::vector<One> rules_;
+};
+
+}  // namespace
+
+base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request) {
+  control::RulesTrial out;
+  control::RulesCheckRequest check;
+  check.rules[request.table] = request.rules;
+  THALWEG_ASSIGN(out.findings, find_rule_troubles(source, check));
+  THALWEG_ASSIGN(const auto table, rules::read_table(source, request.table.schema, request.table.table));
+  const auto is_refused = [](const control::RuleFinding& one) {
+    return one.code == base::name_of(base::ErrorCode::rule_refused);
+  };
+  if (!table || std::ranges::any_of(out.findings, is_refused)) return out;
+  const rules::RuleSets sets = rule_sets(request.rules);
+  auto compiled = rules::TableRules::compile(sets, *table);
+  if (!compiled) return out;
+  Trial trial(sets, *table, std::move(*compiled), request.source_name);
+  for (const TriedChange& change : request.changes) {
+    THALWEG_TRY(check_columns(change.old_row, *table));
+    THALWEG_TRY(check_columns(change.new_row, *table));
+    out.changes.push_back(trial.judge(change));
+  }
+  THALWEG_ASSIGN(std::vector<TriedChange> sample, read_sample(source, *table, request.sample));
+  for (TriedChange& change : sample) out.changes.push_back(trial.judge(std::move(change)));
+  return out;
+}
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/error.h"
+#include "control/rules_trial.h"
+#include "pg/connection.h"
+
+namespace thalweg::daemon {
+
+// Judges as a capture would, with the table as the source has it now: of a change's old row the rules see what the
+// table's replica identity sends. Fails with invalid_request where a row has a column that the table has not.
+base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request);
+
+}  // namespace thalweg::daemon

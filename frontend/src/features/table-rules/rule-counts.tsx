@@ -1,0 +1,65 @@
+import { Stack, Text } from "@mantine/core";
+import type { RuleCounts, RuleCountsOfTable } from "@/api/types";
+import { formatAgo, formatCount, formatTime } from "@/lib/format";
+import { type Column, DataTable } from "@/ui/data-table";
+
+const name = ({ schema, table }: RuleCountsOfTable) => `${schema}.${table}`;
+
+function countColumn(
+  key: "passed" | "dropped" | "became_inserts" | "became_deletes",
+  header: string,
+  definition: string,
+): Column<RuleCountsOfTable> {
+  return {
+    key,
+    header,
+    definition,
+    align: "right",
+    sortBy: (table) => table[key],
+    cell: (table) => formatCount(table[key]),
+  };
+}
+
+const columns: Column<RuleCountsOfTable>[] = [
+  { key: "table", header: "Table", cell: name, sortBy: name },
+  countColumn("passed", "Passed", "Changes that the rules let pass as they were."),
+  countColumn("dropped", "Dropped", "Changes that the rules did not let pass."),
+  countColumn(
+    "became_inserts",
+    "Became inserts",
+    "Updates that brought a row into the subset: the destinations insert it.",
+  ),
+  countColumn(
+    "became_deletes",
+    "Became deletes",
+    "Updates that took a row out of the subset: the destinations delete it.",
+  ),
+];
+
+/** What the rules of tables have decided; null: the engine does not tell now. */
+export function RuleCountsTable({ counts }: { counts: RuleCounts | null }) {
+  if (!counts) {
+    return (
+      <Text size="sm" c="dimmed">
+        What the rules let pass and drop is counted while changes are captured.
+      </Text>
+    );
+  }
+  const { counted_since, tables } = counts;
+  return (
+    <Stack gap={4}>
+      <DataTable
+        label="Changes judged by rules"
+        columns={columns}
+        rows={tables}
+        rowKey={name}
+        initialSort={{ key: "table", descending: false }}
+        maxHeight={320}
+      />
+      <Text size="xs" c="dimmed">
+        Counted since the capture started, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes
+        that it read again count again.
+      </Text>
+    </Stack>
+  );
+}
