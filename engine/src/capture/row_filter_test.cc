@@ -153,9 +153,9 @@ class RowFilterTest : public testing::Test {
   std::array<uint64_t, 4> counted() const {
     const auto tables = filters_->sample();
     EXPECT_EQ(tables.size(), 1U);
-    const telemetry::RuleSample& one = tables.at(0);
-    EXPECT_EQ(one.schema_name + "." + one.table_name, "ruled.orders");
-    return {one.passed, one.dropped, one.became_inserts, one.became_deletes};
+    const telemetry::RuleSample& sample = tables.at(0);
+    EXPECT_EQ(sample.schema_name + "." + sample.table_name, "ruled.orders");
+    return {sample.passed, sample.dropped, sample.became_inserts, sample.became_deletes};
   }
   using Counted = std::array<uint64_t, 4>;
 

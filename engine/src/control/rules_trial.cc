@@ -18,19 +18,20 @@ constexpr size_t kSampleMax = 100;
 constexpr size_t kChangesMax = 100;
 constexpr size_t kNameBytesMax = 63;
 constexpr size_t kSourceNameBytesMax = 1000;  // as a name in the desired document
-constexpr size_t kShownBytesMax = 200;  // of a value
+constexpr size_t kShownBytesMax = 200;        // of a value
 
 base::Result<TriedRow> read_row(ObjectReader& reader, std::string_view member, bool required) {
   TriedRow row;
   const json* const value = reader.member(member, required);
   if (!value) return row;
   if (!value->is_object()) return std::unexpected(invalid_at(reader.pointer(member), "must be an object"));
-  for (const auto& [column, one] : value->items()) {
-    if (one.is_structured()) {
+  for (const auto& [column, field] : value->items()) {
+    if (field.is_structured()) {
       return std::unexpected(invalid_at(reader.pointer(member),
                                         "must have strings as PostgreSQL writes values, numbers, booleans or null"));
     }
-    row[column] = one.is_null() ? std::nullopt : std::optional(one.is_string() ? one.get<std::string>() : one.dump());
+    row[column] =
+        field.is_null() ? std::nullopt : std::optional(field.is_string() ? field.get<std::string>() : field.dump());
   }
   return row;
 }
@@ -85,17 +86,17 @@ json row_json(const TriedRow& row) {
   return out;
 }
 
-json to_json(const RuleOutcome& one) {
-  return {{"set", one.is_positive ? "positive" : "negative"},
-          {"rule", one.rule},
-          {"outcome", one.outcome},
-          {"before", one.before ? json(*one.before) : json(nullptr)}};
+json to_json(const RuleOutcome& outcome) {
+  return {{"set", outcome.is_positive ? "positive" : "negative"},
+          {"rule", outcome.rule},
+          {"outcome", outcome.outcome},
+          {"before", outcome.before ? json(*outcome.before) : json(nullptr)}};
 }
 
 json to_json(const JudgedChange& judged) {
   const TriedChange& change = judged.change;
   json rules = json::array();
-  for (const RuleOutcome& one : judged.rules) rules.push_back(to_json(one));
+  for (const RuleOutcome& outcome : judged.rules) rules.push_back(to_json(outcome));
   json error = nullptr;
   if (judged.error) {
     error = {{"code", base::name_of(judged.error->code)},
@@ -137,7 +138,7 @@ base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text) {
 
 json rules_trial_document(const RulesTrial& trial) {
   json changes = json::array();
-  for (const JudgedChange& one : trial.changes) changes.push_back(to_json(one));
+  for (const JudgedChange& judged : trial.changes) changes.push_back(to_json(judged));
   json out = rules_check_document(trial.findings);
   out["changes"] = std::move(changes);
   return out;

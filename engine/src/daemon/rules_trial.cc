@@ -144,10 +144,11 @@ class Trial {
     const auto frame = lcr::FrameView::trusted(bytes.data());
     control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = "STOPS THE STREAM"};
     const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
-    for (One& one : rules_) {
-      judged.rules.push_back(
-          {.is_positive = one.is_positive, .rule = one.rule->name, .outcome = outcome(one, frame, rules::Row::newest)});
-      if (has_two) judged.rules.back().before = outcome(one, frame, rules::Row::before);
+    for (TriedRule& tried : rules_) {
+      judged.rules.push_back({.is_positive = tried.is_positive,
+                              .rule = tried.rule->name,
+                              .outcome = outcome(tried, frame, rules::Row::newest)});
+      if (has_two) judged.rules.back().before = outcome(tried, frame, rules::Row::before);
     }
     if (const auto fate = filter_.judge(frame)) {
       judged.verdict = verdict_of(*fate);
@@ -158,7 +159,7 @@ class Trial {
   }
 
  private:
-  struct One {
+  struct TriedRule {
     const rules::Rule* rule;
     bool is_positive;
     std::optional<rules::Condition> condition;
@@ -167,20 +168,20 @@ class Trial {
   void add(const std::optional<std::vector<rules::Rule>>& set, bool is_positive) {
     if (!set) return;
     for (const rules::Rule& rule : *set) {
-      One& one = rules_.emplace_back(One{.rule = &rule, .is_positive = is_positive, .condition = {}});
+      TriedRule& tried = rules_.emplace_back(TriedRule{.rule = &rule, .is_positive = is_positive, .condition = {}});
       if (rule.condition.empty()) continue;
       if (auto condition = rules::Condition::compile(rule.condition, table_)) {
-        one.condition.emplace(std::move(*condition));
+        tried.condition.emplace(std::move(*condition));
       }
     }
   }
 
-  std::string_view outcome(One& one, const lcr::FrameView& frame, rules::Row plain) {
+  std::string_view outcome(TriedRule& tried, const lcr::FrameView& frame, rules::Row plain) {
     const bool is_truncate = frame.kind() == lcr::FrameKind::truncate;
-    if ((one.rule->kinds & rules::kind_of(frame.kind())) == 0) return "OTHER OPERATION";
-    if (!one.condition || (one.rule->subset && is_truncate)) return "TRUE";
+    if ((tried.rule->kinds & rules::kind_of(frame.kind())) == 0) return "OTHER OPERATION";
+    if (!tried.condition || (tried.rule->subset && is_truncate)) return "TRUE";
     const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
-    switch (one.condition->evaluate(frame, context, scratch_, plain).outcome) {
+    switch (tried.condition->evaluate(frame, context, scratch_, plain).outcome) {
       case rules::Outcome::is_true:
         return "TRUE";
       case rules::Outcome::is_false:
@@ -201,7 +202,7 @@ class Trial {
   rules::Scratch scratch_;
   capture::RowFilter::Counters counters_;
   capture::RowFilter filter_;
-  std::vector<One> rules_;
+  std::vector<TriedRule> rules_;
 };
 
 }  // namespace
@@ -212,8 +213,8 @@ base::Result<control::RulesTrial> try_rules(pg::Connection& source, const contro
   check.rules[request.table] = request.rules;
   THALWEG_ASSIGN(out.findings, find_rule_troubles(source, check));
   THALWEG_ASSIGN(const auto table, rules::read_table(source, request.table.schema, request.table.table));
-  const auto is_refused = [](const control::RuleFinding& one) {
-    return one.code == base::name_of(base::ErrorCode::rule_refused);
+  const auto is_refused = [](const control::RuleFinding& finding) {
+    return finding.code == base::name_of(base::ErrorCode::rule_refused);
   };
   if (!table || std::ranges::any_of(out.findings, is_refused)) return out;
   const rules::RuleSets sets = rule_sets(request.rules);
