@@ -222,7 +222,7 @@ make_admin() {
   run_rest token-works
 }
 
-# What leads the command line to this stack, whatever its ports: a file to source.
+# A file to source: it leads the command line to this stack, whatever its ports.
 write_cli_environment() {
   {
     printf 'export THALWEG_URL=%q\n' "$THALWEG_API_URL"

@@ -36,7 +36,7 @@ class StreamPreflight:
     """The definitions, as they are now, that may call something at the destinations once users have accepted the
     checks' questions, including those that were accepted before."""
     rule_problems: list[FieldProblem] = field(default_factory=list)
-    """What stands in the way of rules of tables, each with its place in the list of them."""
+    """Problems of the rules of tables, each with its place in the list of them."""
 
 
 @dataclass(frozen=True)

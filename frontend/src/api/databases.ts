@@ -97,7 +97,10 @@ export function useUpdateDatabase(id: string) {
           params: { path: { database_id: id }, header: { "If-Match": etag } },
         }),
       ),
-    onSuccess: () => test.mutate(id),
+    // A name is no connection.
+    onSuccess: (_, { body }) => {
+      if (Object.keys(body).some((field) => field !== "name")) test.mutate(id);
+    },
     onSettled: () => cache.invalidateQueries({ queryKey: keys.databases }),
   });
 }

@@ -24,7 +24,7 @@ interface StreamNowProps {
   onMinutes: (minutes: number) => void;
 }
 
-/** What its components did in the last sample need not be what they do now. */
+/** The components' last known states need not be those of now. */
 function ofUnknownState(sample: Sample): Sample {
   return { ...sample, components: sample.components.map((one) => ({ ...one, state: "UNKNOWN" })) };
 }
