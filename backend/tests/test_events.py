@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from tests.conftest import PASSWORD, Users
 from tests.support.servers import RedisServer
-from tests.support.serving import serve, without_lifespan
+from tests.support.serving import PATIENCE, serve, without_lifespan
 from thalweg.api import create_app
 from thalweg.features.events import service
 from thalweg.kernel.clock import now
@@ -69,7 +69,7 @@ async def tab(
     if last_event_id is not None:
         headers["Last-Event-ID"] = last_event_id
     async with (
-        httpx.AsyncClient(base_url=address, headers=headers) as client,
+        httpx.AsyncClient(base_url=address, headers=headers, timeout=PATIENCE) as client,
         client.stream("GET", "/api/v1/events") as response,
     ):
         assert response.status_code == 200
@@ -84,7 +84,7 @@ def event(engine_id: str) -> tuple[str, EngineEvent]:
 
 
 async def test_needs_login(address: str, users: Users) -> None:
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         answer = await client.get("/api/v1/events")
     assert (answer.status_code, answer.json()["code"]) == (401, "authentication_required")
 
@@ -131,7 +131,7 @@ async def test_a_tab_goes_on_at_another_worker(
 ) -> None:
     """Workers keep nothing of a tab: login, missed events and the logout hold at each of them."""
     async with serve(create_app(settings)) as elsewhere:
-        async with httpx.AsyncClient(base_url=address) as client:
+        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
             login = await log_in(client, "viewer")
         async with tab(address, users, login=dict(login)) as opened:
             await Bus(resources.redis).publish([event("seen")])
@@ -140,10 +140,10 @@ async def test_a_tab_goes_on_at_another_worker(
         async with tab(elsewhere, users, identifier, login=dict(login)) as opened:
             await Bus(resources.redis).publish([event("new")])
             assert [(await opened.next())[2]["engine_id"] for _ in range(2)] == ["missed", "new"]
-        async with httpx.AsyncClient(base_url=elsewhere, headers=login) as client:
+        async with httpx.AsyncClient(base_url=elsewhere, headers=login, timeout=PATIENCE) as client:
             assert (await client.get("/api/v1/overview")).status_code == 200
             assert (await client.delete("/api/v1/session")).status_code == 204
-        async with httpx.AsyncClient(base_url=address, headers=login) as client:
+        async with httpx.AsyncClient(base_url=address, headers=login, timeout=PATIENCE) as client:
             assert (await client.get("/api/v1/overview")).status_code == 401
 
 
@@ -160,7 +160,7 @@ async def log_in(client: httpx.AsyncClient, name: str) -> dict[str, str]:
 
 
 async def test_ends_soon_after_the_logout(address: str, users: Users, quick_heartbeat: None) -> None:
-    async with httpx.AsyncClient(base_url=address) as client:
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         login = await log_in(client, "viewer")
         other = await log_in(client, "operator")
         client.cookies.clear()
@@ -207,7 +207,7 @@ async def test_a_user_has_so_many_streams(
 ) -> None:
     monkeypatch.setattr(service, "STREAMS_EACH_MAX", 2)
     viewer, operator = ({"Authorization": f"Bearer {users.tokens[role]}"} for role in (Role.VIEWER, Role.OPERATOR))
-    async with tab(address, users), httpx.AsyncClient(base_url=address) as client:
+    async with tab(address, users), httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         async with tab(address, users):
             refused = await client.get("/api/v1/events", headers=viewer, timeout=5)
             assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tests.conftest import PASSWORD, Users
 from tests.support.engine_double import TOKEN
 from tests.support.real_engine import make_certificate
-from tests.support.serving import serve, without_lifespan
+from tests.support.serving import PATIENCE, serve, without_lifespan
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.serving import CertificateError, server_config
@@ -84,7 +84,7 @@ async def test_a_kept_connection_gets_the_same_time_for_each_request(app: FastAP
 
 async def login_address(admin: httpx.AsyncClient, app: FastAPI, settings: Settings) -> tuple[str, str]:
     """(the address that the audit log has of a login through a proxy, the cookie)"""
-    async with serve(without_lifespan(app), settings=settings) as url, httpx.AsyncClient() as client:
+    async with serve(without_lifespan(app), settings=settings) as url, httpx.AsyncClient(timeout=PATIENCE) as client:
         body = {"name": "viewer", "password": PASSWORD}
         answer = await client.post(f"{url}/api/v1/session", json=body, headers=FORWARDED)
     assert answer.status_code == 201
@@ -114,7 +114,10 @@ async def test_https_by_setting_makes_cookies_secure(
 ) -> None:
     settings.tls_certificate_file, settings.tls_key_file = make_certificate(tmp_path)
     trusted = ssl.create_default_context(cafile=settings.tls_certificate_file)
-    async with serve(without_lifespan(app), settings=settings) as url, httpx.AsyncClient(verify=trusted) as client:
+    async with (
+        serve(without_lifespan(app), settings=settings) as url,
+        httpx.AsyncClient(verify=trusted, timeout=PATIENCE) as client,
+    ):
         assert url.startswith("https://")
         answer = await client.post(f"{url}/api/v1/session", json={"name": "viewer", "password": PASSWORD})
     assert answer.status_code == 201

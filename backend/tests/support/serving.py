@@ -11,6 +11,9 @@ import uvicorn
 from thalweg.kernel.settings import Settings
 from thalweg.serving import server_config
 
+PATIENCE = 60.0
+"""Seconds for an answer: a slow machine's, not a user's."""
+
 
 @asynccontextmanager
 async def serve(app: Any, port: int = 0, settings: Settings | None = None) -> AsyncGenerator[str, None]:

@@ -460,12 +460,15 @@ TEST_F(HttpServerTest, TriesRulesAsTheContractSays) {
   const auto told = ask(tables + R"(,"sample":1,"changes":[)" + change + "]");
   EXPECT_EQ(told.status, 200) << told.body;
   EXPECT_EQ(differing(json::parse(told.body), contract("rules-test.example.json")), std::set<std::string>{});
-  for (const std::string& wrong :
-       {tables + R"(,"sample":101)", R"([],"sample":1)", R"([{"schema":"public","table":"orders"}],"sample":1)",
-        tables + R"(,"sample":0,"changes":[{"operation":"UPSERT"}])",
-        tables + R"(,"sample":0,"changes":[{"operation":"INSERT"}])",
-        tables + R"(,"sample":0,"changes":[{"operation":"INSERT","new":{"id":[]}}])",
-        tables + R"(,"sample":0,"changes":[{"operation":"INSERT","old":{},"new":{}}])"}) {
+  const std::vector<std::string> refused = {
+      tables + R"(,"sample":101)",
+      R"([],"sample":1)",
+      R"([{"schema":"public","table":"orders"}],"sample":1)",
+      tables + R"(,"sample":0,"changes":[{"operation":"UPSERT"}])",
+      tables + R"(,"sample":0,"changes":[{"operation":"INSERT"}])",
+      tables + R"(,"sample":0,"changes":[{"operation":"INSERT","new":{"id":[]}}])",
+      tables + R"(,"sample":0,"changes":[{"operation":"INSERT","old":{},"new":{}}])"};
+  for (const std::string& wrong : refused) {
     expect_failure(ask(wrong), 400, "invalid_request");
   }
 }
