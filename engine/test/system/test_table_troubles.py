@@ -101,6 +101,7 @@ def test_a_table_that_is_dropped_while_the_stream_is_stopped(scene: Scene) -> No
 
 def name_tables(scene: Scene, *names: str) -> None:
     scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in names])
+    wait_for(lambda: {name for name, _ in states_of(scene)} == set(names), SECONDS, "these are its tables")
 
 
 def test_a_table_that_is_missing_before_its_first_copy_is_left_out(scene: Scene) -> None:
@@ -127,8 +128,8 @@ def test_a_table_that_is_missing_before_its_first_copy_is_left_out(scene: Scene)
         resolve(scene, "hit", "copy")
     assert refused.value.error["code"] == "replica_identity_missing"
     scene.run_at_source("ALTER TABLE hit ADD PRIMARY KEY (id); INSERT INTO hit VALUES (1, 'new');")
-    scene.destination.run_script(scene.database, "SET ROLE thalweg; CREATE TABLE hit (id integer PRIMARY KEY, "
-                                                 "body text); INSERT INTO hit VALUES (7, 'somebody''s');")
+    scene.destination.run_script(scene.database, "SET ROLE thalweg; CREATE TABLE public.hit (id integer PRIMARY "
+                                                 "KEY, body text); INSERT INTO public.hit VALUES (7, 'somebody''s');")
     with pytest.raises(RefusedError) as refused:
         resolve(scene, "hit", "copy")
     assert refused.value.error["code"] == "destination_table_not_empty"
@@ -153,7 +154,6 @@ def test_a_missing_table_is_not_called_by_anothers_name(scene: Scene) -> None:
     assert wait_trouble(scene, "absent", "MISSING")["resolutions"] == ["remove"]
     name_tables(scene, "kept", "hit")
     scene.wait_replicating()
-    assert "absent" not in {name for name, _ in states_of(scene)}
 
 
 def test_none_of_the_tables_exists(scene: Scene) -> None:
