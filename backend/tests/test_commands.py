@@ -43,9 +43,11 @@ class Shell:
     environment: dict[str, str]
 
     async def __call__(self, *arguments: str, stdin: str = "") -> Answer:
+        """Without a terminal: a password is then asked for at standard input."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )  # fmt: skip
         out, err = await process.communicate(stdin.encode())
         return Answer(process.returncode or 0, out.decode(), err.decode())
@@ -55,7 +57,7 @@ class Shell:
         ours, its = pty.openpty()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
-            stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+            stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         os.close(its)
         os.write(ours, typed.encode())
@@ -239,7 +241,7 @@ async def test_a_password_comes_from_a_file_or_the_prompt(
     file.write_text(f"{body['password']}\nanother line\n")
     by_file = await run("databases", "add", "one", *at, "--password-file", str(file))
     assert by_file.code == 0, by_file.err
-    asked = await run.at_terminal("databases", "add", "two", *at, "--password", typed=f"{body['password']}\n")
+    asked = await run("databases", "add", "two", *at, "--password", stdin=f"{body['password']}\n")
     assert asked.code == 0, asked.err
     both = await run("databases", "add", "three", *at, "--password-file", str(file), "--password-stdin", stdin="x\n")
     assert (both.code, "exclude each other" in both.err) == (1, True)
