@@ -218,8 +218,8 @@ async def test_rules_are_tried_on_rows(
     }  # fmt: skip
     engine.rule_findings = example("rules-check")["findings"]
     found = (await operator.post(TRY, json=body)).json()["findings"]
-    assert [one["code"] for one in found] == [one["code"] for one in engine.rule_findings]
-    assert all(one["cure"] for one in found)
+    assert [finding["code"] for finding in found] == [finding["code"] for finding in engine.rule_findings]
+    assert all(finding["cure"] for finding in found)
     assert (await viewer.post(TRY, json=body)).status_code == 403
     for changed, pointer in (
         ({"sample": 101}, "/sample"),

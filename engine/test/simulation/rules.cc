@@ -88,10 +88,10 @@ Condition text_condition(Scheduler& scheduler, const std::string& name, size_t c
     case 3:
       return strict(fmt::format("{} < '{}'", name, letter), column, [=](const auto& value) { return value < letter; });
     case 4: {
-      const auto one = fmt::format("code{}", scheduler.random(12));
-      const auto other = fmt::format("text{}", scheduler.random(3));
-      return strict(fmt::format("{} IN ('{}', '{}')", name, one, other), column,
-                    [=](const auto& value) { return value == one || value == other; });
+      const auto code = fmt::format("code{}", scheduler.random(12));
+      const auto text = fmt::format("text{}", scheduler.random(3));
+      return strict(fmt::format("{} IN ('{}', '{}')", name, code, text), column,
+                    [=](const auto& value) { return value == code || value == text; });
     }
     default:
       return null_test(scheduler, name, column);
@@ -114,10 +114,10 @@ Condition make_condition(Scheduler& scheduler, const TableShape& shape, bool rea
     // One part decides by itself if it is what makes AND false and OR true.
     const Truth decides = is_and ? Truth::no : Truth::yes;
     return {.text = fmt::format("({}) {} ({})", a.text, is_and ? "AND" : "OR", b.text), .holds = [=](const Row& row) {
-              const Truth one = a.holds(row);
-              const Truth other = b.holds(row);
-              if (one == decides || other == decides) return decides;
-              return one == Truth::unknown ? one : other;
+              const Truth left = a.holds(row);
+              const Truth right = b.holds(row);
+              if (left == decides || right == decides) return decides;
+              return left == Truth::unknown ? left : right;
             }};
   }
   const size_t column = reads_all_columns ? scheduler.random(shape.columns.size()) : static_cast<size_t>(shape.key);
@@ -133,10 +133,10 @@ Condition make_condition(Scheduler& scheduler, const TableShape& shape, bool rea
 std::vector<control::RuleDefinition> definitions(const std::vector<Condition>& conditions, const char* name,
                                                  const control::RuleDefinition& like) {
   std::vector<control::RuleDefinition> out;
-  for (const Condition& one : conditions) {
+  for (const Condition& condition : conditions) {
     out.push_back(like);
     out.back().name = fmt::format("{}_{}", name, out.size());
-    out.back().condition = one.text;
+    out.back().condition = condition.text;
   }
   return out;
 }
@@ -144,7 +144,7 @@ std::vector<control::RuleDefinition> definitions(const std::vector<Condition>& c
 }  // namespace
 
 bool TableRules::keeps(const Row& row) const {
-  const auto holds = [&](const Condition& one) { return one.holds(row) == Truth::yes; };
+  const auto holds = [&](const Condition& condition) { return condition.holds(row) == Truth::yes; };
   return std::ranges::none_of(negative, holds) && std::ranges::any_of(positive, holds);
 }
 
@@ -181,7 +181,7 @@ TableRules make_rules(Scheduler& scheduler, const TableShape& shape, bool reads_
   TableRules rules;
   const auto some = [&](uint64_t most) {
     std::vector<Condition> conditions(scheduler.random(most + 1));
-    for (Condition& one : conditions) one = make_condition(scheduler, shape, reads_all_columns, keys, 0);
+    for (Condition& condition : conditions) condition = make_condition(scheduler, shape, reads_all_columns, keys, 0);
     return conditions;
   };
   if (scheduler.chance(10)) {
@@ -198,8 +198,8 @@ TableRules make_rules(Scheduler& scheduler, const TableShape& shape, bool reads_
 std::string describe(const TableRules& rules) {
   constexpr const char* kKinds[] = {"subset", "inserts", "nothing"};
   std::string text = kKinds[static_cast<int>(rules.kind)];
-  for (const Condition& one : rules.positive) text += fmt::format("; {}", one.text);
-  for (const Condition& one : rules.negative) text += fmt::format("; but not {}", one.text);
+  for (const Condition& condition : rules.positive) text += fmt::format("; {}", condition.text);
+  for (const Condition& condition : rules.negative) text += fmt::format("; but not {}", condition.text);
   return text;
 }
 

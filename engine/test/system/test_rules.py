@@ -431,7 +431,7 @@ def test_destinations_here_and_elsewhere_keep_the_same_subset(scene: Scene, tmp_
         assert assert_rows(scene, SUBSET_AS_WHERE) > 500
         assert_rows(scene, SUBSET_AS_WHERE, database=fan.made["a"].database)
         counts = scene.engine.status(scene.stream)["rule_counts"]["tables"]
-        assert [one["table"] for one in counts] == ["orders"], "they are the stream's, however many destinations it has"
+        assert [table["table"] for table in counts] == ["orders"], "they are the stream's, of all destinations"
     finally:
         pair.close()
         fan.close()
@@ -484,8 +484,8 @@ def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
 
     # Rows of the table, as PostgreSQL judges them.
     judged = ask("orders", SUBSET, 100)
-    passed = {int(one["new"]["id"]) for one in judged if one["verdict"] == "PASSED"}
-    keys = [int(one["new"]["id"]) for one in judged]
+    passed = {int(change["new"]["id"]) for change in judged if change["verdict"] == "PASSED"}
+    keys = [int(change["new"]["id"]) for change in judged]
     wanted = scene.at_source(f"SELECT id FROM orders WHERE {SUBSET_AS_WHERE} AND id = ANY (ARRAY{keys})")
     assert passed == {key for (key,) in wanted} and 20 < len(passed) < 80
 
@@ -494,7 +494,7 @@ def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
                 ("PASSED", update(north, north | {"n": 8})), ("DROPPED", update(south, south | {"n": 8})),
                 ("PASSED", {"operation": "DELETE", "old": north}), ("PASSED", {"operation": "TRUNCATE"})]
     judged = ask("orders", SUBSET, 0, *(change for _, change in verdicts))
-    assert [one["verdict"] for one in judged] == [verdict for verdict, _ in verdicts]
+    assert [change["verdict"] for change in judged] == [verdict for verdict, _ in verdicts]
     assert judged[0]["rules"] == [
         {"set": "negative", "rule": "no_tests", "outcome": "NULL", "before": "NULL"},
         {"set": "positive", "rule": "north", "outcome": "TRUE", "before": "FALSE"},
@@ -505,9 +505,11 @@ def test_rules_are_tried_on_rows_and_changes(scene: Scene) -> None:
              "negative": [rule("no_truncates", operations=["TRUNCATE"])]}
     stops = ask("keyed", rules, 0, {"operation": "DELETE", "old": {"id": 1, "region": "north"}},
                 {"operation": "INSERT", "new": {"id": 1, "region": "north", "n": "0.50"}})
-    assert [(one["verdict"], one["error"]["code"], one["error"]["sqlstate"]) for one in stops] == [
-        ("STOPS THE STREAM", "rule_undecidable", ""), ("STOPS THE STREAM", "rule_failed", "22012")]
-    assert [one["rules"][-1]["outcome"] for one in stops] == ["UNDECIDABLE", "FAILED"]
+    errors = [change["error"] for change in stops]
+    assert [change["verdict"] for change in stops] == 2 * ["STOPS THE STREAM"]
+    assert [(error["code"], error["sqlstate"]) for error in errors] == [
+        ("rule_undecidable", ""), ("rule_failed", "22012")]
+    assert [change["rules"][-1]["outcome"] for change in stops] == ["UNDECIDABLE", "FAILED"]
     assert stops[0]["rules"][0] == {"set": "negative", "rule": "no_truncates", "outcome": "OTHER OPERATION",
                                     "before": None}
     with pytest.raises(RefusedError) as refused:

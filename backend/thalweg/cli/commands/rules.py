@@ -98,7 +98,7 @@ def test(
 
 
 def _rules_of(tables: list[Json], name: str | None) -> Json:
-    named = {f"{one.get('schema')}.{one.get('table')}": one for one in tables}
+    named = {f"{table.get('schema')}.{table.get('table')}": table for table in tables}
     if name is None and len(named) == 1:
         return tables[0]
     if name not in named:
@@ -116,16 +116,16 @@ def _print_changes(changes: list[Json]) -> None:
         values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
         style = "red" if change["error"] else "dim" if change["verdict"] == "DROPPED" else "green"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
-        told = "; ".join(f"{one['rule']} {_in_words(one)}" for one in change["rules"])
+        told = "; ".join(f"{rule['rule']} {_in_words(rule)}" for rule in change["rules"])
         if told:
             out.print(line("    ", told))
         if change["error"]:
             out.print(line("    ", f"{change['error']['message']} ({change['error']['code']})"))
 
 
-def _in_words(one: Json) -> str:
-    outcome = str(one["outcome"]).lower()
-    return outcome if one["before"] is None else f"{one['before'].lower()} before, {outcome} after"
+def _in_words(rule: Json) -> str:
+    outcome = str(rule["outcome"]).lower()
+    return outcome if rule["before"] is None else f"{rule['before'].lower()} before, {outcome} after"
 
 
 def _print_finding(finding: Json, row_rules: list[Json]) -> None:

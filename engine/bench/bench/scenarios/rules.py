@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     workload = Ledger(arguments.transactions, ROWS)
     with Rig(arguments.keep) as rig:
         measured = _drain(rig, report, workload, arguments.rounds)
-    rates = {method: statistics.median(one.rate for one in measured if one.method == method)
+    rates = {method: statistics.median(drained.rate for drained in measured if drained.method == method)
              for method in ("staged", "ruled")}
     for method, rate in rates.items():
         report.say(f"median {method:<10} {rate:>12,.0f} LCR/s")
@@ -80,7 +80,7 @@ def _judge(report: Report, bench: Path) -> None:
                         "--benchmark_out_format=json"], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
         found = json.load(out)["benchmarks"]
-    medians = {one["run_name"]: one["cpu_time"] for one in found if one.get("aggregate_name") == "median"}
+    medians = {row["run_name"]: row["cpu_time"] for row in found if row.get("aggregate_name") == "median"}
     for name, words in JUDGED.items():
         report.figure(f"{words:<36} {medians[name]:>7.1f} ns", method=words, nanoseconds=round(medians[name], 1))
     for name, limit in LIMITS.items():
