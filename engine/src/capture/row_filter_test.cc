@@ -269,6 +269,15 @@ TEST_F(RowFilterTest, ATruncateLeavesOutTablesWhoseRulesDropIt) {
   describe("orders");
   describe("plain");
   EXPECT_EQ(words_of(truncate(true)), Words{"T 2"});
+  // It empties a subset, though the values of its row are NULL; a rule that names it drops it.
+  open(std::vector{rule("region IS NULL")}, std::vector{rule("id > 0", true)});
+  describe("orders");
+  describe("plain");
+  EXPECT_EQ(words_of(truncate(true)), Words{"T 2"});
+  open(std::vector{rule("region IS NULL", false, rules::kTruncate)}, std::vector{rule("id > 0", true)});
+  describe("orders");
+  describe("plain");
+  EXPECT_EQ(words_of(truncate(true)), Words{"T 1"});
 }
 
 // A new version of the table: what was compiled for another order of columns is not used for it.

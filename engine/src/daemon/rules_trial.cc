@@ -179,7 +179,10 @@ class Trial {
   std::string_view outcome(TriedRule& tried, const lcr::FrameView& frame, rules::Row plain) {
     const bool is_truncate = frame.kind() == lcr::FrameKind::truncate;
     if ((tried.rule->kinds & rules::kind_of(frame.kind())) == 0) return "OTHER OPERATION";
-    if (!tried.condition || (tried.rule->subset && is_truncate)) return "TRUE";
+    // As TableRules takes a TRUNCATE.
+    const bool empties_subset = makes_subset_ && is_truncate && tried.rule->kinds == rules::kEveryKind;
+    if (empties_subset && !tried.rule->subset && tried.condition) return "OTHER OPERATION";
+    if (!tried.condition || empties_subset) return "TRUE";
     const rules::ChangeContext context{.source = source_, .tag = {}, .commit_time = {}};
     switch (tried.condition->evaluate(frame, context, scratch_, plain).outcome) {
       case rules::Outcome::is_true:

@@ -97,12 +97,14 @@ std::expected<TableRules, RuleRefusal> TableRules::compile(const RuleSets& sets,
 
 std::optional<Judgement> TableRules::find_true(std::vector<Compiled>& rules, Decision decision,
                                                const lcr::FrameView& frame, const ChangeContext& context,
-                                               Scratch& scratch, Row plain) {
+                                               Scratch& scratch, Row plain) const {
   const Kinds kind = kind_of(frame.kind());
   std::optional<Judgement> unclear;
   for (Compiled& compiled : rules) {
     if ((compiled.rule->kinds & kind) == 0) continue;
-    const bool empties_subset = compiled.rule->subset && kind == kTruncate;
+    // A TRUNCATE has no row, and empties a subset whatever the conditions say of rows. A rule that names it means it.
+    const bool empties_subset = makes_subset_ && kind == kTruncate && compiled.rule->kinds == kEveryKind;
+    if (empties_subset && !compiled.rule->subset && compiled.condition) continue;
     if (!compiled.condition || empties_subset) return Judgement{.decision = decision, .rule = compiled.rule};
     const Verdict verdict = compiled.condition->evaluate(frame, context, scratch, plain);
     switch (verdict.outcome) {

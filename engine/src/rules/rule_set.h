@@ -72,9 +72,8 @@ class TableRules {
   static std::expected<std::vector<Compiled>, RuleRefusal> compile_set(const std::vector<Rule>& rules,
                                                                        const RuleTable& table);
   // Of the first rule that is TRUE (`decision`), or of the first that is neither TRUE nor FALSE nor NULL; else none.
-  static std::optional<Judgement> find_true(std::vector<Compiled>& rules, Decision decision,
-                                            const lcr::FrameView& frame, const ChangeContext& context, Scratch& scratch,
-                                            Row plain);
+  std::optional<Judgement> find_true(std::vector<Compiled>& rules, Decision decision, const lcr::FrameView& frame,
+                                     const ChangeContext& context, Scratch& scratch, Row plain) const;
 
   std::vector<Compiled> negative_;
   std::vector<Compiled> positive_;
