@@ -91,8 +91,10 @@ void BacklogConsumer::release() {
   if (run_.empty()) memory_.release();
 }
 
+// A reader that begins without a log would lack the descriptions with which the log begins.
 bool BacklogConsumer::may_leave_disk() const {
-  return attended_ && !stay_ && !cut_asked_.load(std::memory_order_relaxed) &&
+  const bool has_tables = log_ != nullptr || ledger_.tables().empty();
+  return has_tables && attended_ && !stay_ && !cut_asked_.load(std::memory_order_relaxed) &&
          clock_.steady_now() - begun_ >= options_.on_disk_for;
 }
 
@@ -253,7 +255,7 @@ void BacklogConsumer::confirm(base::Lsn durable) {
   if (passed) {
     log_->remove();
     log_.reset();
-    ledger_ = {};
+    ledger_ = BacklogLedger({}, ledger_.tables());  // where nothing is taken from memory, the next log begins with them
     note_durability();
     return;
   }

@@ -145,6 +145,23 @@ TEST_F(BacklogConsumerTest, AnAgentThatNeverReadLeavesEverything) {
   EXPECT_EQ(commits(take(*consumer_)), 1u);
 }
 
+TEST_F(BacklogConsumerTest, ALogAfterOneThatIsDurableHasTheDescriptions) {
+  put(lcr::make_table_frame(lcr::sample_table()));
+  put_transaction(2000);
+  while (consumer_->move()) {
+  }
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  consumer_->confirm({2008});
+  EXPECT_FALSE(fs::exists(directory_ / "log"));
+  EXPECT_TRUE(consumer_->leave({2008}));
+  put_transaction(2100);
+  while (consumer_->move()) {
+  }
+  const auto next = take(*consumer_);
+  ASSERT_EQ(commits(next), 1u);
+  EXPECT_EQ(next.front().first, FrameKind::table);
+}
+
 TEST_F(BacklogConsumerTest, OneThatStaysOnDiskIsSyncedWhileItIsRead) {
   consumer_->stay_on_disk(true);
   put_transaction(2000);
@@ -223,6 +240,17 @@ TEST_F(CutBacklogTest, GoesOnDiskWhereItsAgentGotDone) {
   put_transaction(2300);
   EXPECT_EQ(commits(take(*consumer_)), 1u);
   EXPECT_FALSE(consumer_->leave({2208}));  // this agent was not cut, and had something of memory's
+}
+
+TEST_F(CutBacklogTest, TheNextAgentGetsTheDescriptionsThoughNothingHasComeMeanwhile) {
+  consumer_->cut();
+  EXPECT_TRUE(take(*consumer_).empty());
+  EXPECT_TRUE(consumer_->leave({2008}));
+  EXPECT_TRUE(take(*consumer_).empty());
+  put_transaction(2100);
+  const auto next = take(*consumer_);
+  ASSERT_EQ(commits(next), 1u);
+  EXPECT_EQ(next.front().first, FrameKind::table);
 }
 
 TEST_F(CutBacklogTest, ItsLogSaysWhereItBegins) {
