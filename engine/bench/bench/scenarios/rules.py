@@ -85,7 +85,7 @@ def _judge(report: Report, bench: Path) -> None:
         report.figure(f"{words:<36} {medians[name]:>7.1f} ns", method=words, nanoseconds=round(medians[name], 1))
     for name, limit in LIMITS.items():
         if medians[name] >= limit:
-            report.finding(f"A {JUDGED[name]} takes {medians[name]:.1f} ns, and should take less than {limit}.")
+            report.finding(f"{JUDGED[name]}: {medians[name]:.1f} ns, where the goal is less than {limit}.")
 
 
 def _drain(rig: Rig, report: Report, workload: Ledger, rounds: int) -> list[Measurement]:
