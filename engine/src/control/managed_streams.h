@@ -74,7 +74,8 @@ struct InstantiationStatus {
 
 // A change of a table at the source, and its possible resolutions.
 struct TableTrouble {
-  std::string_view kind;  // DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED, UNIDENTIFIED
+  // MISSING, DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED, UNIDENTIFIED
+  std::string_view kind;
   std::string reason;
   std::string cure;
   base::UnixMicros since;

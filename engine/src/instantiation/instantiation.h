@@ -79,8 +79,9 @@ class Instantiation {
   // possible refusal happens here, before anything exists. `fresh`: the stream has no history, and bookkeeping of an
   // earlier stream with the same id does not count. Refuses rules that do not fit their table, and to create
   // definitions that would run code at the destination that nobody has accepted (called_code.h). Stops tables that have
-  // changed at the source (table_identity.h), or fails because of them. Tables with a new name in the stream get it at
-  // the destination, too.
+  // changed at the source (table_identity.h), or fails because of them; leaves out tables that do not exist there,
+  // unless that is all of them, or fails with missing_table. Tables with a new name in the stream get it at the
+  // destination, too.
   base::Result<Assessment> assess(bool fresh);
   // The tables that the publications must publish, under their present names at the source.
   PublishedTables published_tables() const;

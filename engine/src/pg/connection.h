@@ -111,7 +111,8 @@ class Connection {
   int server_version() const;  // 150020
   int backend_pid() const;
   bool broken() const;  // the connection is lost; open another
-  // Cancels the running statement from another thread; Thread-safe against the owner.
+  // Cancels the running statement from another thread; Thread-safe against the owner. Waits half a second at most for
+  // the server to take it, which it may still do later.
   class Canceller {
    public:
     ~Canceller();
