@@ -116,8 +116,8 @@ class EngineClient:
         self, source: str, source_name: str, networks: Sequence[str], table: dict[str, Any], sample: int,
         changes: Sequence[dict[str, Any]],
     ) -> RulesTrial:  # fmt: skip
-        """What a table's rules make of these changes and of so many of its rows. Raises EngineFailure as `check_rules`
-        does."""
+        """Verdicts of a table's rules on these changes and on so many of its rows. Raises EngineFailure as
+        `check_rules` does."""
         body: dict[str, Any] = {
             "source": {"conninfo": source}, "source_name": source_name, "tables": [table], "sample": sample,
             "changes": list(changes),

@@ -139,7 +139,7 @@ struct DestinationStatus {
   std::vector<TableStatus> tables;
 };
 
-// What the rules of tables have decided since the capture started.
+// Counts of what the rules of tables have decided since the capture started.
 struct RuleCounts {
   base::UnixMicros counted_since;
   std::vector<telemetry::RuleSample> tables;  // one at least: those with rules

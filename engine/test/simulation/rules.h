@@ -33,7 +33,7 @@ struct TableRules {
   std::vector<Condition> positive;
   std::vector<Condition> negative;
 
-  // What the destinations get of a change of the table; none: nothing.
+  // The change that the destinations get of one of the table; none: they get nothing.
   std::optional<Change> passed(const Change& change) const;
   control::RulesDefinition definition() const;
 

@@ -47,7 +47,7 @@ class Source final : public Server {
   // The clients' work, on a fiber of `process`.
   void run_clients(Process& process);
   bool clients_done() const { return done_; }
-  // What its commits are for the destinations.
+  // The commits as the destinations get them.
   const History& history() const { return history_; }
   // Updates that are inserts or deletes there.
   uint64_t migrations() const { return migrations_; }

@@ -64,7 +64,7 @@ Outcome SourceSession::execute(const std::string& sql, const std::vector<Paramet
   return error("42601", "unknown statement");
 }
 
-// What a capture with rules asks of the catalogue: engine/src/capture/row_filter.cc and rules/source_table.cc.
+// Questions of a capture with rules to the catalogue: engine/src/capture/row_filter.cc and rules/source_table.cc.
 std::optional<Outcome> SourceSession::table_statement(const std::string& sql,
                                                       const std::vector<Parameter>& parameters) const {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };

@@ -10,6 +10,8 @@ from thalweg.cli.output import AsJson, line, out, print_json, styled
 from thalweg.kernel.row_rules import finding_in_words
 
 app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
+REPLICATED = ("PASSED", "BECOMES INSERT", "BECOMES DELETE")
+"""Verdicts of changes that destinations get."""
 RowRules = Annotated[
     typer.FileText | None,
     typer.Option(
@@ -114,7 +116,7 @@ def _print_changes(changes: list[Json]) -> None:
     for change in changes:
         row = change["new"] or change["old"] or {}
         values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
-        style = "red" if change["error"] else "dim" if change["verdict"] == "DROPPED" else "green"
+        style = "red" if change["error"] else "green" if change["verdict"] in REPLICATED else "dim"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
         told = "; ".join(f"{rule['rule']} {_in_words(rule)}" for rule in change["rules"])
         if told:

@@ -1,4 +1,4 @@
-"""What rules cost: nanoseconds for a rule and LCR, and `staged` with a condition on its table beside `staged`."""
+"""The cost of rules: nanoseconds for a rule and LCR, and `staged` with a condition on its table beside `staged`."""
 
 import argparse
 import json

@@ -36,7 +36,7 @@ const columns: Column<RuleCountsOfTable>[] = [
   ),
 ];
 
-/** What the rules of tables have decided; null: the engine does not tell now. */
+/** Counts of what the rules of tables have decided; null: the engine does not tell now. */
 export function RuleCountsTable({ counts }: { counts: RuleCounts | null }) {
   if (!counts) {
     return (

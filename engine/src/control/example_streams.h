@@ -1,0 +1,316 @@
+#pragma once
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/file.h"
+#include "control/managed_streams.h"
+#include "support/engine_directory.h"
+
+// Streams for tests that show what the examples of engine/contract show.
+
+namespace thalweg::control {
+
+inline constexpr telemetry::LastChange kLast{.at_source = {1}, .at_destination = {2}};
+
+inline nlohmann::json contract(const std::string& name) {
+  return nlohmann::json::parse(*base::read_file(test::engine_directory() + "/contract/" + name));
+}
+
+inline constexpr std::string_view kActivities[] = {"busy",   "idle",       "flow_control", "network", "execute",
+                                                   "commit", "dependency", "commit_order", "lock",    "disk"};
+
+// Streams that show what the contract's examples show, so that the answers can be compared with the example files.
+class ExampleStreams final : public ManagedStreams {
+ public:
+  base::Result<void> put_desired(DesiredState desired) override {
+    std::lock_guard lock(mutex_);
+    if (desired.revision < revision_) return base::fail(base::ErrorCode::desired_state_conflict, "older");
+    revision_ = desired.revision;
+    return {};
+  }
+  EngineStatus engine() const override {
+    std::lock_guard lock(mutex_);
+    return {.version = "0.1.0",
+            .started_at = {1},
+            .hostname = "host",
+            .pid = 1,
+            .desired_revision = revision_,
+            .identity = IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}},
+            .propagation_listen = "10.0.0.1:8644"};
+  }
+  std::vector<StreamStatus> status() const override {
+    StreamStatus copying;
+    copying.id = "k3j2h1g4";
+    copying.state = State::instantiating;
+    DestinationStatus& warehouse = copying.destinations.emplace_back();
+    warehouse.id = "warehouse";
+    warehouse.instantiation =
+        InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
+    warehouse.counted_since = {1};
+    warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
+    warehouse.tables.push_back(
+        {.state = "COPYING",
+         .changes = {.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast},
+         .trouble = {}});
+    warehouse.tables.push_back(
+        {.state = "STOPPED",
+         .changes = {.schema_name = "public", .table_name = "pgbench_history", .last_change = kLast},
+         .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
+                                 .reason = "r",
+                                 .cure = "c",
+                                 .since = {1},
+                                 .renamed_to = {},
+                                 .resolutions = {"copy"}}});
+    WaitStatus& wait = copying.waits.emplace_back();
+    wait.side = "source";
+    wait.since = {1};
+    wait.blockers.push_back({.pid = 1, .user = "bob", .application_name = "psql", .state = "idle", .since = {}});
+    copying.rule_counts =
+        RuleCounts{.counted_since = {1},
+                   .tables = {{.schema_name = "public", .table_name = "pgbench_accounts", .passed = 10, .dropped = 2}}};
+    StreamStatus aborted;
+    aborted.id = "m5n6p7q8";
+    aborted.state = State::aborted;
+    aborted.error = ReportedError{
+        base::fail(base::ErrorCode::replica_identity_missing, "bytes \xff that are no text").error(), {2}};
+    aborted.destinations.emplace_back().error = aborted.error;
+    StreamStatus fanned;
+    fanned.id = "f4n0u7aa";
+    fanned.state = State::replicating;
+    fanned.mode = "FAN-OUT";
+    DestinationStatus& reports = fanned.destinations.emplace_back();
+    reports.id = "reports";
+    reports.error = aborted.error;
+    reports.counted_since = {1};
+    reports.tables.push_back({.state = "WAITING",
+                              .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
+                              .trouble = {}});
+    return {copying, aborted, fanned};
+  }
+  EngineStats stats() const override {
+    EngineStats out;
+    for (const nlohmann::json* document : {&example_["streams"][0], &fan_out_}) {
+      const nlohmann::json& stream = *document;
+      StreamStats stats{
+          .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
+      for (const nlohmann::json& component : stream["components"]) stats.components.push_back(sample(component));
+      stats.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast});
+      for (const nlohmann::json& destination : stream["destinations"]) {
+        stats.destinations.push_back({.id = destination["id"].get<std::string>(),
+                                      .latency = {{1024, 5}},
+                                      .tables = stats.tables,
+                                      .error_queue_transactions = 0});
+      }
+      out.streams.push_back(std::move(stats));
+    }
+    return out;
+  }
+  base::Result<void> retry(const StreamTarget& target) override { return known(target); }
+  base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) override {
+    THALWEG_TRY(known(target));
+    asked_part = part;
+    ParkedListView list;
+    list.errors.push_back({.id = 1,
+                           .commit_lsn = {1},
+                           .xid = {7},
+                           .lcrs = 3,
+                           .tables = {"public.t"},
+                           .code = "apply_failed",
+                           .message = "m",
+                           .sqlstate = "23505",
+                           .parked_at = "2026-11-21T00:00:00Z"});
+    list.total = 15'000;
+    list.roots = 1;
+    list.next_after = 1;
+    list.execution = {.error_id = 1,
+                      .state = "FAILED",
+                      .executed = 886,
+                      .total = 14'000,
+                      .started_at = {1},
+                      .finished_at = base::UnixMicros{2},
+                      .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
+    return list;
+  }
+  telemetry::ParkedPart asked_part;
+  base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) override {
+    using telemetry::ShownValue;
+    THALWEG_TRY(known(target));
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    const auto text = [](std::string value) {
+      return ShownValue{
+          .state = ShownValue::State::text, .text = value, .bytes = value.size(), .hash = 0, .cut = false};
+    };
+    ShownValue cut = text("beginning");
+    cut.bytes = 600;  // of bytes in hex no 600 are shown
+    cut.cut = true;
+    ShownValue other = cut;
+    other.hash = 1;
+    ParkedContentsView opened;
+    opened.error.id = error_id;
+    opened.contents.changes_total = 12;
+    telemetry::ShownChange& change = opened.contents.changes.emplace_back();
+    change.operation = "UPDATE";
+    change.schema_name = "public";
+    change.table_name = "t";
+    change.found_by = {"id"};
+    change.rows_found = 1;
+    change.columns.resize(2);
+    change.columns[0].name = "id";
+    change.columns[0].is_identity = true;
+    change.columns[0].wanted = change.columns[0].now = text("1");
+    change.columns[1].name = "big";
+    change.columns[1].wanted = cut;
+    change.columns[1].now = other;
+    return opened;
+  }
+  base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override {
+    if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::unknown_stream, "none");
+    telemetry::TransactionSamples out;
+    out.shown.push_back({.xid = {7},
+                         .state = "OPEN",
+                         .first_lsn = {1},
+                         .commit_lsn = {},
+                         .begun = std::chrono::steady_clock::now() - std::chrono::seconds(60)});
+    return out;
+  }
+  base::Result<telemetry::MarkerTrail> markers(const std::string&) override {
+    telemetry::MarkerTrail out;
+    out.placed.push_back({.id = "m1", .label = "l", .state = "WAITING", .placed_at = {1}});
+    out.stages.push_back({.component = "CAPTURE", .stage = "CAPTURE", .passages = {{{1}, {1}, {2}}}});
+    return out;
+  }
+  base::Result<void> place_marker(const std::string&, const std::string& id, const std::string&) override {
+    if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
+    return {};
+  }
+  base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t>) override {
+    THALWEG_TRY(known(target));
+    return "RUNNING";
+  }
+  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.destination_conninfo.text, "host=b");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.destination_conninfo.within, request.source_conninfo.within);
+    EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
+    std::vector<RehearsalFinding> findings;
+    const nlohmann::json document = contract("rehearsal.example.json");
+    for (const nlohmann::json& finding : document["findings"]) {
+      findings.push_back({.outcome = finding["outcome"],
+                          .part = finding["part"],
+                          .table = finding["table"],
+                          .name = finding["name"],
+                          .message = finding["message"],
+                          .sqlstate = finding["sqlstate"],
+                          .statement = finding["statement"],
+                          .cure = finding["cure"],
+                          .cure_sql = finding["cure_sql"]});
+    }
+    return findings;
+  }
+  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
+    EXPECT_EQ(request.rules.at({"public", "orders"}).positive->front().name, "north_only");
+    std::vector<RuleFinding> findings;
+    const nlohmann::json document = contract("rules-check.example.json");
+    for (const nlohmann::json& entry : document["findings"]) {
+      RuleFinding& finding = findings.emplace_back();
+      finding = {
+          .schema = entry["schema"], .table = entry["table"], .code = entry["code"], .message = entry["message"]};
+      if (!entry["rule"].is_null()) finding.rule = entry["rule"].get<std::string>();
+      if (!entry["line"].is_null()) {
+        finding.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};
+      }
+    }
+    return findings;
+  }
+  base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) override {
+    EXPECT_EQ(request.source_conninfo.text, "host=a");
+    EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
+    EXPECT_EQ(request.source_name, "orders");
+    EXPECT_EQ(request.table, (TableRef{"public", "orders"}));
+    EXPECT_EQ(request.rules.positive->front().name, "north_only");
+    EXPECT_EQ(request.sample, 1U);
+    const TriedChange& change = request.changes.at(0);
+    EXPECT_EQ(change.operation, RuledOperation::update);
+    EXPECT_EQ(change.old_row, (TriedRow{{"id", "7"}, {"region", std::nullopt}}));
+    EXPECT_EQ(change.new_row, (TriedRow{{"id", "7"}, {"region", "north"}}));
+    JudgedChange stops{.change = {.operation = RuledOperation::insert, .new_row = {{"id", "8"}, {"region", "south"}}},
+                       .rules = {{.rule = "north_only", .outcome = "FAILED"}},
+                       .verdict = "STOPS THE STREAM",
+                       .error = base::fail(base::ErrorCode::rule_failed, "m").error()};
+    return RulesTrial{.findings = {},
+                      .changes = {{.change = change,
+                                   .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "NULL"}},
+                                   .verdict = "BECOMES INSERT"},
+                                  stops}};
+  }
+  base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
+  base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {
+    if (certificate == "bad") return base::fail(base::ErrorCode::identity_refused, "no certificate");
+    return IdentityView{.name = "alpha", .fingerprint = "9f86", .not_after = {1}};
+  }
+  base::Result<void> copy_table(const StreamTarget& target, const TableRef& table) override {
+    if (table.table == "none") return base::fail(base::ErrorCode::unknown_table, "none");
+    return known(target);
+  }
+  base::Result<void> accept_table(const StreamTarget& target, const TableRef& table) override {
+    if (table.table == "stopped") return base::fail(base::ErrorCode::resolution_refused, "copy it");
+    return known(target);
+  }
+  base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) override {
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    return known(target);
+  }
+
+ private:
+  static base::Result<void> known(const StreamTarget& target) {
+    const bool is_one = target.stream == "k3j2h1g4" && target.destination == "warehouse";
+    if (is_one || (target.stream == "f4n0u7aa" && target.destination == "reports")) return {};
+    const bool is_stream = target.stream == "k3j2h1g4" || target.stream == "f4n0u7aa";
+    if (is_stream && target.destination.empty()) return {};
+    if (is_stream) return base::fail(base::ErrorCode::unknown_destination, "none");
+    return base::fail(base::ErrorCode::unknown_stream, "none");
+  }
+  // Keeps pointers into example_: it lives as long as the object and is never changed.
+  telemetry::ComponentSample sample(const nlohmann::json& component) const {
+    auto view = [](const nlohmann::json& text) {
+      return text.is_null() ? std::string_view{} : std::string_view(text.get_ref<const std::string&>());
+    };
+    telemetry::ComponentSample out{.type = view(component["type"]),
+                                   .name = view(component["name"]),
+                                   .sub_component = view(component["sub_component"]),
+                                   .server = component.value("server", 0),
+                                   .state = view(component["state"]),
+                                   .time_ns = {},
+                                   .counters = {},
+                                   .gauges = {},
+                                   .destination = component.value("destination", "")};
+    if (!component["time_ns"].is_null()) {
+      out.time_ns.emplace();
+      for (size_t i = 0; i < telemetry::kActivityCount; ++i)
+        (*out.time_ns)[i] = component["time_ns"][std::string(kActivities[i])].get<uint64_t>();
+    }
+    for (const auto& [name, value] : component["counters"].items())
+      out.counters.emplace_back(interned(name), value.get<uint64_t>());
+    for (const auto& [name, value] : component["gauges"].items())
+      out.gauges.emplace_back(interned(name), value.get<int64_t>());
+    return out;
+  }
+  std::string_view interned(const std::string& name) const {
+    std::lock_guard lock(mutex_);
+    return *names_.insert(name).first;
+  }
+
+  const nlohmann::json example_ = contract("stats.example.json");
+  const nlohmann::json fan_out_ = contract("stats.fanout.example.json");
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> names_;
+  uint64_t revision_ = 42;
+};
+
+}  // namespace thalweg::control
