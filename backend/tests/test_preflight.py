@@ -13,7 +13,7 @@ from thalweg.inspection.preflight import preflight_of
 from thalweg.inspection.removal import remove_stream_objects
 from thalweg.inspection.target import Target
 from thalweg.kernel.models import Check, CheckSide, CheckStatus
-from thalweg.workflows.stream_preparation import not_ready
+from thalweg.workflows.stream_preparation import Places, not_ready
 
 pytestmark = pytest.mark.usefixtures("engine")
 ALL = {"include": [{"schema": "public", "table": "*"}]}
@@ -497,6 +497,6 @@ def test_consent_to_the_same_text_at_two_destinations_is_asked_for_once() -> Non
         id="left_out", side=CheckSide.DESTINATION, title="What the copy leaves out", status=CheckStatus.CONSENT,
         detail="Triggers.", cure=None, sql=None, consent="left_out:4f2a",
     )  # fmt: skip
-    cure = not_ready(preflight_of([check, check]), "Nothing was created.").cure or ""
+    cure = not_ready(preflight_of([check, check]), "Nothing was created.", Places({})).cure or ""
     assert cure.count("left_out:4f2a") == 1
     assert "--accept" in cure

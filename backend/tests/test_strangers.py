@@ -177,7 +177,7 @@ async def test_an_answer_that_nobody_takes_is_ended(
     app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doors: list[Door] = []
-    monkeypatch.setattr(protocol, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "ANSWER_SECONDS", 2)
     monkeypatch.setattr(serving, "Door", lambda *parts: doors.append(Door(*parts)) or doors[-1])
     (settings.console_directory / "assets").mkdir(parents=True)
     size = 64 * 1024 * 1024
