@@ -1,11 +1,12 @@
 # Every verb is a script under scripts/, so that containers and other machines run the same.
 .DEFAULT_GOAL := help
-SUITES := lint engine backend system e2e frontend sanitizers fuzz
-.PHONY: help up down demo status test soak fmt lint bench advisor-rig docs clean admin-password admin-reset-second-factor $(addprefix test-,$(SUITES))
+SUITES := lint engine backend system e2e frontend races
+LONG_SUITES := sanitizers fuzz
+.PHONY: help up down demo status test soak fmt lint bench advisor-rig docs clean admin-password admin-reset-second-factor $(addprefix test-,$(SUITES) $(LONG_SUITES))
 
 help: ## print the verbs
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '  make test-SUITE       run one suite: $(SUITES)\n'
+	@printf '  make test-SUITE       run one suite: $(SUITES) $(LONG_SUITES)\n'
 
 up: ## install, build and start everything; again: start what is down
 	@scripts/up.sh
@@ -28,10 +29,10 @@ admin-reset-second-factor: ## let the console's admin in without a code, whose d
 test: ## run every suite
 	@scripts/test.sh $(SUITES)
 
-$(addprefix test-,$(SUITES)): test-%:
+$(addprefix test-,$(SUITES) $(LONG_SUITES)): test-%:
 	@scripts/test.sh $*
 
-soak: ## the tests that have a seed, for hours, before a release: SOAK_MINUTES=240
+soak: ## the long tests, before a release: sanitizers, fuzzers, tests that have a seed: SOAK_MINUTES=240
 	@scripts/soak.sh
 
 fmt: ## format every source in place

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Tests with a seed, run for hours with new seeds: too long for every change, run before every release.
-# Each part gets the same share of the time; one line for each, all of them run, also after a failure.
-# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (worlds, rules, fuzz, kills, rig; all of them if none is named)
-#   worlds  simulated worlds of the engine, from seeds on that 'make test' does not run; also under the address sanitizer
-#   rules   conditions of rules, evaluated by the engine and by PostgreSQL
-#   fuzz    libFuzzer on each parser, from its corpus
-#   kills   whole engines on real servers, killed, cut off and compared row by row, with a new seed each round
-#   rig     the advisor against real causes
+# What is too long for every change, run before every release: each test of the engine under the sanitizers, and for hours,
+# with new seeds, the tests that have one. Each part gets the same share of the time, but for those of a fixed length
+# (sanitizers, rig); one line for each, all of them run, also after a failure.
+# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (all of them if none is named)
+#   sanitizers  the engine's tests under the address, undefined-behaviour and thread sanitizers
+#   worlds      simulated worlds of the engine, from seeds on that 'make test' does not run; also under the address sanitizer
+#   rules       conditions of rules, evaluated by the engine and by PostgreSQL
+#   fuzz        libFuzzer on each parser, from its corpus
+#   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round
+#   rig         the advisor against real causes
 # A failure names its seed, and the command that repeats it.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
@@ -15,13 +17,17 @@ for part in steps node builds suites; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 export THALWEG_LOCK=requirements-dev.lock
-(($#)) || set -- worlds rules fuzz kills rig
+(($#)) || set -- sanitizers worlds rules fuzz kills rig
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime test system
   step "build venv" "check that the package index answers" build_venv
   guarded "$0" "$@"
 fi
-share=$((${SOAK_MINUTES:-240} * 60 / $#))
+timed=0
+for part in "$@"; do
+  case $part in sanitizers | rig) ;; *) timed=$((timed + 1)) ;; esac
+done
+share=$((${SOAK_MINUTES:-240} * 60 / (timed ? timed : 1)))
 seed=${SOAK_SEED:-$((10000 + RANDOM * 1000))}
 log=$THALWEG_LOG/soak
 mkdir -p "$log"
@@ -42,6 +48,11 @@ worlds_of() {
   local tree=$1 number=$2 round=$3 first
   first=$((seed + round * number))
   "$THALWEG_BUILD/$tree/test/simulation/simulation" --jobs "$THALWEG_JOBS" --seeds "$first..$((first + number - 1))"
+}
+
+soak_sanitizers() {
+  mkdir -p "$log/sanitizers"
+  suite_sanitizers "$log/sanitizers"
 }
 
 soak_worlds() {
@@ -89,7 +100,7 @@ for part in "$@"; do
   started=$SECONDS
   mark=✓
   "soak_$part" >"$log/$part.log" 2>&1 </dev/null || { mark=✗; status=1; }
-  printf '%s %-8s %6ds  %s\n' "$mark" "$part" "$((SECONDS - started))" \
+  printf '%s %-10s %6ds  %s\n' "$mark" "$part" "$((SECONDS - started))" \
     "$(grep -aE '^did: |worlds|passed' "$log/$part.log" | tail -n 1)"
   [[ $mark == ✓ ]] || tail -n 40 "$log/$part.log" | sed 's/^/  │ /'
 done

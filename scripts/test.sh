@@ -2,8 +2,9 @@
 # Runs suites, one line each, all of them also after a failure; the lines of each test that fails; where the time went; a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
-# Many tests wait more than they compute. What only computes, and has no clock to keep, runs beside them on the processor
-# time that they leave (SCHED_IDLE): the static checks, the build of the sanitizers' trees, and then the fuzzers.
+# Many tests wait more than they compute. So the journeys in the browser run beside the suites that start servers of their
+# own, and the static checks, which only compute and have no clock to keep, on the processor time that they all leave
+# (SCHED_IDLE).
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -18,7 +19,7 @@ total_failed=0
 
 needs_packages() {
   local groups='build extension runtime'
-  case " $* " in *' e2e '* | *' lint '* | *' sanitizers '* | *' fuzz '*) groups+=' test' ;; esac
+  case " $* " in *' e2e '* | *' lint '* | *' races '* | *' sanitizers '* | *' fuzz '*) groups+=' test' ;; esac
   case " $* " in *' system '* | *' backend '*) groups+=' system' ;; esac
   echo "$groups"
 }
@@ -69,29 +70,46 @@ if [[ -z ${THALWEG_GUARDED:-} ]]; then
 fi
 started=$SECONDS
 mkdir -p "$THALWEG_LOG"
-beside=() # suites that run on what processor time is left
-trees=()
-after_trees=() # suites that run on what is left, too, once the trees are built
-foreground=()
+beside=()   # suites that run on what processor time is left
+alone=()    # suites that take all processors
+journeys=() # two lanes, side by side
+servers=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
     lint) beside+=("$suite") ;;
-    sanitizers) trees=(address thread) && foreground+=("$suite") ;;
-    fuzz) after_trees+=("$suite") ;;
-    *) foreground+=("$suite") ;;
+    engine) alone+=("$suite") ;;
+    e2e) journeys+=("$suite") ;;
+    *) servers+=("$suite") ;;
   esac
 done
-((${#foreground[@]})) || { foreground=("${beside[@]}" "${after_trees[@]}") && beside=() && after_trees=(); }
-setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[*]}" "${trees[*]}" "${after_trees[*]}" &
-for suite in "${foreground[@]}"; do
-  execute_suite "$suite"
-  report_suite "$suite"
-done
+
+# report_suites_of PID SUITE... : each one when it has ended, or when the process that runs them has.
+report_suites_of() {
+  local pid=$1 suite
+  shift
+  for suite in "$@"; do
+    while [[ ! -s $THALWEG_LOG/test-$suite.end ]] && kill -0 "$pid" 2>/dev/null; do
+      sleep 1
+    done
+    report_suite "$suite"
+  done
+}
+
+if ((${#beside[@]} == $#)); then
+  alone=("${beside[@]}") && beside=()
+fi
+setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[@]}" &
+idle_lane=$!
+execute_suites "${alone[@]}" &
+report_suites_of $! "${alone[@]}"
+execute_suites "${journeys[@]}" &
+journeys_lane=$!
+execute_suites "${servers[@]}" &
+report_suites_of $! "${servers[@]}"
+report_suites_of "$journeys_lane" "${journeys[@]}"
+report_suites_of "$idle_lane" "${beside[@]}"
 wait
-for suite in "${beside[@]}" "${after_trees[@]}"; do
-  report_suite "$suite"
-done
 if (($# > 1)); then
   printf '\n%s\n' "suites, $((SECONDS - started)) s in all; processors $(busy_percent) % busy"
   printf '%s\n' "the longest tests" "$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/longest_tests.py" "$THALWEG_RESULTS")" ""

@@ -23,7 +23,7 @@ build_engine() {
   fi
   mkdir -p "$THALWEG_BUILD"
   (
-    flock 9 # one at a time for each tree: 'make test' builds some of them ahead, beside other suites
+    flock 9 # one at a time for each tree: suites run side by side
     # A tree that was configured otherwise (an older checkout, another compiler) starts afresh.
     if [[ ! -f $directory/build.ninja || $(cat "$directory/.options" 2>/dev/null) != "${options[*]}" ]]; then
       rm -rf "$directory"

@@ -16,6 +16,14 @@ execute_suite() {
   echo "$status $((SECONDS - started))" >"$THALWEG_LOG/test-$name.end"
 }
 
+# execute_suites NAME... : one after the other.
+execute_suites() {
+  local suite
+  for suite in "$@"; do
+    execute_suite "$suite"
+  done
+}
+
 # Databases of tests are thousands of small files for seconds each: they lie in memory where it has room for them, and may
 # hold programs.
 keep_tests_in_memory() {
@@ -43,6 +51,16 @@ suite_engine() {
   run_ctest release "$1"
 }
 
+# What threads share without locks, under the thread sanitizer.
+suite_races() {
+  build_engine thread base_test queue_test
+  local component
+  for component in base queue; do
+    GTEST_OUTPUT=xml:$1/$component.xml TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 "$THALWEG_BUILD/thread/${component}_test"
+  done
+}
+
+# Every component's tests under both trees of sanitizers: too long for each change.
 suite_sanitizers() {
   local tree status=0
   build_server_libraries
