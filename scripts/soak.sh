@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is too long for every change, run before every release: each test of the engine under the sanitizers, and for hours,
+# Tests that are too long for every change, run before every release: each of the engine's under the sanitizers, and for hours,
 # with new seeds, the tests that have one. Each part gets the same share of the time, but for those of a fixed length
 # (sanitizers, rig); one line for each, all of them run, also after a failure.
 # usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (all of them if none is named)

@@ -51,7 +51,7 @@ suite_engine() {
   run_ctest release "$1"
 }
 
-# What threads share without locks, under the thread sanitizer.
+# Structures that threads share without locks, under the thread sanitizer.
 suite_races() {
   build_engine thread base_test queue_test
   local component
