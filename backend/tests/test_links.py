@@ -15,3 +15,17 @@ def test_files_and_folders_that_pages_name_must_exist(monkeypatch: pytest.Monkey
     assert links.missing_names(f"{there} {placeholders}\n```\n`gone.h`\n```\n") == []
     gone = ["engine/gone.md", "gone.h", "http/concepts.md", "scripts/gone/", "scripts/gone_*.sh"]
     assert links.missing_names(" ".join(f"`{name}`" for name in gone)) == gone
+
+
+def test_a_folder_has_a_readme_or_a_line_in_the_one_above(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(LINT))
+    links = __import__("links")
+    files = [tmp_path / name for name in ("a/one/x.py", "a/two/deep/y.py", "b/README.md", "a/corpus/x/1")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    (tmp_path / "README.md").write_text("`a/`, `b/`, `one/`")
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    monkeypatch.setattr(links, "source_files", lambda: files)
+    monkeypatch.setattr(links, "shown", lambda path: path.relative_to(tmp_path).as_posix())
+    assert links._unmapped_folders() == ["README.md: does not say what a/two/deep/ holds"]

@@ -1,4 +1,4 @@
-"""Links of Markdown pages lead somewhere, and every file that a page or a comment names exists.
+"""Links of Markdown pages lead somewhere, files that pages and comments name exist, a README names every folder.
 
 Checked are relative links with their anchors (as GitHub makes them from headings), files and folders in backticks,
 paths below docs/ in any source, and the pages of the help that the console leads to. Links to other hosts are not
@@ -42,7 +42,7 @@ def main() -> int:
         if path.suffix == ".tsx":
             problems += [f"{shown(path)}: leads to the help's page {name}, which is not there"
                          for name in HELP_PAGE.findall(text) if not (ROOT / "docs" / f"{name}.md").is_file()]
-    problems += _unlisted_decisions()
+    problems += _unlisted_decisions() + _unmapped_folders()
     print("\n".join(problems) or "every link leads somewhere")
     return 1 if problems else 0
 
@@ -103,6 +103,23 @@ def _unlisted_decisions() -> list[str]:
     listed = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read_text()))
     return [f"{shown(index)}: does not list {path.name}"
             for path in sorted(index.parent.glob("*.md")) if path != index and path.name not in listed]
+
+
+def _unmapped_folders() -> list[str]:
+    """Folders without a README that the one above them does not name either. Inputs of tests need none."""
+    folders = {path.parent for path in source_files()} - {ROOT}
+    inputs = {"corpus", "golden", "generated", "versions"}
+    return [problem for folder in sorted(folders) if not inputs & set(folder.parts)
+            for problem in _unmapped(folder)]
+
+
+def _unmapped(folder: Path) -> list[str]:
+    if (folder / "README.md").is_file():
+        return []
+    page = next(above / "README.md" for above in folder.parents if (above / "README.md").is_file())
+    if re.search(rf"(?<!\w){re.escape(folder.name)}(?:/|`|\b)", page.read_text()):
+        return []
+    return [f"{shown(page)}: does not say what {shown(folder)}/ holds"]
 
 
 if __name__ == "__main__":
