@@ -2,9 +2,7 @@
 # Runs suites, one line each, all of them also after a failure; the lines of each test that fails; where the time went; a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
-# Many tests wait more than they compute. So the journeys in the browser run beside the suites that start servers of their
-# own, and the static checks, which only compute and have no clock to keep, on the processor time that they all leave
-# (SCHED_IDLE).
+# The static checks, which have no clock to keep, run beside the others on the processor time that these leave (SCHED_IDLE).
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -70,46 +68,25 @@ if [[ -z ${THALWEG_GUARDED:-} ]]; then
 fi
 started=$SECONDS
 mkdir -p "$THALWEG_LOG"
-beside=()   # suites that run on what processor time is left
-alone=()    # suites that take all processors
-journeys=() # two lanes, side by side
-servers=()
+beside=() # suites that run on what processor time is left
+foreground=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
     lint) beside+=("$suite") ;;
-    engine) alone+=("$suite") ;;
-    e2e) journeys+=("$suite") ;;
-    *) servers+=("$suite") ;;
+    *) foreground+=("$suite") ;;
   esac
 done
-
-# report_suites_of PID SUITE... : each one when it has ended, or when the process that runs them has.
-report_suites_of() {
-  local pid=$1 suite
-  shift
-  for suite in "$@"; do
-    while [[ ! -s $THALWEG_LOG/test-$suite.end ]] && kill -0 "$pid" 2>/dev/null; do
-      sleep 1
-    done
-    report_suite "$suite"
-  done
-}
-
-if ((${#beside[@]} == $#)); then
-  alone=("${beside[@]}") && beside=()
-fi
+((${#foreground[@]})) || { foreground=("${beside[@]}") && beside=(); }
 setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[@]}" &
-idle_lane=$!
-execute_suites "${alone[@]}" &
-report_suites_of $! "${alone[@]}"
-execute_suites "${journeys[@]}" &
-journeys_lane=$!
-execute_suites "${servers[@]}" &
-report_suites_of $! "${servers[@]}"
-report_suites_of "$journeys_lane" "${journeys[@]}"
-report_suites_of "$idle_lane" "${beside[@]}"
+for suite in "${foreground[@]}"; do
+  execute_suite "$suite"
+  report_suite "$suite"
+done
 wait
+for suite in "${beside[@]}"; do
+  report_suite "$suite"
+done
 if (($# > 1)); then
   printf '\n%s\n' "suites, $((SECONDS - started)) s in all; processors $(busy_percent) % busy"
   printf '%s\n' "the longest tests" "$("$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/longest_tests.py" "$THALWEG_RESULTS")" ""

@@ -16,14 +16,6 @@ execute_suite() {
   echo "$status $((SECONDS - started))" >"$THALWEG_LOG/test-$name.end"
 }
 
-# execute_suites NAME... : one after the other.
-execute_suites() {
-  local suite
-  for suite in "$@"; do
-    execute_suite "$suite"
-  done
-}
-
 # Databases of tests are thousands of small files for seconds each: they lie in memory where it has room for them, and may
 # hold programs.
 keep_tests_in_memory() {
@@ -42,7 +34,7 @@ run_ctest() {
   local tree=$1 results=$2
   mkdir -p "$results"
   keep_tests_in_memory
-  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 2 --no-tests=error --timeout 900
+  GTEST_OUTPUT=xml:$results/ ctest --test-dir "$THALWEG_BUILD/$tree" --output-on-failure --parallel 3 --no-tests=error --timeout 900
 }
 
 suite_engine() {
