@@ -9,7 +9,7 @@
 #   fuzz        libFuzzer on each parser, from its corpus
 #   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round
 #   rig         the advisor against real causes
-# A failure names its seed, and the command that repeats it.
+# A failure names its seed, and the command that repeats it. docs/results/soak.md keeps each part's last run.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -32,16 +32,16 @@ seed=${SOAK_SEED:-$((10000 + RANDOM * 1000))}
 log=$THALWEG_LOG/soak
 mkdir -p "$log"
 
-# Rounds of COMMAND until SECONDS are over, with the round's number appended; the first failure ends them.
+# rounds SECONDS WHAT COMMAND... : until SECONDS are over, with the round's number appended; the first failure ends them.
 rounds() {
-  local seconds=$1 round=0 end
-  shift
+  local seconds=$1 what=$2 round=0 end
+  shift 2
   end=$((SECONDS + seconds))
   while ((SECONDS < end)); do
     "$@" "$round" || { echo "round $round failed"; return 1; }
     round=$((round + 1))
   done
-  echo "did: $round rounds"
+  echo "did: $round x $what"
 }
 
 worlds_of() {
@@ -57,7 +57,8 @@ soak_sanitizers() {
 
 soak_worlds() {
   build_engine release simulation && build_engine address simulation || return 1
-  rounds $((share / 2)) worlds_of release 1000 && rounds $((share / 2)) worlds_of address 100
+  rounds $((share / 2)) "1000 worlds" worlds_of release 1000 &&
+    rounds $((share / 2)) "100 worlds with sanitizers" worlds_of address 100
 }
 
 rules_round() {
@@ -67,7 +68,7 @@ rules_round() {
 
 soak_rules() {
   build_engine release rules_test || return 1
-  rounds "$share" rules_round
+  rounds "$share" "1 000 000 pairs of condition and row" rules_round
 }
 
 soak_fuzz() {
@@ -86,10 +87,18 @@ kill_round() {
 
 soak_kills() {
   build_engine release thalwegd && install_newer_server && build_server_libraries || return 1
-  rounds "$share" kill_round
+  rounds "$share" "ten files of system tests" kill_round
 }
 
 soak_rig() { "$THALWEG_ROOT/scripts/advisor_rig.sh"; }
+
+# Of a part's log: how much was done.
+did_of() {
+  local found
+  found=$(sed -n 's/^did: //p' "$1" | paste -sd ';')
+  [[ -n $found ]] || found=$(grep -aE '% tests passed|^totals: |causes were named' "$1" | paste -sd ';')
+  echo "$found"
+}
 
 for part in "$@"; do
   declare -F "soak_$part" >/dev/null || { echo "unknown part '$part'" >&2; exit 2; }
@@ -100,8 +109,10 @@ for part in "$@"; do
   started=$SECONDS
   mark=✓
   "soak_$part" >"$log/$part.log" 2>&1 </dev/null || { mark=✗; status=1; }
-  printf '%s %-10s %6ds  %s\n' "$mark" "$part" "$((SECONDS - started))" \
-    "$(grep -aE '^did: |worlds|passed' "$log/$part.log" | tail -n 1)"
+  took=$((SECONDS - started))
+  did=$(did_of "$log/$part.log")
+  printf '%s %-10s %6ds  %s\n' "$mark" "$part" "$took" "$did"
   [[ $mark == ✓ ]] || tail -n 40 "$log/$part.log" | sed 's/^/  │ /'
+  "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/soak_results.py" "$part" "$mark" "$took" "$seed" "$did"
 done
 exit "$status"
