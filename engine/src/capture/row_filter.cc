@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "pg/text_array.h"
 #include "rules/rule_errors.h"
 #include "rules/source_table.h"
@@ -13,7 +15,13 @@ namespace {
 constexpr const char* kRelations =
     "SELECT c.oid, n.nspname, c.relname FROM unnest($1::text[], $2::text[]) w(schema, name) "
     "JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema "
-    "JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name";
+    "JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name AND c.relkind IN ('r', 'p')";
+
+constexpr const char* kSource =
+    "SELECT s.system_identifier || '/' || d.oid FROM pg_catalog.pg_control_system() s, pg_catalog.pg_database d "
+    "WHERE d.datname = pg_catalog.current_database()";
+constexpr const char* kExisting =
+    "SELECT oid FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[]) AND relkind IN ('r', 'p')";
 
 // The capture gives no feedback while it waits for an answer. Later questions get a connection of their own.
 constexpr std::chrono::seconds kPatience{20};
@@ -37,6 +45,23 @@ base::Result<bool> RowFilter::passes(const lcr::FrameView& change, rules::Row pl
     default:
       return std::unexpected(rules::error_of(judgement, table_, change.kind()));
   }
+}
+
+bool RowFilter::knows_labels_of(const lcr::FrameView& change) {
+  if (enums_.empty()) return true;
+  return knows_labels_in(change.old_tuple()) && knows_labels_in(change.new_tuple());
+}
+
+bool RowFilter::knows_labels_in(const lcr::TupleView& row) {
+  if (!row.exists()) return true;
+  row.read(values_);
+  return std::ranges::all_of(enums_, [&](uint16_t column) {
+    const lcr::Value& value = values_[column];
+    if (value.mark == lcr::ValueMark::null || value.mark == lcr::ValueMark::unchanged) return true;
+    const std::string_view label(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+    const auto& labels = table_.columns[column].enum_labels;
+    return std::ranges::find(labels, label) != labels.end();
+  });
 }
 
 base::Result<RowFilter::Fate> RowFilter::judge(const lcr::FrameView& change) {
@@ -110,7 +135,9 @@ base::Result<void> RowFilters::locate() {
   }
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const pg::Rows rows, source->query(kRelations, {pg::text_array(schemas), pg::text_array(names)}));
+  THALWEG_ASSIGN(relations_, remembered(*source));
   std::set<TableKey> found;
+  for (const auto& [relation, table] : relations_) found.insert(table);
   for (size_t i = 0; i < rows.size(); ++i) {
     const TableKey table(rows.text(i, 1), rows.text(i, 2));
     relations_[{static_cast<uint32_t>(rows.integer(i, 0))}] = table;
@@ -119,13 +146,32 @@ base::Result<void> RowFilters::locate() {
   for (const auto& [table, sets] : rules_.tables) {
     if (!found.contains(table)) missing_ = table;
   }
-  return {};
+  return note_ruled_relations(rules_, source_, relations_);
+}
+
+// Of an earlier session, as far as they are tables still.
+base::Result<RuledRelations> RowFilters::remembered(pg::Connection& source) {
+  THALWEG_ASSIGN(const pg::Rows id, source.query(kSource));
+  source_ = id.text(0, 0);
+  const RuledRelations noted = read_ruled_relations(rules_, source_);
+  std::vector<std::string> oids;
+  for (const auto& [relation, table] : noted) oids.push_back(std::to_string(relation.value));
+  if (oids.empty()) return RuledRelations{};
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(kExisting, {pg::text_array(oids)}));
+  RuledRelations existing;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const base::RelationId relation{static_cast<uint32_t>(rows.integer(i, 0))};
+    existing.emplace(relation, noted.at(relation));
+  }
+  return existing;
 }
 
 base::Result<const RowFilters::Ruled*> RowFilters::find(const lcr::TableDescription& table) {
   const TableKey name(table.schema_name, table.table_name);
   if (const auto ruled = rules_.tables.find(name); ruled != rules_.tables.end()) {
-    relations_[table.relation] = name;
+    if (relations_.insert_or_assign(table.relation, name).second) {
+      THALWEG_TRY(note_ruled_relations(rules_, source_, relations_));
+    }
     return &*ruled;
   }
   const auto known = relations_.find(table.relation);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "capture/ruled_relations.h"
 #include "capture/stream_rules.h"
 #include "lcr/frame.h"
 #include "pg/connection.h"
@@ -44,7 +45,15 @@ class RowFilter {
         table_(std::move(table)),
         source_(source),
         scratch_(scratch),
-        counters_(counters) {}
+        counters_(counters) {
+    for (uint16_t i = 0; i < table_.columns.size(); ++i) {
+      if (!table_.columns[i].enum_labels.empty()) enums_.push_back(i);
+    }
+  }
+
+  // False: the change has a label that its enum did not have when this filter was made. Labels can be renamed, and
+  // nothing in the changes says so: make the filter again.
+  bool knows_labels_of(const lcr::FrameView& change);
 
   // Of a change of the table, which it counts. Fails with rule_undecidable or rule_failed. Allocates nothing unless it
   // fails.
@@ -59,7 +68,11 @@ class RowFilter {
   base::Result<bool> passes(const lcr::FrameView& change, rules::Row plain);
 
   rules::TableRules compiled_;
+  bool knows_labels_in(const lcr::TupleView& row);
+
   rules::RuleTable table_;
+  std::vector<uint16_t> enums_;     // columns of an enum type
+  std::vector<lcr::Value> values_;  // of the row that is looked at
   const std::string& source_;
   rules::Scratch& scratch_;
   Counters& counters_;
@@ -73,7 +86,8 @@ class RowFilters {
   // connections of its own, as `options` say.
   RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options, const base::Clock& clock);
 
-  // Notes which relations the tables with rules are, at the start of a session.
+  // Notes which relations the tables with rules are, at the start of a session: those of earlier ones, whatever their
+  // names are now, and those that have the names.
   base::Result<void> locate();
   // None where the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
@@ -84,6 +98,7 @@ class RowFilters {
   using Ruled = std::map<TableKey, rules::RuleSets>::value_type;
 
   base::Result<pg::Connection*> connection();
+  base::Result<RuledRelations> remembered(pg::Connection& source);
   // Null: it has no rules. Fails where it may be a table with rules under another name.
   base::Result<const Ruled*> find(const lcr::TableDescription& table);
 
@@ -95,7 +110,8 @@ class RowFilters {
   const base::Clock& clock_;
   std::optional<pg::Connection> connection_;
   std::chrono::steady_clock::time_point opened_;
-  std::map<base::RelationId, TableKey> relations_;
+  std::string source_;  // the server's cluster and the database
+  RuledRelations relations_;
   std::optional<TableKey> missing_;  // one of them that the source does not have under its name
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@ struct StreamRules {
   std::map<TableKey, rules::RuleSets> tables;  // those with rules
   std::set<TableKey> others;                   // the stream's other tables
   std::string source;                          // the attribute's value
+  std::filesystem::path relations_file;        // ruled_relations.h; empty: none
 };
 
 }  // namespace thalweg::capture

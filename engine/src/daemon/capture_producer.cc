@@ -15,8 +15,8 @@ std::vector<std::string> asked_for(const control::StreamDefinition& definition) 
 
 class CaptureProducer final : public QueueProducer {
  public:
-  CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity, queue::LcrQueue& queue,
-                  const base::Clock& clock)
+  CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity,
+                  const std::filesystem::path& folder, queue::LcrQueue& queue, const base::Clock& clock)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
                  .primary_conninfo = primary_of(definition).conninfo,
@@ -29,7 +29,9 @@ class CaptureProducer final : public QueueProducer {
                  .confirmed_lsn = nullptr,
                  .clock = &clock,
                  .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval),
-                 .rules = stream_rules(definition)} {}
+                 .rules = stream_rules(definition)} {
+    options_.rules.relations_file = folder / "ruled-relations.json";
+  }
 
   base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) override {
     options_.start = from;
@@ -70,9 +72,9 @@ class CaptureProducer final : public QueueProducer {
 }  // namespace
 
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
-                                                     CaptureIdentity identity, queue::LcrQueue& queue,
-                                                     const base::Clock& clock) {
-  return std::make_unique<CaptureProducer>(definition, std::move(identity), queue, clock);
+                                                     CaptureIdentity identity, const std::filesystem::path& folder,
+                                                     queue::LcrQueue& queue, const base::Clock& clock) {
+  return std::make_unique<CaptureProducer>(definition, std::move(identity), folder, queue, clock);
 }
 
 }  // namespace thalweg::daemon

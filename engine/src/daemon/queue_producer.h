@@ -48,9 +48,10 @@ struct CaptureIdentity {
   int timeline = 0;
   bool operator==(const CaptureIdentity&) const = default;
 };
+// `folder`: for what it remembers of the source between sessions.
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
-                                                     CaptureIdentity identity, queue::LcrQueue& queue,
-                                                     const base::Clock& clock);
+                                                     CaptureIdentity identity, const std::filesystem::path& folder,
+                                                     queue::LcrQueue& queue, const base::Clock& clock);
 // `timeline`: of the source, up to which the destination's progress has been compared.
 std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& definition, int timeline,
                                                       Peering& peering, queue::LcrQueue& queue,

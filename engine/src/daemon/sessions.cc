@@ -142,7 +142,8 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
       options_.definition.receive_from
           ? make_receiver_producer(control::delivery_to(options_.definition, options_.definition.destinations.front()),
                                    start.identity.timeline, *options_.peering, *queue_, *options_.clock)
-          : make_capture_producer(options_.definition, start.identity, *queue_, *options_.clock);
+          : make_capture_producer(options_.definition, start.identity, options_.spill_directory, *queue_,
+                                  *options_.clock);
   {
     std::unique_lock lock(session_lock_);
     producer_ = std::move(producer);

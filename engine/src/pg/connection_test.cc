@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/fake_server.h"
+#include "support/sanitized.h"
 #include "support/test_cluster.h"
 
 namespace thalweg::pg {
@@ -269,6 +270,7 @@ TEST(Connection, AnAnswerIsBounded) {
       EXPECT_TRUE(connection->broken());
     };
     expect_over([](Connection& connection) { return connection.script("SELECT"); });
+    if (THALWEG_SANITIZED) break;  // gigabytes of small messages take a quarter of an hour then
     expect_over([](Connection& connection) { return connection.query("SELECT"); });
     expect_over([](Connection& connection) {
       Pipeline pipeline(connection);

@@ -5,11 +5,11 @@
 
 #include "rules/rule_samples.h"
 #include "rules/rule_set.h"
-#include "rules/sanitized.h"
+#include "support/sanitized.h"
 
 // Counts what the whole test program allocates, so that a test can say that an evaluation allocates nothing. The
 // sanitizers have allocators of their own, which check that they are not mixed with others.
-#if !RULES_SANITIZED
+#if !THALWEG_SANITIZED
 
 namespace {
 thread_local size_t allocations = 0;  // writer, reader: one thread

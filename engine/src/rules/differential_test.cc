@@ -8,8 +8,8 @@
 #include "rules/entry_maker.h"
 #include "rules/parser.h"
 #include "rules/rule_samples.h"
-#include "rules/sanitized.h"
 #include "rules/sql_text.h"
+#include "support/sanitized.h"
 #include "support/test_cluster.h"
 
 // Generated conditions over generated rows: PostgreSQL evaluates the same expression over the same rows, and every
@@ -22,7 +22,7 @@ namespace thalweg::rules {
 namespace {
 
 constexpr uint64_t kSeed = 20'261'126;
-#if RULES_SANITIZED
+#if THALWEG_SANITIZED
 constexpr uint64_t kPairs = 1;
 #else
 constexpr uint64_t kPairs = 100'000;

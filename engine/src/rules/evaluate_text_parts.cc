@@ -117,7 +117,7 @@ constexpr std::array kEvaluators{Evaluator{"repeat", repeat},
                                  Evaluator{"rpad_25_sql", pad_blanks<false>},
                                  Evaluator{"split_part", split_part, Collates::equality},
                                  Evaluator{"translate", translate},
-                                 Evaluator{"ascii", ascii}};
+                                 Evaluator{"ascii", ascii, Collates::nothing, true}};
 
 }  // namespace
 

@@ -19,6 +19,7 @@ struct Evaluator {
   std::string_view name;
   Function function;
   Collates collates = Collates::nothing;
+  bool reads_bytes = false;  // of texts: the result differs between encodings
 };
 
 // nullptr where a condition cannot use the function.

@@ -29,8 +29,10 @@ struct RuleTable {
   std::string name;
   char replica_identity = 'd';
   Collation database_collation = Collation::other;
+  bool is_utf8 = true;  // the database's encoding; the engine sees every text in UTF-8
   // A partition's changes come as its root's. pgoutput then says by the root's replica identity whether an old row is
-  // whole, while the partition's own has decided it: with FULL at the root, nothing of an old row can be believed.
+  // whole, and which columns identify one, while the partition's own has decided both: with FULL at the root, nothing
+  // of an old row can be believed, and otherwise only a key column that every partition's identity has.
   bool is_partitioned = false;
   std::vector<RuleColumn> columns;
 };

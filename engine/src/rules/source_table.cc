@@ -1,6 +1,7 @@
 #include "rules/source_table.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -12,9 +13,18 @@ namespace {
 
 // A column without a COLLATE of its own has the pseudo-collation "default", whose provider is 'd': the database's.
 constexpr const char* kDatabase =
-    "SELECT datlocprovider = 'c' AND datcollate IN ('C', 'POSIX') FROM pg_catalog.pg_database "
-    "WHERE datname = pg_catalog.current_database()";
+    "SELECT datlocprovider = 'c' AND datcollate IN ('C', 'POSIX'), pg_catalog.getdatabaseencoding() = 'UTF8' "
+    "FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
 constexpr const char* kRelation = "SELECT relkind = 'p' FROM pg_catalog.pg_class WHERE oid = $1::oid";
+// Columns that some partition's changes do not bring of an old row.
+constexpr const char* kNotIdentifying =
+    "SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::oid AND a.attnum > 0 AND EXISTS "
+    "(SELECT FROM pg_catalog.pg_partition_tree($1::oid) t JOIN pg_catalog.pg_class l ON l.oid = t.relid "
+    "WHERE t.isleaf AND l.relkind = 'r' AND l.relreplident <> 'f' AND NOT EXISTS "
+    "(SELECT FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute k "
+    "ON k.attrelid = l.oid AND k.attnum = ANY ((i.indkey::int2[])[:i.indnkeyatts - 1]) "
+    "WHERE i.indrelid = l.oid AND k.attname = a.attname "
+    "AND CASE l.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END))";
 constexpr const char* kCollations =
     "SELECT a.attname, CASE WHEN NOT c.collisdeterministic THEN 'n' WHEN c.collprovider = 'd' THEN 'd' "
     "WHEN c.collprovider = 'c' AND c.collcollate IN ('C', 'POSIX') THEN 'c' ELSE 'o' END "
@@ -69,20 +79,31 @@ base::Result<void> read_labels(pg::Connection& source, RuleTable& table) {
   return {};
 }
 
+base::Result<void> disbelieve_partitions(pg::Connection& source, const std::string& relation, RuleTable& table) {
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(kNotIdentifying, {relation}));
+  std::set<std::string, std::less<>> missing;
+  for (size_t i = 0; i < rows.size(); ++i) missing.emplace(rows.text(i, 0));
+  for (RuleColumn& column : table.columns) {
+    if (table.replica_identity == 'f' || missing.contains(column.name)) column.is_key = false;
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<void> complete(pg::Connection& source, base::RelationId relation, RuleTable& table) {
   const std::string oid = std::to_string(relation.value);
   THALWEG_ASSIGN(const pg::Rows database, source.query(kDatabase));
   table.database_collation = database.size() == 1 && database.boolean(0, 0) ? Collation::c : Collation::other;
+  table.is_utf8 = database.size() == 1 && database.boolean(0, 1);
   THALWEG_ASSIGN(const pg::Rows found, source.query(kRelation, {oid}));
   table.is_partitioned = found.size() == 0 || found.boolean(0, 0);
   THALWEG_ASSIGN(const Collations collations, read_collations(source, oid, table.database_collation));
   for (RuleColumn& column : table.columns) {
     const auto collation = collations.find(column.name);
     column.collation = collation == collations.end() ? Collation::nondeterministic : collation->second;
-    if (table.is_partitioned && table.replica_identity == 'f') column.is_key = false;
   }
+  if (table.is_partitioned) THALWEG_TRY(disbelieve_partitions(source, oid, table));
   return read_labels(source, table);
 }
 

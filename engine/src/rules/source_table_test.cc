@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rules/condition.h"
 #include "support/test_cluster.h"
 
 namespace thalweg::rules {
@@ -73,6 +74,47 @@ TEST_F(SourceTableTest, BelievesNoOldRowsOfPartitions) {
   EXPECT_TRUE(read("t").columns[0].is_key);
   run("ALTER TABLE kept.t REPLICA IDENTITY FULL");
   EXPECT_FALSE(read("t").columns[0].is_key);
+}
+
+// The root's description says which columns identify a row, and the partition has decided which ones come.
+TEST_F(SourceTableTest, BelievesKeysThatEveryPartitionHas) {
+  run("CREATE TABLE kept.t (id integer NOT NULL, region text NOT NULL, PRIMARY KEY (id), UNIQUE (id, region)) "
+      "PARTITION BY RANGE (id); CREATE TABLE kept.low PARTITION OF kept.t FOR VALUES FROM (0) TO (10); "
+      "CREATE TABLE kept.high PARTITION OF kept.t FOR VALUES FROM (10) TO (20)");
+  const auto keys = [&] {
+    const RuleTable table = read("t");
+    return std::pair(table.columns[0].is_key, table.columns[1].is_key);
+  };
+  EXPECT_EQ(keys(), std::pair(true, false));
+  run("ALTER TABLE kept.t REPLICA IDENTITY USING INDEX t_id_region_key");
+  EXPECT_EQ(keys(), std::pair(true, false)) << "the partitions have their primary key still";
+  run("ALTER TABLE kept.low REPLICA IDENTITY USING INDEX low_id_region_key");
+  EXPECT_EQ(keys(), std::pair(true, false));
+  run("ALTER TABLE kept.high REPLICA IDENTITY FULL");
+  EXPECT_EQ(keys(), std::pair(true, true));
+  run("ALTER TABLE kept.high REPLICA IDENTITY NOTHING");
+  EXPECT_EQ(keys(), std::pair(false, false));
+}
+
+// The copy's WHERE sees the server's bytes, the engine those of UTF-8.
+TEST_F(SourceTableTest, RefusesWhatDependsOnAnotherEncoding) {
+  run("CREATE DATABASE kept_latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'");
+  {
+    auto latin = pg::Connection::open(test::shared_cluster().conninfo("kept_latin"), {});
+    ASSERT_TRUE(latin) << latin.error().message;
+    ASSERT_TRUE(latin->script("CREATE TABLE t (id integer PRIMARY KEY, name text)"));
+    const auto table = read_table(*latin, "public", "t");
+    ASSERT_TRUE(table && *table);
+    for (const char* refused : {"octet_length(name) = 1", "ascii(name) > 200", "name < 'b'", "upper(name) = 'B'"}) {
+      const auto compiled = Condition::compile(refused, **table);
+      ASSERT_FALSE(compiled) << refused;
+      EXPECT_NE(compiled.error().message.find("encoding"), std::string::npos) << compiled.error().message;
+    }
+    EXPECT_TRUE(Condition::compile("name = 'b' and length(name) = 1 and name like 'b%'", **table));
+  }
+  run("DROP DATABASE kept_latin");
+  run("CREATE TABLE kept.t (name text)");
+  EXPECT_TRUE(Condition::compile("octet_length(name) = 1", read("t")));
 }
 
 // A description that is older than the catalogue: a column that is gone must not be taken for comparable.

@@ -206,6 +206,9 @@ class Typer {
                                                         : " cannot be used in a condition for these types"),
                     offset);
     }
+    if (!table_.is_utf8 && (evaluator->reads_bytes || evaluator->collates == Collates::order)) {
+      return refuse("the result depends on the encoding of the source's database, which is not UTF8", offset);
+    }
     const size_t first = candidate.arguments[0] == Type::none ? 1 : 0;
     const RuleColumn* enumeration = nullptr;
     for (const Typed& argument : arguments) enumeration = enumeration == nullptr ? argument.enumeration : enumeration;

@@ -184,6 +184,9 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
   if (memory.empty()) return false;
   lcr::write_row_frame(row, memory);
   const auto change = lcr::FrameView::trusted(memory.data());
+  if (!table.filter->knows_labels_of(change)) {
+    THALWEG_TRY(make_filter(table));
+  }
   const auto fate = table.filter->judge(change);
   if (!fate) return std::unexpected(placed(fate.error(), row.xid));
   lcr::RowFrame moved = row;
@@ -256,7 +259,9 @@ base::Result<std::vector<base::RelationId>> FrameTranslator::truncated(const lcr
 
 void FrameTranslator::describe(const lcr::TableDescription& described) {
   Table& table = tables_[described.relation];
-  // The source repeats descriptions after every invalidation of its own caches; only news make a version.
+  // The source repeats descriptions after every invalidation of its own caches; only news make a version. But rules
+  // depend on more than a description says: collations, the replica identities of partitions.
+  table.is_filter_new = false;
   if (table.description.version != 0 && same_table(table.description, described)) return;
   const uint32_t version = table.description.version + 1;
   table.description = described;
@@ -268,12 +273,18 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   last_table_ = nullptr;
 }
 
-base::Result<bool> FrameTranslator::announce(Table& table) {
-  if (table.announced) [[likely]]
-    return true;
+base::Result<void> FrameTranslator::make_filter(Table& table) {
   if (filters_ != nullptr) {
     THALWEG_ASSIGN(table.filter, filters_->make(table.description));
   }
+  table.is_filter_new = true;
+  return {};
+}
+
+base::Result<bool> FrameTranslator::announce(Table& table) {
+  if (!table.is_filter_new) THALWEG_TRY(make_filter(table));
+  if (table.announced) [[likely]]
+    return true;
   table.announced = put(lcr::make_table_frame(table.description));
   return table.announced;
 }

@@ -57,8 +57,9 @@ class FrameTranslator {
   struct Table {
     lcr::TableDescription description;
     uint16_t columns = 0;
-    bool has_key = false;    // columns that identify a row without the old one
-    bool announced = false;  // the TABLE frame of this version is out
+    bool has_key = false;        // columns that identify a row without the old one
+    bool announced = false;      // the TABLE frame of this version is out
+    bool is_filter_new = false;  // it was made after the last description
     // Of this version, once it is announced. Null: it has no rules.
     std::unique_ptr<RowFilter> filter;
   };
@@ -76,6 +77,7 @@ class FrameTranslator {
   base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
                                                         std::span<const base::RelationId> relations);
   void describe(const lcr::TableDescription& described);
+  base::Result<void> make_filter(Table& table);
   // The table's TABLE frame, and its filter, unless they are there already; false when the sink wants no more.
   base::Result<bool> announce(Table& table);
   base::Error placed(base::Error error, base::Xid xid) const;
