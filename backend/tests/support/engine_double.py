@@ -253,7 +253,16 @@ class EngineDouble:
             shown |= {"instantiation": None, "tables": [], "counted_since": None}
         else:
             shown |= {"instantiation": self._copy(), "tables": self._tables(stream)}
+        shown["rule_counts"] = self._own_rule_counts(stream, destination)
         return shown | self.destinations.get(destination["id"], {})
+
+    @staticmethod
+    def _own_rule_counts(stream: dict[str, Any], destination: dict[str, Any]) -> dict[str, Any] | None:
+        counts = copy.deepcopy(example("status.fanout")["destinations"][1]["rule_counts"])
+        ruled = [{name: rules[name] for name in ("schema", "table")} for rules in destination.get("rules", [])]
+        if not ruled or "receive_from" in stream:
+            return None
+        return {**counts, "tables": [{**counts["tables"][0], **table} for table in ruled]}
 
     def _copy(self) -> dict[str, Any]:
         copied = copy.deepcopy(example("status")["streams"][0]["destinations"][0]["instantiation"])

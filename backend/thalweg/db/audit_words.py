@@ -34,7 +34,7 @@ SENTENCES = {
     "destinations_retry": "Destination {destination} retried",
     "destinations_start": "Destination {destination} resumed",
     "destinations_stop": "Destination {destination} paused",
-    "destinations_update": "Parameters of destination {destination} changed",
+    "destinations_update": "Parameters or rules of destination {destination} changed",
     "engines_delete": "Engine removed",
     "engines_drop_stream": "Unknown stream dropped from the engine",
     "engines_enrol": "Engine enrolled",

@@ -13,6 +13,7 @@ from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
 from thalweg.kernel.lifecycle import DesiredStatus, Stage
+from thalweg.kernel.row_rules import TableRowRules
 from thalweg.kernel.secret_box import SecretBox
 
 FORMAT = 1
@@ -95,7 +96,9 @@ def receiving_definition(row: StreamRow, destination: DestinationRow, secrets: S
         "status": _receiving_status(row, destination),
         "force": row.force or destination.force,
         "parameters": {**row.parameters, **destination.parameters},
-        "destinations": [{**own, "conninfo": stored_target(destination.database, secrets).for_engine()}],
+        "destinations": [
+            {**own, **_own_rules(destination), "conninfo": stored_target(destination.database, secrets).for_engine()}
+        ],
         "receive_from": {"engine": identity_name(row.capture_engine_id)},
     }
 
@@ -120,10 +123,18 @@ def _destination(row: StreamRow, destination: DestinationRow, secrets: SecretBox
     definition = {
         "id": destination.id, "name": destination.database.name, "status": destination.desired_status,
         "force": destination.force, "parameters": destination.parameters, "backlog": destination.backlog,
+        **_own_rules(destination),
     }  # fmt: skip
     if destination.engine_id != row.capture_engine_id:
         return {**definition, "send_to": _peer(destination.engine)}
     return {**definition, "conninfo": stored_target(destination.database, secrets).for_engine()}
+
+
+def _own_rules(destination: DestinationRow) -> Definition:
+    """The capturing engine judges changes by them, and the one that applies filters its copy."""
+    ruled = [TableRowRules.model_validate(rules) for rules in destination.row_rules]
+    rules = [{"schema": table.schema_name, "table": table.table, **table.for_engine()} for table in ruled]
+    return {"rules": rules} if rules else {}
 
 
 def _receiving_status(row: StreamRow, destination: DestinationRow) -> str:

@@ -209,6 +209,20 @@ class DestinationBacklog(Document):
     limit_bytes: int
 
 
+class RuleTable(Document):
+    schema_name: str = Field(alias="schema")
+    table: str
+    passed: int
+    dropped: int
+    became_inserts: int
+    became_deletes: int
+
+
+class RuleCounts(Document):
+    counted_since: datetime
+    tables: list[RuleTable]
+
+
 class DestinationStatus(Document):
     id: str
     status: Status
@@ -222,6 +236,8 @@ class DestinationStatus(Document):
     counted_since: datetime | None = None
     """The time when its tables' counts began at 0; None while nothing is applied, and for older engines."""
     tables: list[StatusTable]
+    rule_counts: RuleCounts | None = None
+    """Of its own rules: None where it has none, and while nothing is read for it."""
 
     @property
     def has_backlog(self) -> bool:
@@ -258,20 +274,6 @@ class EngineWait(Document):
     statement: str
     since: datetime
     blockers: list[EngineBlocker]
-
-
-class RuleTable(Document):
-    schema_name: str = Field(alias="schema")
-    table: str
-    passed: int
-    dropped: int
-    became_inserts: int
-    became_deletes: int
-
-
-class RuleCounts(Document):
-    counted_since: datetime
-    tables: list[RuleTable]
 
 
 class StreamStatus(Document):

@@ -23,6 +23,8 @@ from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
 TableNames = frozenset[tuple[str, str]]
+RuleProblems = dict[tuple[str, str | None], list[FieldProblem]]
+"""Problems of rules of tables, by the id and the database of their check, each with its place in the list of rules."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,7 @@ class StreamPreflight:
     code: AskedCode = field(default_factory=dict)
     """The definitions, as they are now, that may call something at the destinations once users have accepted the
     checks' questions, including those that were accepted before."""
-    rule_problems: list[FieldProblem] = field(default_factory=list)
-    """Problems of the rules of tables, each with its place in the list of them."""
+    rule_problems: RuleProblems = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -153,3 +153,8 @@ def finding_in_words(finding: Mapping[str, Any]) -> str:
 
 
 RowRules = Annotated[list[TableRowRules], Field(max_length=1000), AfterValidator(_once)]
+
+
+def stored(row_rules: list[TableRowRules]) -> list[dict[str, Any]]:
+    """As the store keeps those of a destination."""
+    return [rules.model_dump(mode="json", by_alias=True) for rules in row_rules]

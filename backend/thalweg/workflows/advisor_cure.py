@@ -141,7 +141,7 @@ async def _change(context: Context, row: AdvisorCureRow, changes: dict[str, Any]
     whole = effective(streams.definitions_of(context), stream.parameters)
     kept = {name: value for name, value in own.items() if name not in changes or value != whole[name]}
     body = DestinationUpdate(parameters=kept)
-    await destination_actions.change(context, row.stream_id, row.destination_id, body, "*")
+    await destination_actions.change(context, row.stream_id, row.destination_id, body, "*", {})
 
 
 # --- an index

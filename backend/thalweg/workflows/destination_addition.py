@@ -8,7 +8,7 @@ from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit
 from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.parameters import check_destination_parameters
-from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, Parameters
+from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, DestinationCreate
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
 from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.clock import now
@@ -16,6 +16,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.lifecycle import DesiredStatus, OperationState, Stage
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.row_rules import stored
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_placement import check_apart, engine_for
 from thalweg.workflows.stream_preparation import (
@@ -33,10 +34,11 @@ from thalweg.workflows.stream_preparation import (
 ID_LENGTH_MAX = 16
 
 
-def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, parameters: Parameters) -> DestinationRow:
+def attach(row: StreamRow, database: DatabaseRow, engine: EngineRow, wanted: DestinationCreate) -> DestinationRow:
     """The last of the stream's destinations."""
     destination = DestinationRow(
-        id=_new_id(row, database.name), database_id=database.id, engine_id=engine.id, parameters=parameters,
+        id=_new_id(row, database.name), database_id=database.id, engine_id=engine.id,
+        parameters=dict(wanted.parameters), row_rules=stored(wanted.row_rules),
         desired_status=DesiredStatus.ENABLED, ordinal=max((other.ordinal for other in row.destinations), default=0) + 1,
         force=False, backlog=False, stage=Stage.NEW, changed_revision=0,
     )  # fmt: skip
@@ -74,7 +76,7 @@ async def add_destination(context: Context, stream_id: str, body: DestinationAdd
     wanted = Planned(database, {**row.parameters, **body.parameters})
     await check_still_apart(context, [wanted], row.tables, Places({database.id: "/database_id"}), row)
     row.tables = with_accepted_code(row.tables, checked.code)
-    destination = attach(row, database, engine, dict(body.parameters))
+    destination = attach(row, database, engine, body)
     await streams.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()
@@ -99,14 +101,15 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     _check_room(row, database)
     check_destination_parameters(definitions_of(context), body.parameters, "")
     engine = await _engine_that_applies(context, row, body)
-    wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine)
+    wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine, row_rules=body.row_rules)
     chosen = frozenset((table["schema"], table["table"]) for table in row.tables)
     rules = TableRules.model_validate(row.rules)
     result = await preflight(
         context, row.source, row.capture_engine, [wanted], rules, row.parameters, body.accept, row, chosen
     )
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was changed.", Places({database.id: "/database_id"}))
+        places = Places({database.id: "/database_id"}, destination_rules={database.id: "/row_rules"})
+        raise not_ready(result.preflight, "Nothing was changed.", places, result.rule_problems)
     return result
 
 

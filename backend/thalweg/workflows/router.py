@@ -5,6 +5,7 @@ from fastapi import APIRouter, Response
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams.schemas import (
     DestinationAdd,
+    DestinationUpdate,
     PreflightRequest,
     RulesCheck,
     RulesCheckRequest,
@@ -20,8 +21,15 @@ from thalweg.inspection.schemas import Preflight
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import IdPath
-from thalweg.workflows import destination_addition, rules_check, stream_change, stream_creation, stream_preparation
+from thalweg.kernel.models import DestinationPath, IdPath
+from thalweg.workflows import (
+    destination_addition,
+    destination_change,
+    rules_check,
+    stream_change,
+    stream_creation,
+    stream_preparation,
+)
 
 router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
 
@@ -95,3 +103,18 @@ async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Oper
         lambda: destination_addition.check_destination(context, stream_id, body),
         lambda checked: destination_addition.add_destination(context, stream_id, body, checked),
     )
+
+
+@router.patch("/streams/{stream_id}/destinations/{destination_id}", operation_id="destinations_update")
+async def update_destination(
+    stream_id: IdPath, destination_id: DestinationPath, body: DestinationUpdate, context: Operator, response: Response,
+    if_match: IfMatch = None,
+) -> Stream:  # fmt: skip
+    """Override the stream's parameters at one destination, or give it rules of tables of its own. The entity tag is the
+    stream's.
+
+    New rules are checked like those of a stream, and refused with each failed check.
+    """
+    stream = await destination_change.update_destination(context, stream_id, destination_id, body, if_match)
+    response.headers["ETag"] = stream.etag
+    return stream

@@ -6,6 +6,7 @@ from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
+from thalweg.kernel.row_rules import TableRowRules
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_preparation import (
     Places,
@@ -37,10 +38,13 @@ async def _checked(
     parameters = {**row.parameters, **(body.parameters or {})}
     own = frozenset((table["schema"], table["table"]) for table in row.tables)
     destinations = [
-        Planned(destination.database, {**parameters, **destination.parameters}, own, destination.engine)
+        Planned(
+            destination.database, {**parameters, **destination.parameters}, own, destination.engine,
+            [TableRowRules.model_validate(rules) for rules in destination.row_rules],
+        )
         for destination in row.destinations
         if destination.desired_status != DesiredStatus.DROPPED
-    ]
+    ]  # fmt: skip
     result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
         places = Places({"": "/rules"}, "/rules", "/rules/row_rules")

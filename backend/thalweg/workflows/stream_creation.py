@@ -56,7 +56,10 @@ def _places(body: StreamCreate) -> Places:
     databases = {
         destination.database_id: f"/destinations/{at}/database_id" for at, destination in enumerate(body.destinations)
     }
-    return Places(databases, "/source_id", "/rules/row_rules")
+    ruled = {
+        destination.database_id: f"/destinations/{at}/row_rules" for at, destination in enumerate(body.destinations)
+    }
+    return Places(databases, "/source_id", "/rules/row_rules", ruled)
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:
@@ -76,7 +79,7 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
     for destination, database, engine in zip(
         body.destinations, (destination.database for destination in destinations), placement.applies, strict=True
     ):
-        attach(row, database, engine, dict(destination.parameters))
+        attach(row, database, engine, destination)
     await streams.next_revisions(context.session, row)
     context.session.add(row)
     operation = start_operation(

@@ -1,6 +1,6 @@
 """Before a stream is made: which tables, and are all databases ready."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
 from thalweg.features.streams.parameters import check_destination_parameters, check_parameters
@@ -23,6 +23,7 @@ from thalweg.inspection.inserts_only import ask_for_what_was_given_up
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.preflight import (
     DestinationTarget,
+    RuleProblems,
     StreamPreflight,
     chosen_tables,
     preflight_of,
@@ -30,16 +31,16 @@ from thalweg.inspection.preflight import (
     stops,
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
-from thalweg.inspection.target import target_of
+from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.row_rules import TableRowRules
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
 from thalweg.workflows.row_rules import CHANGED as CHANGED_ROW_RULES
-from thalweg.workflows.row_rules import IDENTIFIER as ROW_RULES
-from thalweg.workflows.row_rules import ask_for_changed_rules, check_row_rules
+from thalweg.workflows.row_rules import DESTINATION, STREAM, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
 
@@ -87,6 +88,7 @@ class Planned:
     parameters: Parameters
     own: frozenset[tuple[str, str]] = frozenset()
     engine: EngineRow | Problem | None = None
+    row_rules: list[TableRowRules] = field(default_factory=list)
 
 
 def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem) -> list[Planned]:
@@ -104,7 +106,7 @@ async def planned(context: Context, destinations: list[DestinationCreate], param
         if database.id in (other.database.id for other in found):
             raise twice(f"{pointer}/database_id", database)
         check_destination_parameters(definitions_of(context), destination.parameters, pointer)
-        found.append(Planned(database, {**parameters, **destination.parameters}))
+        found.append(Planned(database, {**parameters, **destination.parameters}, row_rules=destination.row_rules))
     return found
 
 
@@ -159,14 +161,10 @@ async def preflight(
         of.id if of is not None else "",
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(of, result.tables, rules)]
-    rule_problems: list[FieldProblem] = []
+    rule_problems: RuleProblems = {}
     if capture is not None and _may_ask_source(checks):
-        applying = [candidate.engine for candidate in destinations if isinstance(candidate.engine, EngineRow)]
-        engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
-        desired = desired_tables(result.tables, rules)
-        found, rule_problems = await check_row_rules(
-            context, engines, target_of(source, context.resources), desired, rules
-        )
+        asked = target_of(source, context.resources)
+        found, rule_problems = await _check_rules(context, capture, asked, destinations, result.tables, rules)
         checks += found
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
@@ -181,13 +179,29 @@ async def preflight(
     return replace(result, preflight=preflight_of(with_consents(checks, accept)), rule_problems=rule_problems)
 
 
+async def _check_rules(
+    context: Context, capture: EngineRow, source: Target, destinations: list[Planned],
+    names: list[tuple[str, str]], rules: TableRules,
+) -> tuple[list[Check], RuleProblems]:  # fmt: skip
+    """The rules of the stream, which all its engines need, and those of each destination."""
+    tables = _copied_tables(names, rules)
+    applying = [candidate.engine for candidate in destinations if isinstance(candidate.engine, EngineRow)]
+    engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
+    checks, problems = await check_row_rules(context, engines, source, tables, rules.row_rules, STREAM)
+    by_check: RuleProblems = {(STREAM.check, None): problems}
+    for destination in destinations:
+        database_id = destination.database.id if len(destinations) > 1 else None
+        applies = destination.engine
+        engines = [capture, *([applies] if isinstance(applies, EngineRow) and applies.id != capture.id else [])]
+        found, problems = await check_row_rules(context, engines, source, tables, destination.row_rules, DESTINATION)
+        checks += [check.model_copy(update={"database_id": database_id}) for check in found]
+        by_check[DESTINATION.check, database_id] = problems
+    return checks, by_check
+
+
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
     """As the engine is told of them, with what somebody has given up and with their rules."""
-    of_rows = {rule.table_name: rule.for_engine() for rule in rules.row_rules}
-    return [
-        {**table, **({"rules": of_rows[name]} if name in of_rows else {})}
-        for name, table in zip(tables, _copied_tables(tables, rules), strict=True)
-    ]
+    return with_rules(_copied_tables(tables, rules), rules.row_rules)
 
 
 def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -219,7 +233,7 @@ def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRu
     before = {(table["schema"], table["table"]) for table in (of.tables if of else []) if table.get("inserts_only")}
     back = [name for name in tables if name in before - rules.given_up]
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
-    ask_for_changed_rules(checklist, of, desired_tables(tables, rules))
+    ask_for_changed_rules(checklist, of.tables if of else [], desired_tables(tables, rules))
     return checklist.checks
 
 
@@ -253,16 +267,17 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 
 @dataclass(frozen=True)
 class Places:
-    """JSON pointers into a request: to each destination's database, by its id, to its source and to its rules of
-    tables. Empty: the request does not have it."""
+    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables,
+    and to those of each destination, by the database's id. Empty: the request does not have it."""
 
     databases: dict[str, str]
     source: str = ""
     row_rules: str = ""
+    destination_rules: dict[str, str] = field(default_factory=dict)
 
 
 def not_ready(
-    result: Preflight, consequence: str, places: Places, rule_problems: list[FieldProblem] | None = None
+    result: Preflight, consequence: str, places: Places, rule_problems: RuleProblems | None = None
 ) -> Problem:
     """The problem that names each failed check; `consequence` says what was not done."""
     failed = [check for check in result.checks if stops(check)]
@@ -273,17 +288,19 @@ def not_ready(
         "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {titles}.",
         f"Do what each of these checks says, then try again. {consent if asked else ''}{consequence}",
         sql="\n".join(check.sql for check in failed if check.sql) or None,
-        errors=[error for check in failed for error in _errors(check, places, rule_problems or [])],
+        errors=[error for check in failed for error in _errors(check, places, rule_problems or {})],
         checks=failed,
     )  # fmt: skip
 
 
-def _errors(check: Check, places: Places, rule_problems: list[FieldProblem]) -> list[FieldProblem]:
-    if check.id == ROW_RULES and rule_problems and places.row_rules:
-        return [one.model_copy(update={"pointer": f"{places.row_rules}{one.pointer}"}) for one in rule_problems]
+def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[FieldProblem]:
+    place, problems = _pointer(check, places), rule_problems.get((check.id, check.database_id))
+    has_rules = places.destination_rules if check.id == DESTINATION.check else places.row_rules
+    if problems and has_rules:
+        return [one.model_copy(update={"pointer": f"{place}{one.pointer}"}) for one in problems]
     return [
         FieldProblem(
-            pointer=_pointer(check, places), code=check.id, message=f"{check.title}: {check.detail}", cure=check.cure,
+            pointer=place, code=check.id, message=f"{check.title}: {check.detail}", cure=check.cure,
             sql=check.sql,
         )
     ]  # fmt: skip
@@ -296,8 +313,10 @@ def accepted_facts(result: Preflight) -> dict[str, list[str]]:
 
 
 def _pointer(check: Check, places: Places) -> str:
-    if check.id in (ROW_RULES, CHANGED_ROW_RULES):
+    if check.id in (STREAM.check, CHANGED_ROW_RULES):
         return places.row_rules
+    if check.id == DESTINATION.check and places.destination_rules:
+        return places.destination_rules.get(check.database_id or "", next(iter(places.destination_rules.values())))
     if check.side is CheckSide.SOURCE:
         return places.source
     return places.databases.get(check.database_id or "", next(iter(places.databases.values()), ""))

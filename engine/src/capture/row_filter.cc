@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "pg/text_array.h"
 #include "rules/rule_errors.h"
@@ -94,6 +95,22 @@ base::Result<std::vector<std::byte>> RowFilter::inserted_row(const lcr::FrameVie
     values[i] = before[i];
   }
   return lcr::make_tuple(values);
+}
+
+lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row) {
+  update.kind = lcr::FrameKind::insert;
+  update.flags &= lcr::kStreamed;
+  update.old_tuple = {};
+  update.new_tuple = row;
+  return update;
+}
+
+lcr::RowFrame as_delete(lcr::RowFrame update) {
+  // Only an old tuple can have said that the row was inside, where the new one says that it is not.
+  assert(!update.old_tuple.empty());
+  update.kind = lcr::FrameKind::remove;
+  update.new_tuple = {};
+  return update;
 }
 
 RowFilters::RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options,

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +23,12 @@
 #include "telemetry/agent.h"
 #include "telemetry/rule_sample.h"
 
-// The rules of a stream's tables, where a capture puts a change: before it is enqueued. docs/decisions/rules.md.
+// The rules of a stream's tables, where a capture puts a change: before it is enqueued. Those of a destination, where
+// its frames are read (daemon/ruled_frames.h). docs/decisions/rules.md.
 
 namespace thalweg::capture {
 
-// The rules of one version of a table. Owner: the capture's agent.
+// The rules of one version of a table. Owner: the agent that judges.
 class RowFilter {
  public:
   enum class Fate : uint8_t {
@@ -35,7 +37,7 @@ class RowFilter {
     becomes_insert,  // an update that brings the row into the subset
     becomes_delete,  // and one that takes it out
   };
-  // Changes of a table by their fate. Writer: the capture's agent. Readers: anybody.
+  // Changes of a table by their fate. Writer: the agent that judges. Readers: anybody.
   using Counters = std::array<telemetry::Counter, 4>;
 
   // The others outlive it.
@@ -78,8 +80,12 @@ class RowFilter {
   Counters& counters_;
 };
 
+// What an update of a subset becomes: `row` is inserted_row().
+lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row);
+lcr::RowFrame as_delete(lcr::RowFrame update);
+
 // Makes the filters of a session, and outlives them. A table keeps its rules under another name: they are of the
-// relation that had the name in the stream's definition. Owner: the capture's agent.
+// relation that had the name in the stream's definition. Owner: the agent that judges.
 class RowFilters {
  public:
   // `rules` and `clock` outlive it. The source's catalogue, from which a description is completed, is asked over

@@ -143,6 +143,28 @@ base::Result<void> read_parameters(ObjectReader& parent, StreamParameters& out) 
   return reader.finish();
 }
 
+// The member "rules" of a destination: tables of its stream, each once, with their sets.
+base::Result<void> read_destination_rules(ObjectReader& parent, TableRules& out) {
+  const json* value = parent.member("rules", false);
+  if (!value) return {};
+  const std::string pointer = parent.pointer("rules");
+  if (!value->is_array() || value->size() > kTablesMax) {
+    return std::unexpected(invalid_at(pointer, fmt::format("must be an array of at most {} tables", kTablesMax)));
+  }
+  for (size_t i = 0; i < value->size(); ++i) {
+    const std::string at = fmt::format("{}/{}", pointer, i);
+    ObjectReader reader((*value)[i], at);
+    TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
+    THALWEG_ASSIGN(RulesDefinition rules, read_rule_sets(reader));
+    THALWEG_TRY(reader.finish());
+    if (!rules.positive && !rules.negative) return std::unexpected(invalid_at(at, "has neither set of rules"));
+    if (!out.emplace(std::move(table), std::move(rules)).second) {
+      return std::unexpected(invalid_at(at, "names a table twice"));
+    }
+  }
+  return {};
+}
+
 base::Result<DestinationDefinition> read_destination(const json& value, const std::string& pointer,
                                                      const StreamParameters& stream_parameters, Origin origin) {
   ObjectReader reader(value, pointer);
@@ -167,6 +189,7 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
                                         "belongs to the stream: its destinations share one capture and one queue"));
     }
   }
+  THALWEG_TRY(read_destination_rules(reader, out.rules));
   THALWEG_TRY(reader.finish());
   return out;
 }
@@ -199,6 +222,20 @@ base::Result<void> check_destinations(const StreamDefinition& stream, const std:
   return {};
 }
 
+base::Result<void> check_ruled_tables(const StreamDefinition& stream, const DestinationDefinition& destination,
+                                      const std::string& pointer) {
+  // The tables of a destination that goes may have left the stream.
+  if (destination.rules.empty() || destination.status == DesiredStatus::dropped) return {};
+  const std::set<TableRef> known(stream.tables.begin(), stream.tables.end());
+  for (const auto& [table, rules] : destination.rules) {
+    if (known.contains(table)) continue;
+    return std::unexpected(invalid_at(
+        pointer + "/rules",
+        fmt::format("has rules for {}.{}, which is none of the stream's tables", table.schema, table.table)));
+  }
+  return {};
+}
+
 base::Result<void> read_destinations(ObjectReader& parent, StreamDefinition& out, Origin origin) {
   const json* value = parent.member("destinations", true);
   if (!value) return {};
@@ -212,6 +249,7 @@ base::Result<void> read_destinations(ObjectReader& parent, StreamDefinition& out
     const std::string at = fmt::format("{}/{}", pointer, i);
     THALWEG_ASSIGN(DestinationDefinition destination, read_destination((*value)[i], at, out.parameters, origin));
     if (!ids.insert(destination.id).second) return std::unexpected(invalid_at(at + "/id", "names a destination twice"));
+    THALWEG_TRY(check_ruled_tables(out, destination, at));
     out.destinations.push_back(std::move(destination));
   }
   return check_destinations(out, pointer);
@@ -290,6 +328,12 @@ json to_json(const DestinationDefinition& destination, const StreamParameters& s
     out["send_to"] = to_json(*destination.send_to);
   } else {
     out["conninfo"] = destination.conninfo.text;
+  }
+  for (const auto& [table, rules] : destination.rules) {
+    json document = to_json(rules);
+    document["schema"] = table.schema;
+    document["table"] = table.table;
+    out["rules"].push_back(std::move(document));
   }
   return out;
 }
@@ -415,7 +459,8 @@ const DestinationDefinition* StreamDefinition::find(std::string_view destination
 }
 
 Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination) {
-  Delivery out{stream, {.name = destination.name, .conninfo = destination.conninfo}, destination.send_to};
+  Delivery out{
+      stream, {.name = destination.name, .conninfo = destination.conninfo}, destination.send_to, destination.rules};
   out.destinations.clear();
   out.parameters = destination.parameters;
   out.status = stream.status == DesiredStatus::enabled ? destination.status : stream.status;

@@ -63,6 +63,7 @@ struct DestinationDefinition {
   base::Conninfo conninfo;  // empty where another engine applies
   std::optional<SendTo> send_to;
   StreamParameters parameters;  // the stream's with this destination's over them
+  TableRules rules;             // of tables of the stream; they judge what the stream's rules let pass
   bool operator==(const DestinationDefinition&) const = default;
 };
 
@@ -92,6 +93,7 @@ struct StreamDefinition {
 struct Delivery : StreamDefinition {
   DatabaseRef destination;        // empty where another engine applies
   std::optional<SendTo> send_to;  // else empty
+  TableRules destination_rules;
 };
 Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination);
 

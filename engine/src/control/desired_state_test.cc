@@ -80,6 +80,43 @@ TEST(DesiredState, KeepsTheRulesOfTablesThroughTheDisk) {
   EXPECT_EQ(parse_desired(document.dump())->streams[0].rules.size(), 2u);
 }
 
+TEST(DesiredState, KeepsTheRulesOfADestinationThroughTheDisk) {
+  json document = json::parse(contract("desired.rules.example.json"));
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const StreamDefinition& stream = parsed->streams[0];
+  const DestinationDefinition& destination = stream.destinations[0];
+  ASSERT_EQ(destination.rules.size(), 1u);
+  EXPECT_EQ(destination.rules.at({"public", "customers"}).negative->front().name, "no_guests");
+  EXPECT_EQ(delivery_to(stream, destination).destination_rules, destination.rules);
+  const auto again = parse_stored_desired(serialise(*parsed));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->streams, parsed->streams);
+
+  json& rules = document["streams"][0]["destinations"][0]["rules"];
+  rules[0]["negative"][0]["condition"] = "true";
+  EXPECT_NE(fingerprint(parse_desired(document.dump())->streams[0]), fingerprint(stream));
+}
+
+TEST(DesiredState, RefusesRulesOfADestinationThatNobodyCanKeep) {
+  json document = json::parse(contract("desired.rules.example.json"));
+  json& destination = document["streams"][0]["destinations"][0];
+  const json example = destination["rules"];
+  const std::string at = "/streams/0/destinations/0/rules";
+  destination["rules"] = "all";
+  EXPECT_TRUE(refusal(document).starts_with(at + ":"));
+  destination["rules"] = {{{"schema", "public"}, {"table", "customers"}}};
+  EXPECT_TRUE(refusal(document).starts_with(at + "/0:"));
+  destination["rules"] = {example[0], example[0]};
+  EXPECT_TRUE(refusal(document).starts_with(at + "/1:"));
+  destination["rules"] = example;
+  destination["rules"][0]["negative"][0].erase("name");
+  EXPECT_TRUE(refusal(document).starts_with(at + "/0/negative/0/name"));
+  destination["rules"] = example;
+  destination["rules"][0]["table"] = "elsewhere";
+  EXPECT_TRUE(refusal(document).starts_with(at + ":"));
+}
+
 TEST(DesiredState, RefusesRulesThatNobodyCanKeep) {
   const auto with = [](const json& rules) {
     json document = json::parse(contract("desired.rules.example.json"));

@@ -74,6 +74,20 @@ json to_json(std::span<const TableStatus> tables) {
   return out;
 }
 
+json to_json(const std::optional<RuleCounts>& counts) {
+  if (!counts) return nullptr;
+  json tables = json::array();
+  for (const telemetry::RuleSample& table : counts->tables) {
+    tables.push_back({{"schema", table.schema_name},
+                      {"table", table.table_name},
+                      {"passed", table.passed},
+                      {"dropped", table.dropped},
+                      {"became_inserts", table.became_inserts},
+                      {"became_deletes", table.became_deletes}});
+  }
+  return {{"counted_since", rfc3339(counts->counted_since)}, {"tables", std::move(tables)}};
+}
+
 json to_json(const DestinationStatus& destination) {
   const BacklogStatus& backlog = destination.backlog;
   return {{"id", destination.id},
@@ -93,7 +107,8 @@ json to_json(const DestinationStatus& destination) {
             {"limit_bytes", backlog.limit_bytes}}},
           {"instantiation", destination.instantiation ? to_json(*destination.instantiation) : json(nullptr)},
           {"counted_since", optional_time(destination.counted_since)},
-          {"tables", to_json(std::span(destination.tables))}};
+          {"tables", to_json(std::span(destination.tables))},
+          {"rule_counts", to_json(destination.rule_counts)}};
 }
 
 json to_json(const WaitStatus& wait) {
@@ -111,20 +126,6 @@ json to_json(const WaitStatus& wait) {
           {"statement", wait.statement},
           {"since", rfc3339(wait.since)},
           {"blockers", std::move(blockers)}};
-}
-
-json to_json(const std::optional<RuleCounts>& counts) {
-  if (!counts) return nullptr;
-  json tables = json::array();
-  for (const telemetry::RuleSample& table : counts->tables) {
-    tables.push_back({{"schema", table.schema_name},
-                      {"table", table.table_name},
-                      {"passed", table.passed},
-                      {"dropped", table.dropped},
-                      {"became_inserts", table.became_inserts},
-                      {"became_deletes", table.became_deletes}});
-  }
-  return {{"counted_since", rfc3339(counts->counted_since)}, {"tables", std::move(tables)}};
 }
 
 json positions_json(const StreamStatus& stream) {

@@ -87,6 +87,7 @@ class ExampleStreams final : public ManagedStreams {
     reports.tables.push_back({.state = "WAITING",
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});
+    reports.rule_counts = copying.rule_counts;
     return {copying, aborted, fanned};
   }
   EngineStats stats() const override {

@@ -125,6 +125,12 @@ struct WaitStatus {
   std::vector<BlockerStatus> blockers;
 };
 
+// Counts of what rules have decided since the capture started, or since a destination's frames are read.
+struct RuleCounts {
+  base::UnixMicros counted_since;
+  std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
+};
+
 struct DestinationStatus {
   std::string id;
   State state = State::disabled;
@@ -137,12 +143,7 @@ struct DestinationStatus {
   std::optional<InstantiationStatus> instantiation;
   std::optional<base::UnixMicros> counted_since;  // when its tables began to count: none while nothing is applied here
   std::vector<TableStatus> tables;
-};
-
-// Counts of what the rules of tables have decided since the capture started.
-struct RuleCounts {
-  base::UnixMicros counted_since;
-  std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
+  std::optional<RuleCounts> rule_counts = {};  // of its own rules: none where it has none, or nothing is read here
 };
 
 struct StreamStatus {

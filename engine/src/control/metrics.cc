@@ -139,8 +139,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
      {"thalweg_table_changes_total", "counter", "", "stream,destination,schema,table,operation",
       "Row changes applied to a table, and truncates."}},
     {"",
-     {"thalweg_rule_changes_total", "counter", "", "stream,schema,table,outcome",
-      "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete."}},
+     {"thalweg_rule_changes_total", "counter", "", "stream,destination,schema,table,outcome",
+      "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete. "
+      "Without "
+      "a destination: by the stream's rules."}},
     {"",
      {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",
       "Transactions parked in the destination's error queue."}},
@@ -284,10 +286,10 @@ void add_stats(Exposition& out, const StreamStats& stats) {
     add_outcome(out, target_labels(stream, destination.id), destination);
 }
 
-void add_rule_counts(Exposition& out, const std::string& stream, const RuleCounts& counts) {
+void add_rule_counts(Exposition& out, const std::string& target, const RuleCounts& counts) {
   for (const telemetry::RuleSample& table : counts.tables) {
     const std::string labels =
-        fmt::format("{},{},{}", stream, label("schema", table.schema_name), label("table", table.table_name));
+        fmt::format("{},{},{}", target, label("schema", table.schema_name), label("table", table.table_name));
     auto add = [&](std::string_view outcome, uint64_t count) {
       out.add("thalweg_rule_changes_total", labels + "," + label("outcome", outcome), static_cast<double>(count));
     };
@@ -331,13 +333,14 @@ void add_status(Exposition& out, const StreamStatus& status) {
   add_position(out, labels, "applied", status.applied);
   add_position(out, labels, "confirmed", status.confirmed);
   add_position(out, labels, "source_end", status.source_end);
-  if (status.rule_counts) add_rule_counts(out, stream, *status.rule_counts);
+  if (status.rule_counts) add_rule_counts(out, labels, *status.rule_counts);
   for (const DestinationStatus& destination : status.destinations) {
     const std::string destination_labels = target_labels(stream, destination.id);
     add_state(out, "thalweg_destination_status", "thalweg_destination_phase", destination_labels, destination.state);
     add_position(out, destination_labels, "applied", destination.applied);
     add_position(out, destination_labels, "confirmed", destination.confirmed);
     add_copy(out, destination_labels, destination.instantiation);
+    if (destination.rule_counts) add_rule_counts(out, destination_labels, *destination.rule_counts);
   }
 }
 

@@ -96,14 +96,19 @@ std::optional<RuledOperation> operation_named(std::string_view name) {
   return static_cast<RuledOperation>(found - kOperationNames.begin());
 }
 
-base::Result<std::optional<RulesDefinition>> read_rules(ObjectReader& table) {
-  const json* const value = table.member("rules", false);
-  if (!value) return std::nullopt;
-  ObjectReader reader(*value, table.pointer("rules"));
+base::Result<RulesDefinition> read_rule_sets(ObjectReader& reader) {
   RulesDefinition rules;
   std::set<std::string> names;
   THALWEG_ASSIGN(rules.positive, read_set(reader, "positive", names));
   THALWEG_ASSIGN(rules.negative, read_set(reader, "negative", names));
+  return rules;
+}
+
+base::Result<std::optional<RulesDefinition>> read_rules(ObjectReader& table) {
+  const json* const value = table.member("rules", false);
+  if (!value) return std::nullopt;
+  ObjectReader reader(*value, table.pointer("rules"));
+  THALWEG_ASSIGN(RulesDefinition rules, read_rule_sets(reader));
   THALWEG_TRY(reader.finish());
   if (!rules.positive && !rules.negative) return std::nullopt;
   return rules;

@@ -37,6 +37,8 @@ struct RulesDefinition {
   bool operator==(const RulesDefinition&) const = default;
 };
 
+// The members "positive" and "negative" of an object. Fails with invalid_request.
+base::Result<RulesDefinition> read_rule_sets(ObjectReader& reader);
 // The member "rules" of a table; none where it has neither set. Fails with invalid_request.
 base::Result<std::optional<RulesDefinition>> read_rules(ObjectReader& table);
 nlohmann::json to_json(const RulesDefinition& rules);

@@ -30,6 +30,7 @@ Destination::Destination(DestinationOptions options)
       session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
       id_(options_.id),
       parameters_(options_.definition.parameters),
+      rules_(options_.definition.destination_rules),
       logs_(space_, options_.directory / "backlog", options_.definition.id, options_.id),
       wanted_(options_.definition.status),
       force_(options_.definition.force),
@@ -196,7 +197,7 @@ void Destination::run() {
     stop_consumer();
     const bool again = leave_backlog();
     if (session_ends_ && (stopping() || (ran && drain_))) return;
-    if (!ran && !stopping() && !pauses()) note_failure(ran.error());
+    if (!ran && !stopping() && !leaves()) note_failure(ran.error());
     if (!again && !is_dropped()) {
       needs_session_ = true;
       std::unique_lock lock(mutex_);

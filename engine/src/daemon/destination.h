@@ -21,6 +21,7 @@
 #include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_consumer.h"
+#include "daemon/ruled_frames.h"
 #include "daemon/stream_start.h"
 #include "daemon/table_watch.h"
 #include "instantiation/progress.h"
@@ -132,6 +133,9 @@ class Destination {
   void retry();
   void start_over();  // from its destination's start on, within the session where that can be
   void set_parameters(const control::StreamParameters& parameters);
+  // Of one with a backlog: it reads on with other rules, from where its destination is. Nobody else notices, as when it
+  // is paused. No effect where nothing has changed.
+  void set_rules(const control::TableRules& rules);
   void note_errors_changed();  // Apply's, as the next two
   void hold_for_errors(std::chrono::milliseconds most);
   bool is_held() const;
@@ -148,16 +152,22 @@ class Destination {
   bool leave_backlog();
   void note_failure(const base::Error& error);
   bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
+  bool leaves() const { return pauses() || rules_changed_; }  // its consumer is to end where no change is lost
+  control::Delivery definition_in_effect();
   bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
   base::Result<void> run_once();
-  base::Result<void> replay(const StartedDestination& started, spill::DurableLog& log);
-  base::Result<void> go_live(const StartedDestination& started);
+  base::Result<void> replay(const control::Delivery& definition, const StartedDestination& started,
+                            spill::DurableLog& log);
+  base::Result<void> go_live(const control::Delivery& definition, const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   base::Result<void> check_reach(base::Lsn reached) const;
   base::Result<void> go_on_from(base::Lsn reached);
   std::optional<base::Error> unresolved_trouble() const;
   base::Result<void> check_refusal();
-  base::Result<base::Lsn> start_consumer(const StartedDestination& started, queue::FrameSource& frames);
+  base::Result<base::Lsn> start_consumer(const control::Delivery& definition, const StartedDestination& started,
+                                         queue::FrameSource& frames);
+  base::Result<std::unique_ptr<RuledFrames>> with_rules(const control::Delivery& definition,
+                                                        queue::FrameSource& frames);
   void stop_consumer();
   void note_confirmed(base::Lsn lsn);
   void begin_session(const SourceSlot& slot);
@@ -193,11 +203,13 @@ class Destination {
   bool retry_asked_ = false;
   bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
   control::StreamParameters parameters_;  // in effect
+  control::TableRules rules_;             // in effect once its consumer starts
 
   mutable std::shared_mutex session_lock_;    // the life of backlog, logs and consumer
   std::optional<queue::QueueFrames> frames_;  // without a backlog
   std::unique_ptr<queue::BacklogConsumer> backlog_;
   EarlierLogs logs_;
+  std::unique_ptr<RuledFrames> ruled_;  // what the consumer reads; null: it has no rules of its own
   std::unique_ptr<QueueConsumer> consumer_;
   base::UnixMicros counted_since_{};  // its tables' counts
 
@@ -218,6 +230,7 @@ class Destination {
   std::atomic<bool> drain_{false};          // ... once the queue is empty. Writer: the supervisor
   std::atomic<bool> session_ends_{false};   // ... and the thread itself ends. Writer: the supervisor
   std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
+  std::atomic<bool> rules_changed_{false};  // Writers: the supervisor; the thread, which takes them up. Under mutex_
   std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
   std::atomic<bool> ended_{true};           // Writer: the thread; the supervisor, before it begins one
   std::atomic<bool> needs_session_{false};  // Writers: both

@@ -5,7 +5,8 @@
 #include "daemon/destination.h"
 #include "daemon/stream_removal.h"
 
-// A destination with a backlog that is paused, resumed or dropped, while its session goes on for the others.
+// A destination with a backlog that is paused, resumed or dropped, or gets other rules, while its session goes on for
+// the others.
 
 namespace thalweg::daemon {
 namespace {
@@ -30,8 +31,21 @@ void Destination::desire(control::DesiredStatus status, bool force) {
   changed_.notify_all();
 }
 
-// True: its consumer may be ended. It was paused, and either keeps what it reads on disk, or has got done with what it
-// had taken, or does not get done with it.
+void Destination::set_rules(const control::TableRules& rules) {
+  {
+    std::lock_guard lock(mutex_);
+    if (rules_ == rules) return;
+    rules_ = rules;
+    rules_changed_ = true;
+    if (life_.state() == State::aborted || retry_due_) retry_asked_ = true;  // perhaps it lacked just that
+    // As one that is paused.
+    if (wanted_ == control::DesiredStatus::enabled && (!is_live_ || is_starting_)) stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+// True: its consumer may be ended. It was paused or got other rules, and either keeps what it reads on disk, or has got
+// done with what it had taken, or does not get done with it.
 bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
   const auto now = std::chrono::steady_clock::now();
   if (!until) {

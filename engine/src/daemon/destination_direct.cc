@@ -26,7 +26,7 @@ base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const Sourc
   }
   constraints_from_ = started.constraints_from;
   frames_.emplace(queue, 0);
-  THALWEG_ASSIGN(const base::Lsn from, start_consumer(started, *frames_));
+  THALWEG_ASSIGN(const base::Lsn from, start_consumer(options_.definition, started, *frames_));
   return CaptureStart{.identity = source_, .from = from};
 }
 
@@ -63,6 +63,7 @@ void Destination::release() {
   if (!reads_queue()) return;
   std::unique_lock lock(session_lock_);
   consumer_.reset();
+  ruled_.reset();
   frames_.reset();
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/destination.h"
 #include "daemon/log_frames.h"
+#include "daemon/rule_sets.h"
 
 // One try at a destination with a backlog: its copy, the logs of earlier sessions, then this one's LCRs.
 
@@ -23,10 +24,11 @@ base::Result<void> Destination::run_once() {
     std::unique_lock lock(session_lock_);
     THALWEG_TRY(logs_.read_again());
   }
+  const control::Delivery definition = definition_in_effect();
   StartedDestination started;
-  if (!options_.definition.send_to) {
+  if (!definition.send_to) {
     start_over_ = false;
-    THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
+    THALWEG_ASSIGN(started, start_destination(definition, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(go_on_from(started.low_watermark));
     note_confirmed(started.low_watermark);
@@ -34,14 +36,14 @@ base::Result<void> Destination::run_once() {
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
   while (!logs_.empty() && !stopping() && !drain_) {
     spill::DurableLog& log = logs_.front();
-    if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(started, log));
+    if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(definition, started, log));
     if (Lsn{durable_} < log.synced()) return {};  // stopped
     log.remove();
     std::unique_lock lock(session_lock_);
     logs_.drop_front();
   }
   if (stopping() || drain_) return {};
-  return go_live(started);
+  return go_live(definition, started);
 }
 
 base::Result<void> Destination::check_reach(Lsn reached) const {
@@ -55,17 +57,42 @@ base::Result<void> Destination::go_on_from(Lsn reached) {
   return {};
 }
 
-base::Result<Lsn> Destination::start_consumer(const StartedDestination& started, queue::FrameSource& frames) {
+control::Delivery Destination::definition_in_effect() {
   control::Delivery definition = options_.definition;
+  std::lock_guard lock(mutex_);
+  definition.destination_rules = rules_;
+  rules_changed_ = false;
+  return definition;
+}
+
+// Null: it has none. What another engine captures has been judged there.
+base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& definition,
+                                                                   queue::FrameSource& frames) {
+  if (definition.destination_rules.empty() || definition.receive_from) return nullptr;
+  capture::StreamRules rules = destination_rules(definition);
+  const auto folder = options_.backlog ? options_.directory.parent_path() : options_.directory;
+  rules.relations_file = folder / ("ruled-relations-" + id() + ".json");
+  auto ruled =
+      std::make_unique<RuledFrames>(frames, std::move(rules), definition.source.conninfo,
+                                    start_context().work.session("thalweg rules " + definition.id), *options_.clock);
+  THALWEG_TRY(ruled->locate());
+  return ruled;
+}
+
+base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const StartedDestination& started,
+                                              queue::FrameSource& frames) {
+  control::Delivery definition = of;
   {
     std::lock_guard lock(mutex_);
     definition.parameters = parameters_;
   }
+  THALWEG_ASSIGN(auto ruled, with_rules(definition, frames));
+  queue::FrameSource& taken = ruled ? *ruled : frames;
   auto consumer = definition.send_to
-                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, frames, *options_.clock)
+                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, taken, *options_.clock)
                       : make_apply_consumer(definition, started.catch_up,
-                                            options_.backlog ? options_.directory / "apply" : options_.directory,
-                                            frames, *options_.clock, start_context().work);
+                                            options_.backlog ? options_.directory / "apply" : options_.directory, taken,
+                                            *options_.clock, start_context().work);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {
@@ -82,6 +109,7 @@ base::Result<Lsn> Destination::start_consumer(const StartedDestination& started,
   }
   note_confirmed(*at);
   std::unique_lock lock(session_lock_);
+  ruled_ = std::move(ruled);
   consumer_ = std::move(consumer);
   counted_since_ = options_.clock->unix_now();
   if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
@@ -95,16 +123,18 @@ void Destination::stop_consumer() {
   note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
   std::unique_lock lock(session_lock_);
   consumer_.reset();
+  ruled_.reset();
 }
 
 void Destination::note_confirmed(Lsn lsn) {
   if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
 }
 
-base::Result<void> Destination::replay(const StartedDestination& started, spill::DurableLog& log) {
+base::Result<void> Destination::replay(const control::Delivery& definition, const StartedDestination& started,
+                                       spill::DurableLog& log) {
   log.rewind();
   LogFrames frames(log);
-  THALWEG_TRY(start_consumer(started, frames));
+  THALWEG_TRY(start_consumer(definition, started, frames));
   clear_error();
   observe(State::catching_up);
   auto watched = watch(log.synced());
@@ -112,7 +142,7 @@ base::Result<void> Destination::replay(const StartedDestination& started, spill:
   return watched;
 }
 
-base::Result<void> Destination::go_live(const StartedDestination& started) {
+base::Result<void> Destination::go_live(const control::Delivery& definition, const StartedDestination& started) {
   caught_up_ = false;
   {
     std::lock_guard lock(mutex_);
@@ -120,11 +150,11 @@ base::Result<void> Destination::go_live(const StartedDestination& started) {
     is_live_ = true;
     is_starting_ = true;
   }
-  auto begun = start_consumer(started, *backlog_);
+  auto begun = start_consumer(definition, started, *backlog_);
   {
     std::lock_guard lock(mutex_);
     is_starting_ = false;
-    // It was paused meanwhile. If it has started it may have taken something by now.
+    // It was paused meanwhile, or got other rules. If it has started it may have taken something by now.
     if (begun && !session_ends_ && !is_dropped()) stop_ = false;
   }
   THALWEG_TRY(std::move(begun));
@@ -132,10 +162,10 @@ base::Result<void> Destination::go_live(const StartedDestination& started) {
   in_use_.reset();
   observe(State::catching_up);
   THALWEG_TRY(watch(started.constraints_from));
-  if (stopping() || drain_ || start_over_ || pauses() || !started.constraints_from) return {};
+  if (stopping() || drain_ || start_over_ || leaves() || !started.constraints_from) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
-  return add_late_constraints(options_.definition, start_context(), applied);
+  return add_late_constraints(definition, start_context(), applied);
 }
 
 std::optional<base::Error> Destination::unresolved_trouble() const {
@@ -161,7 +191,7 @@ base::Result<void> Destination::watch(Lsn until) {
     if (is_live_) backlog_->confirm(Lsn{durable_});
     if (until && confirmed >= until) return {};
     if (drain_ && !is_live_) return {};
-    if (is_live_ && pauses() && takes_leave(leaves_until)) return {};
+    if (is_live_ && leaves() && takes_leave(leaves_until)) return {};
     if (drain_ && !draining) {
       draining = true;
       consumer_->request_stop(true);

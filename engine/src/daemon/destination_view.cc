@@ -96,6 +96,7 @@ control::DestinationStatus Destination::status() const {
       if (reads_queue()) out.confirmed = {consumer_->confirmed().load(std::memory_order_acquire)};
       changes = consumer_->tables();
       if (consumer_->apply() != nullptr) out.counted_since = counted_since_;
+      if (ruled_) out.rule_counts = control::RuleCounts{.counted_since = counted_since_, .tables = ruled_->sample()};
       if (auto trouble = consumer_->trouble(); trouble && !out.error) {
         out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
         out.state = State::retrying;

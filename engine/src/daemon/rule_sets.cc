@@ -48,18 +48,30 @@ rules::RuleSets rule_sets(const control::RulesDefinition& definition) {
   return sets;
 }
 
-capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
+namespace {
+
+capture::StreamRules rules_of(const control::StreamDefinition& definition, const control::TableRules& ruled) {
   capture::StreamRules rules;
   rules.source = definition.source.name;
   for (const control::TableRef& table : definition.tables) {
-    const auto found = definition.rules.find(table);
-    if (found == definition.rules.end()) {
+    const auto found = ruled.find(table);
+    if (found == ruled.end()) {
       rules.others.emplace(table.schema, table.table);
     } else {
       rules.tables.emplace(capture::TableKey(table.schema, table.table), rule_sets(found->second));
     }
   }
   return rules;
+}
+
+}  // namespace
+
+capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
+  return rules_of(definition, definition.rules);
+}
+
+capture::StreamRules destination_rules(const control::Delivery& definition) {
+  return rules_of(definition, definition.destination_rules);
 }
 
 }  // namespace thalweg::daemon

@@ -9,5 +9,6 @@ namespace thalweg::daemon {
 
 rules::RuleSets rule_sets(const control::RulesDefinition& definition);
 capture::StreamRules stream_rules(const control::StreamDefinition& definition);
+capture::StreamRules destination_rules(const control::Delivery& definition);
 
 }  // namespace thalweg::daemon

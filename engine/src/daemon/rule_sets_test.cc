@@ -35,6 +35,16 @@ TEST(RuleSetsTest, TheDocumentsRulesAreTheCaptures) {
   EXPECT_TRUE(rules.tables.at({"public", "audit"}).positive->empty());
 }
 
+TEST(RuleSetsTest, ADestinationsRulesAreItsOwn) {
+  const control::StreamDefinition stream = example();
+  const capture::StreamRules rules = destination_rules(control::delivery_to(stream, stream.destinations.front()));
+  EXPECT_EQ(rules.source, "orders");
+  ASSERT_EQ(rules.tables.size(), 1U);
+  EXPECT_EQ(rules.tables.at({"public", "customers"}).negative->front().name, "no_guests");
+  EXPECT_EQ(rules.others,
+            (std::set<capture::TableKey>{{"public", "audit"}, {"public", "events"}, {"public", "orders"}}));
+}
+
 // Rules take effect at one position: the sessions that are running do not take others up.
 TEST(RuleSetsTest, OtherRulesEndTheSessions) {
   const control::StreamDefinition before = example();
@@ -42,6 +52,16 @@ TEST(RuleSetsTest, OtherRulesEndTheSessions) {
   EXPECT_TRUE(goes_on_with(before, after));
   after.rules.begin()->second.negative.emplace();
   EXPECT_FALSE(goes_on_with(before, after));
+}
+
+// Only one that reads the queue itself cannot read on with other rules of its own.
+TEST(RuleSetsTest, OtherRulesOfADestinationWithABacklogDoNot) {
+  control::StreamDefinition before = example();
+  control::StreamDefinition after = before;
+  after.destinations.front().rules.clear();
+  EXPECT_FALSE(goes_on_with(before, after));
+  before.destinations.front().backlog = after.destinations.front().backlog = true;
+  EXPECT_TRUE(goes_on_with(before, after));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ bool goes_on_as(const DestinationDefinition& from, const DestinationDefinition& 
   const bool same_life = from.status == to.status && from.force == to.force;
   const bool changes_within = to.backlog && (from.status != DesiredStatus::dropped || to.status == from.status);
   return from.backlog == to.backlog && from.conninfo == to.conninfo && from.send_to == to.send_to &&
-         (same_life || changes_within) && !control::needs_restart(from.parameters, to.parameters);
+         (same_life || changes_within) && (to.backlog || from.rules == to.rules) &&
+         !control::needs_restart(from.parameters, to.parameters);
 }
 
 // A new destination needs a consumer of the queue of its own, and the last one that goes has nobody left to capture
@@ -291,6 +292,7 @@ void Sessions::take_up(const control::StreamDefinition& definition) {
     const control::DestinationDefinition* const desired = definition.find(destination->id());
     if (desired != nullptr) {
       destination->set_parameters(desired->parameters);
+      destination->set_rules(desired->rules);
       destination->desire(desired->status, desired->force);
     } else if (destination->is_dropped()) {
       destination->forget();

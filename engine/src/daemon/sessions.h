@@ -64,7 +64,7 @@ struct StreamPositions {
 };
 
 // Whether the sessions of `from` can go on for `to`: live parameters and names have changed, or a destination with a
-// backlog is paused, resumed, dropped, or was dropped and is not desired any more.
+// backlog is paused, resumed, dropped, gets other rules, or was dropped and is not desired any more.
 bool goes_on_with(const control::StreamDefinition& from, const control::StreamDefinition& to);
 
 // Thread-safe: run belongs to the stream's supervisor; any thread may call the rest.

@@ -39,7 +39,9 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   for (const auto& [table, code] : definition.accepted_code) {
     options.accepted_code[{table.schema, table.table}] = code;
   }
-  for (const auto& [table, rules] : definition.rules) options.rules[{table.schema, table.table}] = rule_sets(rules);
+  for (const control::TableRules* const rules : {&definition.rules, &definition.destination_rules}) {
+    for (const auto& [table, sets] : *rules) options.rules[{table.schema, table.table}].push_back(rule_sets(sets));
+  }
   options.source_name = definition.source.name;
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);

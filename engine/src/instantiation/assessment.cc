@@ -78,9 +78,13 @@ base::Result<void> Instantiation::State::read_rules() {
       return base::fail(ErrorCode::missing_table, fmt::format("{} does not exist at the source.", shape.name.quoted()),
                         base::ErrorSide::source);
     }
-    auto filter = rules::insert_filter(sets->second, *table, options.source_name);
-    if (!filter) return std::unexpected(rules::error_of(filter.error(), *table));
-    row_filters[shape.name] = std::move(*filter);
+    std::string& filter = row_filters[shape.name];
+    for (const rules::RuleSets& each : sets->second) {
+      auto passed = rules::insert_filter(each, *table, options.source_name);
+      if (!passed) return std::unexpected(rules::error_of(passed.error(), *table));
+      if (passed->empty()) continue;
+      filter = filter.empty() ? std::move(*passed) : fmt::format("({}) AND ({})", filter, *passed);
+    }
   }
   return {};
 }

@@ -31,7 +31,8 @@ struct InstantiationOptions {
   std::vector<TableName> tables;
   std::set<TableName> inserts_only;                 // of these: updates and deletes are given up
   AcceptedCode accepted_code;                       // of these: what definitions may call at the destination
-  std::map<TableName, rules::RuleSets> rules = {};  // of these: rows that they would not let pass are not copied
+  // Of these: rows that any of their sets, the stream's and the destination's, would not let pass are not copied.
+  std::map<TableName, std::vector<rules::RuleSets>> rules = {};
   std::string source_name = {};                     // a rule's attribute `source`
   bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;

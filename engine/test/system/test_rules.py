@@ -449,7 +449,7 @@ def test_what_rules_decide_is_counted(scene: Scene) -> None:
     counts = scene.engine.status(scene.stream)["rule_counts"]
     expected = {"passed": 2 + 2 + 1, "dropped": 1 + 1 + 1, "became_inserts": 1, "became_deletes": 2}
     assert counts["tables"] == [{"schema": "public", "table": "orders", **expected}]
-    labels = f'stream="{scene.stream}",schema="public",table="orders"'
+    labels = f'stream="{scene.stream}",destination="",schema="public",table="orders"'
     outcomes = zip(("passed", "dropped", "became_insert", "became_delete"), expected.values(), strict=True)
     metrics = str(scene.engine.request("GET", "/metrics")).splitlines()
     assert [line for line in metrics if line.startswith("thalweg_rule_changes_total")] == [

@@ -11,6 +11,7 @@ import type { Rates } from "./live-cache";
 import type {
   DestinationAdd,
   DestinationCreate,
+  DestinationUpdate,
   ParameterValue,
   RulesCheckRequest,
   StreamCreate,
@@ -313,13 +314,18 @@ export function useDestinationAction(id: string, destinationId: string) {
 }
 
 /** Replaces the parameters in which one of several destinations differs from the stream. */
+export interface DestinationChange {
+  body: DestinationUpdate;
+  etag: string;
+}
+
 export function useUpdateDestination(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: ({ parameters, etag }: { parameters: Record<string, ParameterValue>; etag: string }) =>
+    mutationFn: ({ body, etag }: DestinationChange) =>
       unwrap(
         client.PATCH("/api/v1/streams/{stream_id}/destinations/{destination_id}", {
-          body: { parameters },
+          body,
           params: {
             path: { stream_id: id, destination_id: destinationId },
             header: { "If-Match": etag },

@@ -34,6 +34,7 @@ export type DestinationSummary = Schemas["DestinationSummary"];
 export type StreamDestination = Schemas["StreamDestination"];
 export type DestinationAdd = Schemas["DestinationAdd"];
 export type DestinationCreate = Schemas["DestinationCreate"];
+export type DestinationUpdate = Schemas["DestinationUpdate"];
 export type DestinationSample = Schemas["DestinationSample"];
 export type StreamReport = Schemas["StreamReport"];
 export type StreamTable = Schemas["StreamTable"];

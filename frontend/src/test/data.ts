@@ -209,6 +209,8 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     instantiation: null,
     counted_since: AT,
     tables: [],
+    row_rules: [],
+    rule_counts: null,
     ...values,
   };
 }

@@ -1,10 +1,11 @@
-"""destinations list, add, start, stop, retry, drop, set; errors: one of a stream's destinations by itself."""
+"""destinations list, add, start, stop, retry, drop, set, rules; errors: one of a stream's destinations by itself."""
 
 from typing import Annotated
 
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
+from thalweg.cli.commands.rules import RowRules, row_rules_in
 from thalweg.cli.commands.streams import Accept, Name, Set, destination_of, parameters_of, print_destinations
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
@@ -45,15 +46,20 @@ def list_destinations(name: Name, as_json: AsJson = False) -> None:
 def add(
     name: Name,
     to: Annotated[str, typer.Argument(metavar="DATABASE[@ENGINE]", help="The database, and the engine that applies.")],
+    row_rules: RowRules = None,
     settings: Set = None,
     accept: Accept = None,
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Add a destination to a stream. It is copied and catches up while the others continue."""
+    """Add a destination to a stream. It is copied and catches up while the others continue. The rules of --row-rules
+    are its own, beside the stream's."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {**destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or []}
+    body = {
+        **destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or [],
+        "row_rules": row_rules_in(row_rules) if row_rules else [],
+    }  # fmt: skip
     accepted = api.create(f"/streams/{stream['id']}/destinations", body)
     follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}", timeout)
 
@@ -116,6 +122,22 @@ def set_parameters(
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
     changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), found["id"])
     done(settings_in_words(changed["parameters"]), changed)
+
+
+@app.command("rules")
+def set_rules(name: Name, destination: One, row_rules: RowRules = None, accept: Accept = None) -> None:
+    """Choose a destination's own rules of tables, beside the stream's.
+
+    They become those of --row-rules; without it the destination has none. If other rows of a table pass then, it asks
+    for --accept row_rules_changed.
+    """
+    api = connect()
+    stream = whole_stream(api, name)
+    found = one_of(stream, destination)
+    path = f"/streams/{stream['id']}/destinations/{found['id']}"
+    body = {"row_rules": row_rules_in(row_rules) if row_rules else [], "accept": accept or []}
+    changed = one_of(api.patch(path, body, stream["etag"]), found["id"])
+    done(f"The rules of {found['database']['name']} of {stream['name']} are chosen again.", changed)
 
 
 def errors(

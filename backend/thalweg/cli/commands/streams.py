@@ -166,12 +166,17 @@ def show(name: Name, as_json: AsJson = False) -> None:
     out.print(counted(stream["destinations"]), style="dim")
     if stream["rule_counts"]:
         print_rule_counts(stream["rule_counts"])
+    for destination in stream["destinations"]:
+        if destination["rule_counts"]:
+            print_rule_counts(destination["rule_counts"], destination["database"]["name"])
 
 
-def print_rule_counts(counts: Json) -> None:
+def print_rule_counts(counts: Json, destination: str | None = None) -> None:
+    """`destination`: its own rules have decided so."""
+    title = f"RULES AT {destination} OF" if destination else "RULES OF"
     out.print()
     print_table(
-        ["RULES OF", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
+        [title, ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
         [
             [
                 f"{table['schema']}.{table['table']}", number(table["passed"]), number(table["dropped"]),
@@ -180,7 +185,8 @@ def print_rule_counts(counts: Json) -> None:
             for table in counts["tables"]
         ],
     )  # fmt: skip
-    out.print(f"Counted since the capture started, {ago_and_when(counts['counted_since'])}.", style="dim")
+    began = f"changes began to be read for {destination}" if destination else "the capture started"
+    out.print(f"Counted since {began}, {ago_and_when(counts['counted_since'])}.", style="dim")
 
 
 def replicated(table: Json) -> str:

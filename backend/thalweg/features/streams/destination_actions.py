@@ -13,7 +13,7 @@ from thalweg.features.streams import repository
 from thalweg.features.streams.actions import SUPERSEDED, failed_parts
 from thalweg.features.streams.destination_lifecycle import refusal
 from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
-from thalweg.features.streams.schemas import DestinationUpdate, Stream
+from thalweg.features.streams.schemas import DestinationUpdate, Json, Parameters, Stream
 from thalweg.features.streams.service import (
     being_deleted,
     definitions_of,
@@ -33,6 +33,7 @@ from thalweg.kernel.lifecycle import (
     next_destination_status,
 )
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.row_rules import stored
 
 KINDS = {action: OperationKind(f"destination.{action}") for action in DestinationAction}
 
@@ -119,27 +120,38 @@ async def _repeat_failed_removal(context: Context, row: StreamRow, destination: 
 
 
 async def update(
-    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
-) -> Stream:
-    return await shown(context, await change(context, stream_id, destination_id, body, if_match))
+    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None,
+    accepted: Json,
+) -> Stream:  # fmt: skip
+    return await shown(context, await change(context, stream_id, destination_id, body, if_match, accepted))
 
 
 async def change(
-    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
-) -> StreamRow:
+    context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None,
+    accepted: Json,
+) -> StreamRow:  # fmt: skip
+    """`accepted`, for the audit log, is what somebody wants all the same."""
     row = await existing_stream(context, stream_id, lock=True)
     check_if_match(if_match, row.version)
     destination = existing_destination(row, destination_id)
     if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
         raise being_deleted()
-    definitions = definitions_of(context)
-    check_destination_parameters(definitions, body.parameters, "")
     before = destination_facts(destination)
-    own, theirs = {**row.parameters, **destination.parameters}, {**row.parameters, **body.parameters}
-    if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
-        row.restart_needed = True
-    destination.parameters = dict(body.parameters)
+    if body.parameters is not None:
+        _set_parameters(context, row, destination, body.parameters)
+    if body.row_rules is not None:
+        destination.row_rules = stored(body.row_rules)
     await _changed(context, row)
     await context.session.flush()
-    record(context, "destinations_update", ("stream", row.id, row.name), before, destination_facts(destination))
+    after = {**destination_facts(destination), **accepted}
+    record(context, "destinations_update", ("stream", row.id, row.name), before, after)
     return row
+
+
+def _set_parameters(context: Context, row: StreamRow, destination: DestinationRow, parameters: Parameters) -> None:
+    definitions = definitions_of(context)
+    check_destination_parameters(definitions, parameters, "")
+    own, theirs = {**row.parameters, **destination.parameters}, {**row.parameters, **parameters}
+    if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
+        row.restart_needed = True
+    destination.parameters = dict(parameters)

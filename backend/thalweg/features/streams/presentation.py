@@ -35,6 +35,7 @@ from thalweg.kernel.lifecycle import (
     TableState,
     offered_stream_actions,
 )
+from thalweg.kernel.row_rules import TableRowRules
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.states import destination_state, stream_state
 from thalweg.kernel.sums import known_sum
@@ -94,7 +95,12 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
 
 def tables_of(row: StreamRow) -> list[StreamTable]:
     """Each with what it is at all destinations together."""
-    return _sum_of([_tables(row, _observed(row, destination), heard=True) for destination in row.destinations])
+    return _sum_of(
+        [
+            _tables(row, _observed(row, destination), heard=True, ruled=destination.row_rules)
+            for destination in row.destinations
+        ]
+    )
 
 
 def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
@@ -171,10 +177,13 @@ def _destination(
     copies = heard and observed.get("phase") == StreamPhase.INSTANTIATING
     return StreamDestination(
         **_destination_fields(row, destination, live, at), parameters=destination.parameters,
+        row_rules=[TableRowRules.model_validate(rules) for rules in destination.row_rules],
+        rule_counts=observed.get("rule_counts"),
         effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
         instantiation=instantiation_of(observed.get("instantiation"), runs=copies),
-        counted_since=_time(observed.get("counted_since")), tables=_tables(row, observed, heard=heard),
+        counted_since=_time(observed.get("counted_since")),
+        tables=_tables(row, observed, heard=heard, ruled=destination.row_rules),
     )  # fmt: skip
 
 
@@ -309,9 +318,12 @@ def _positions(positions: dict[str, Any] | None) -> Positions | None:
     return Positions(**{name: _lsn(value) for name, value in positions.items()})
 
 
-def _tables(row: StreamRow, observed: dict[str, Any], *, heard: bool) -> list[StreamTable]:
+def _tables(
+    row: StreamRow, observed: dict[str, Any], *, heard: bool, ruled: list[dict[str, Any]]
+) -> list[StreamTable]:  # fmt: skip
     """Every table of the stream, also those that the engine has not reported on. An engine that does not answer leaves
-    their counts as they were; their states are not known."""
+    their counts as they were; their states are not known. `ruled`: those with rules of the destination's own."""
+    own = {(table["schema"], table["table"]) for table in ruled}
     seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
@@ -319,7 +331,7 @@ def _tables(row: StreamRow, observed: dict[str, Any], *, heard: bool) -> list[St
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
-                filtered="rules" in table,
+                filtered="rules" in table or (table["schema"], table["table"]) in own,
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
@@ -339,6 +351,7 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
         update["changes_per_second"] = max(
             (table.changes_per_second for table in same if table.changes_per_second is not None), default=None
         )
+        update["filtered"] = any(table.filtered for table in same)
         update["last_change"] = min(
             (table.last_change for table in same if table.last_change is not None),
             key=lambda change: change.at_source,

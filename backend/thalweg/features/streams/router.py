@@ -9,7 +9,6 @@ from thalweg.features.streams import actions, destination_actions, error_queue, 
 from thalweg.features.streams.error_queue_schemas import ExecutionAccepted, ParkedContents, ParkedTransactions
 from thalweg.features.streams.schemas import (
     Accepted,
-    DestinationUpdate,
     Overview,
     OverviewRates,
     Stream,
@@ -19,7 +18,6 @@ from thalweg.features.streams.schemas import (
     TroubleResolution,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
-from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationPath, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
@@ -109,17 +107,6 @@ Force = Annotated[
     ),
 ]
 ONE = "/streams/{stream_id}/destinations/{destination_id}"
-
-
-@router.patch(ONE, operation_id="destinations_update")
-async def update_destination(
-    stream_id: IdPath, destination_id: DestinationPath, body: DestinationUpdate, context: Operator, response: Response,
-    if_match: IfMatch = None,
-) -> Stream:  # fmt: skip
-    """Override the stream's parameters at one destination. The entity tag is the stream's."""
-    stream = await destination_actions.update(context, stream_id, destination_id, body, if_match)
-    response.headers["ETag"] = stream.etag
-    return stream
 
 
 @router.delete(ONE, status_code=202, operation_id="destinations_drop")

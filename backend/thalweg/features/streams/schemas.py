@@ -66,6 +66,11 @@ class DestinationCreate(Body):
         description="Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set "
         "only for the stream.",
     )
+    row_rules: RowRules = Field(
+        default_factory=list,
+        description="Rules of tables for this destination alone: of what the stream's own rules let pass, its copy "
+        "and its changes.",
+    )
 
 
 Destinations = Annotated[list[DestinationCreate], Field(min_length=1, max_length=DESTINATIONS_MAX)]
@@ -93,7 +98,16 @@ class DestinationAdd(DestinationCreate):
 
 
 class DestinationUpdate(Body):
-    parameters: Parameters = Field(description="All overrides. Omitted parameters revert to the stream's values.")
+    parameters: Parameters | None = Field(
+        default=None,
+        description="All overrides. Omitted parameters revert to the stream's values. Null: all stay as they are.",
+    )
+    row_rules: RowRules | None = Field(
+        default=None,
+        description="Its own rules of all tables. They take effect at one position; rows that it has stay as they are. "
+        "Null: they stay as they are.",
+    )
+    accept: Consents = Field(default_factory=list, description=ACCEPT)
 
 
 class StreamUpdate(Body):
@@ -363,8 +377,8 @@ class RuleCountsOfTable(Resource):
 
 class RuleCounts(Resource):
     counted_since: datetime = Field(
-        description="When the counts last began at 0, as they do whenever the capture starts. What it then reads again "
-        "counts again."
+        description="When the counts last began at 0, as they do whenever the capture starts; of a destination's "
+        "rules, whenever its changes begin to be read. What is then read again counts again."
     )
     tables: list[RuleCountsOfTable] = Field(description="Every table with rules.")
 
@@ -518,6 +532,11 @@ class StreamDestination(DestinationSummary):
     parameters: dict[str, ParameterValue] = Field(description="Overrides of the stream's parameters.")
     effective_parameters: dict[str, ParameterValue] = Field(
         description="All parameters, including the stream's and the defaults."
+    )
+    row_rules: RowRules = Field(description="Rules of tables for this destination alone, beside the stream's.")
+    rule_counts: RuleCounts | None = Field(
+        description="What these rules have decided since its changes began to be read. Null: it has none, nothing is "
+        "read for it now, or the engine's version does not report it."
     )
     applied: str | None = Field(
         description="Everything that committed before this position at the source has been applied here."

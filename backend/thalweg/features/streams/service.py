@@ -46,7 +46,7 @@ def desired_facts(row: StreamRow) -> Json:
 def destination_facts(destination: DestinationRow) -> Json:
     return {
         "id": destination.id, "database": destination.database.name, "database_id": destination.database_id,
-        "engine_id": destination.engine_id, "parameters": destination.parameters,
+        "engine_id": destination.engine_id, "parameters": destination.parameters, "row_rules": destination.row_rules,
         "desired_status": destination.desired_status, "force": destination.force,
     }  # fmt: skip
 

@@ -116,6 +116,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     row.tables = _replaced(row.tables, own, by)
     by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in ("inserts_only", "row_rules")}
     row.rules = {**row.rules, "include": include, **by_name}
+    for destination in row.destinations:
+        destination.row_rules = _replaced(destination.row_rules, own, by)
     if not row.tables or not row.rules["include"]:
         raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
     await repository.next_revisions(context.session, row)

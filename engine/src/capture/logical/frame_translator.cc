@@ -1,7 +1,6 @@
 #include "capture/logical/frame_translator.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -189,7 +188,6 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
   }
   const auto fate = table.filter->judge(change);
   if (!fate) return std::unexpected(placed(fate.error(), row.xid));
-  lcr::RowFrame moved = row;
   switch (*fate) {
     case RowFilter::Fate::drop:
       return true;
@@ -201,18 +199,10 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
     case RowFilter::Fate::becomes_insert: {
       const auto whole = table.filter->inserted_row(change);
       if (!whole) return std::unexpected(placed(whole.error(), row.xid));
-      moved.kind = lcr::FrameKind::insert;
-      moved.flags &= lcr::kStreamed;
-      moved.old_tuple = {};
-      moved.new_tuple = *whole;
-      return put_row_frame(moved);
+      return put_row_frame(as_insert(row, *whole));
     }
     case RowFilter::Fate::becomes_delete:
-      // Only an old tuple can have said that the row was inside, where the new one says that it is not.
-      assert(!row.old_tuple.empty());
-      moved.kind = lcr::FrameKind::remove;
-      moved.new_tuple = {};
-      return put_row_frame(moved);
+      return put_row_frame(as_delete(row));
   }
   return true;
 }

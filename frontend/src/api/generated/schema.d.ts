@@ -686,6 +686,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Drop Destination
+         * @description Drop one of several destinations. Its backlog and the stream's progress there are discarded for good; its tables
+         *     and rows stay, and the other destinations continue.
+         */
+        delete: operations["destinations_drop"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Destination
+         * @description Override the stream's parameters at one destination, or give it rules of tables of its own. The entity tag is the
+         *     stream's.
+         *
+         *     New rules are checked like those of a stream, and refused with each failed check.
+         */
+        patch: operations["destinations_update"];
+        trace?: never;
+    };
     "/api/v1/stream-parameters": {
         parameters: {
             query?: never;
@@ -821,31 +849,6 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
-        trace?: never;
-    };
-    "/api/v1/streams/{stream_id}/destinations/{destination_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Drop Destination
-         * @description Drop one of several destinations. Its backlog and the stream's progress there are discarded for good; its tables
-         *     and rows stay, and the other destinations continue.
-         */
-        delete: operations["destinations_drop"];
-        options?: never;
-        head?: never;
-        /**
-         * Update Destination
-         * @description Override the stream's parameters at one destination. The entity tag is the stream's.
-         */
-        patch: operations["destinations_update"];
         trace?: never;
     };
     "/api/v1/streams/{stream_id}/destinations/{destination_id}:start": {
@@ -3660,6 +3663,11 @@ export interface components {
                 [key: string]: boolean | number | string;
             };
             /**
+             * Row Rules
+             * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
+             */
+            row_rules?: components["schemas"]["TableRowRules"][];
+            /**
              * Accept
              * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
              */
@@ -3681,6 +3689,11 @@ export interface components {
             parameters?: {
                 [key: string]: boolean | number | string;
             };
+            /**
+             * Row Rules
+             * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
+             */
+            row_rules?: components["schemas"]["TableRowRules"][];
         };
         /**
          * DestinationSample
@@ -3779,11 +3792,21 @@ export interface components {
         DestinationUpdate: {
             /**
              * Parameters
-             * @description All overrides. Omitted parameters revert to the stream's values.
+             * @description All overrides. Omitted parameters revert to the stream's values. Null: all stay as they are.
              */
-            parameters: {
+            parameters?: {
                 [key: string]: boolean | number | string;
-            };
+            } | null;
+            /**
+             * Row Rules
+             * @description Its own rules of all tables. They take effect at one position; rows that it has stay as they are. Null: they stay as they are.
+             */
+            row_rules?: components["schemas"]["TableRowRules"][] | null;
+            /**
+             * Accept
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             */
+            accept?: string[];
         };
         /**
          * EdgeKind
@@ -5640,7 +5663,7 @@ export interface components {
             /**
              * Counted Since
              * Format: date-time
-             * @description When the counts last began at 0, as they do whenever the capture starts. What it then reads again counts again.
+             * @description When the counts last began at 0, as they do whenever the capture starts; of a destination's rules, whenever its changes begin to be read. What is then read again counts again.
              */
             counted_since: string;
             /**
@@ -6847,6 +6870,13 @@ export interface components {
             effective_parameters: {
                 [key: string]: boolean | number | string;
             };
+            /**
+             * Row Rules
+             * @description Rules of tables for this destination alone, beside the stream's.
+             */
+            row_rules: components["schemas"]["TableRowRules"][];
+            /** @description What these rules have decided since its changes began to be read. Null: it has none, nothing is read for it now, or the engine's version does not report it. */
+            rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
              * Applied
              * @description Everything that committed before this position at the source has been applied here.
@@ -12121,6 +12151,215 @@ export interface operations {
             };
         };
     };
+    destinations_drop: {
+        parameters: {
+            query?: {
+                /** @description Give up on a destination, or on the engine that applies there, if it cannot be reached. The operation says what is left behind, with the SQL that removes it. */
+                force?: boolean;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    destinations_update: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stream"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     stream_parameters_list: {
         parameters: {
             query?: never;
@@ -12640,215 +12879,6 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not available now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-        };
-    };
-    destinations_drop: {
-        parameters: {
-            query?: {
-                /** @description Give up on a destination, or on the engine that applies there, if it cannot be reached. The operation says what is left behind, with the SQL that removes it. */
-                force?: boolean;
-            };
-            header?: never;
-            path: {
-                stream_id: string;
-                destination_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OperationAccepted"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not logged in */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not valid */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not available now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-        };
-    };
-    destinations_update: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `etag` of the resource as you read it; `*` to force. */
-                "If-Match"?: string | null;
-            };
-            path: {
-                stream_id: string;
-                destination_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DestinationUpdate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Stream"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not logged in */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Changed meanwhile */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description Not valid */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDetails"];
-                };
-            };
-            /** @description If-Match missing */
-            428: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -47,7 +47,7 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
         const values = { ...ofStream, ...own };
         const save = () =>
           update.mutate(
-            { parameters: own, etag: stream.etag },
+            { body: { parameters: own }, etag: stream.etag },
             {
               onSuccess: () => {
                 notifications.show({ title: destination.database.name, message: "Parameters saved." });

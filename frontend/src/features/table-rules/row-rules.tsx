@@ -1,23 +1,23 @@
 import { Button, Fieldset, Group, Modal, Select, Stack, Text } from "@mantine/core";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
-import type { SourceTable, TableRowRules, TableRules } from "@/api/types";
+import type { TableRowRules, TableRules } from "@/api/types";
 import { rowRulesOf, takesInsertsOnly, withRowRules } from "./matching";
 import { RowRulesEditor } from "./row-rules-editor";
+
+interface TableName {
+  schema: string;
+  table: string;
+}
 
 interface RowRulesProps {
   sourceId: string;
   /** The engine that captures; null: the only one. */
   captureEngineId: string | null;
-  /** Those that the rules match. */
-  tables: SourceTable[];
+  /** Those that may have rules. */
+  tables: TableName[];
   rules: TableRules;
   onChange: (rules: TableRules) => void;
-}
-
-interface TableName {
-  schema: string;
-  table: string;
 }
 
 const name = ({ schema, table }: TableName) => `${schema}.${table}`;

@@ -36,12 +36,21 @@ const columns: Column<RuleCountsOfTable>[] = [
   ),
 ];
 
-/** Counts of what the rules of tables have decided; null: the engine does not tell now. */
-export function RuleCountsTable({ counts }: { counts: RuleCounts | null }) {
+interface RuleCountsProps {
+  /** Null: the engine does not tell now. */
+  counts: RuleCounts | null;
+  /** Whose own rules they are; left out: the stream's. */
+  destination?: string;
+}
+
+/** Counts of what the rules of tables have decided. */
+export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
+  const isRead = destination ? `are read for ${destination}` : "are captured";
+  const began = destination ? `changes began to be read for ${destination}` : "the capture started";
   if (!counts) {
     return (
       <Text size="sm" c="dimmed">
-        What the rules let pass and drop is counted while changes are captured.
+        What the rules let pass and drop is counted while changes {isRead}.
       </Text>
     );
   }
@@ -49,7 +58,7 @@ export function RuleCountsTable({ counts }: { counts: RuleCounts | null }) {
   return (
     <Stack gap={4}>
       <DataTable
-        label="Changes judged by rules"
+        label={destination ? `Changes judged by the rules of ${destination}` : "Changes judged by rules"}
         columns={columns}
         rows={tables}
         rowKey={name}
@@ -57,8 +66,8 @@ export function RuleCountsTable({ counts }: { counts: RuleCounts | null }) {
         maxHeight={320}
       />
       <Text size="xs" c="dimmed">
-        Counted since the capture started, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes
-        that it read again count again.
+        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that it read
+        again count again.
       </Text>
     </Stack>
   );

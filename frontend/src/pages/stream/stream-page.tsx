@@ -26,6 +26,7 @@ import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { HealthBadge, StateBadge } from "@/ui/tone";
+import { DestinationRules } from "./destination-rules";
 import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
@@ -159,6 +160,7 @@ function StreamView({ stream }: { stream: Stream }) {
               />
             </Panel>
             <StreamRules stream={stream} mayAct={mayAct} />
+            <DestinationRules stream={stream} mayAct={mayAct} />
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="parameters">

@@ -1,0 +1,139 @@
+import { Button, Code, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconPencil } from "@tabler/icons-react";
+import { useState } from "react";
+import { useUpdateDestination } from "@/api/streams";
+import type { Check, Stream, StreamDestination } from "@/api/types";
+import { AcceptedChecks } from "@/features/preflight/accepted-checks";
+import { isAccepted, refusedChecks } from "@/features/preflight/checks";
+import { Refusal } from "@/features/preflight/refusal";
+import { RowRules } from "@/features/table-rules/row-rules";
+import { RuleCountsTable } from "@/features/table-rules/rule-counts";
+import { Panel } from "@/ui/panel";
+import { RestCall } from "@/ui/rest-call";
+
+interface DestinationRulesProps {
+  stream: Stream;
+  mayAct: boolean;
+}
+
+/** The rules that destinations have of their own, beside the stream's, and the way to change them. */
+export function DestinationRules({ stream, mayAct }: DestinationRulesProps) {
+  const [edited, setEdited] = useState<string | null>(null);
+  const ruled = stream.destinations.filter(({ row_rules }) => row_rules.length > 0);
+  // What the only destination is to have, the stream's rules can say.
+  if (stream.destinations.length === 1 && ruled.length === 0) return null;
+  const destination = stream.destinations.find(({ id }) => id === edited);
+  return (
+    <Panel title="Rules of the destinations">
+      <Stack gap="sm">
+        {stream.destinations.map(({ id, database, desired_status, row_rules, rule_counts }) => (
+          <Stack key={id} gap={4}>
+            <Group gap={8}>
+              <Button
+                size="compact-sm"
+                variant="default"
+                leftSection={<IconPencil size={13} aria-hidden />}
+                aria-label={`Rules of ${database.name}`}
+                disabled={!mayAct || stream.desired_status === "DROPPED" || desired_status === "DROPPED"}
+                onClick={() => setEdited(id)}
+              >
+                Rules
+              </Button>
+              <Text size="sm">{database.name}</Text>
+              {row_rules.length === 0 && (
+                <Text size="sm" c="dimmed">
+                  all that the stream's rules let pass
+                </Text>
+              )}
+              {row_rules.map(({ schema, table }) => (
+                <Code key={`${schema}.${table}`}>{`${schema}.${table}`}</Code>
+              ))}
+            </Group>
+            {row_rules.length > 0 && <RuleCountsTable counts={rule_counts} destination={database.name} />}
+          </Stack>
+        ))}
+      </Stack>
+      <Modal
+        opened={destination !== undefined}
+        onClose={() => setEdited(null)}
+        title={destination ? `Rules of ${destination.database.name}` : ""}
+        size="xl"
+      >
+        {destination && (
+          <RulesForm stream={stream} destination={destination} onClose={() => setEdited(null)} />
+        )}
+      </Modal>
+    </Panel>
+  );
+}
+
+interface RulesFormProps {
+  stream: Stream;
+  destination: StreamDestination;
+  onClose: () => void;
+}
+
+function RulesForm({ stream, destination, onClose }: RulesFormProps) {
+  const [rules, setRules] = useState({ ...stream.rules, row_rules: destination.row_rules });
+  const update = useUpdateDestination(stream.id, destination.id);
+  const [accepted, setAccepted] = useState<string[]>([]);
+  const [seen, setSeen] = useState<Check[]>([]);
+  const body = { row_rules: rules.row_rules, ...(accepted.length > 0 ? { accept: accepted } : {}) };
+  return (
+    <Stack gap="sm">
+      <Text size="sm" c="dimmed">
+        They are for this destination alone: of the rows and changes that the stream's rules let pass.
+      </Text>
+      <RowRules
+        sourceId={stream.source.id}
+        captureEngineId={stream.capture_engine.id}
+        tables={stream.tables}
+        rules={rules}
+        onChange={(next) => {
+          update.reset();
+          setRules({ ...rules, row_rules: next.row_rules ?? [] });
+        }}
+      />
+      {update.isError && (
+        <Refusal
+          error={update.error}
+          databases={{ [destination.database.id]: destination.database.name }}
+          consents={{ accepted, onChange: setAccepted }}
+        />
+      )}
+      {!update.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
+      <RestCall
+        call={{
+          method: "PATCH",
+          path: `/api/v1/streams/${stream.id}/destinations/${destination.id}`,
+          headers: { "If-Match": stream.etag },
+          body,
+        }}
+      />
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button
+          loading={update.isPending}
+          disabled={!isAccepted(refusedChecks(update.error), accepted)}
+          onClick={() =>
+            update.mutate(
+              { body, etag: stream.etag },
+              {
+                onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
+                onSuccess: () => {
+                  notifications.show({ title: destination.database.name, message: "Rules saved." });
+                  onClose();
+                },
+              },
+            )
+          }
+        >
+          Save rules
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
