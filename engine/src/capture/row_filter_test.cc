@@ -1,8 +1,10 @@
 #include "capture/row_filter.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
+#include <filesystem>
 
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_bytes.h"
@@ -96,7 +98,8 @@ class RowFilterTest : public testing::Test {
   void open(std::optional<std::vector<Rule>> negative, std::optional<std::vector<Rule>> positive) {
     rules_ = {.tables = {{{"ruled", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
               .others = {{"ruled", "plain"}},
-              .source = "here"};
+              .source = "here",
+              .relations_file = {}};
     begin_session();
   }
   void begin_session() {
@@ -315,6 +318,25 @@ TEST_F(RowFilterTest, ARenamedTableKeepsItsRules) {
   describe("moved");
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{"rule_refused"});
   run("DROP VIEW ruled.orders; ALTER TABLE ruled.moved RENAME TO orders");
+}
+
+TEST_F(RowFilterTest, ATableThatTakesARuledOnesNameTakesNoRulesAway) {
+  open({}, std::vector{rule("region = 'north'")});
+  const auto folder = std::filesystem::temp_directory_path() / ("ruled-" + std::to_string(::getpid()));
+  rules_.relations_file = folder / "relations.json";
+  begin_session();
+  run("DROP TABLE ruled.plain; ALTER TABLE ruled.orders RENAME TO plain; CREATE INDEX orders ON ruled.plain (note)");
+  const uint32_t relation = oid("plain");
+  begin_session();
+  describe("plain");
+  EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{});
+  EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "north", "a"})), Words{"I 1,north,a"});
+  // Whoever gives the stream another list of tables says what each name means.
+  rules_.others.insert({"ruled", "third"});
+  begin_session();
+  describe("plain");
+  EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{"I 1,south,a"});
+  std::filesystem::remove_all(folder);
 }
 
 // The rules know the collation and the labels from the catalogue: the description has neither.

@@ -84,7 +84,8 @@ class RuledFramesTest : public testing::Test {
     capture::StreamRules rules{
         .tables = {{{"ruled_frames", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
         .others = {{"ruled_frames", "plain"}},
-        .source = "here"};
+        .source = "here",
+        .relations_file = {}};
     ruled_.reset();
     frames_.frames.clear();
     ruled_ = std::make_unique<RuledFrames>(frames_, std::move(rules), conninfo_, pg::ConnectOptions{}, clock_);
