@@ -370,6 +370,12 @@ async def test_rules_of_tables_come_from_a_file(
     file.write_text("positive:")
     unread = await run("preflight", *choice, str(file))
     assert (unread.code, "is not JSON" in unread.err) == (1, True)
+    file.write_text('[{"n": 1e999}]')
+    unread = await run("rules", "test", str(file), "public.orders", "--source", "shop")
+    assert (unread.code, "1e999 is no value of JSON" in unread.err) == (1, True)
+    file.write_text("[" * 100_000)
+    unread = await run("rules", "test", str(file), "public.orders", "--source", "shop")
+    assert (unread.code, "nested too deep" in unread.err) == (1, True)
 
 
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Rules of tables: the engines are told of them, an engine checks them, and nobody loses them by forgetting them."""
 
 import copy
+import json
 from typing import Any
 
 import httpx
@@ -229,6 +230,12 @@ async def test_rules_are_tried_on_rows(
     ):
         wrong = (await operator.post(TRY, json={**body, **changed})).json()
         assert wrong["errors"][0]["pointer"].startswith(pointer), wrong
+    for number in ("1e999", "NaN"):  # what a reader of JSON may take, and no writer gives back
+        text = json.dumps({**body, "changes": [{"operation": "INSERT", "new": {"id": "here"}}]}).replace(
+            '"here"', number
+        )
+        refused = await operator.post(TRY, content=text, headers={"Content-Type": "application/json"})
+        assert refused.status_code == 422, refused.text
     engine.knows_rules = False
     assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
 

@@ -102,7 +102,7 @@ TEST_F(SourceTableTest, RefusesWhatDependsOnAnotherEncoding) {
   {
     auto latin = pg::Connection::open(test::shared_cluster().conninfo("kept_latin"), {});
     ASSERT_TRUE(latin) << latin.error().message;
-    ASSERT_TRUE(latin->script("CREATE TABLE t (id integer PRIMARY KEY, name text)"));
+    ASSERT_TRUE(latin->script("CREATE TABLE public.t (id integer PRIMARY KEY, name text)"));
     const auto table = read_table(*latin, "public", "t");
     ASSERT_TRUE(table && *table);
     for (const char* refused : {"octet_length(name) = 1", "ascii(name) > 200", "name < 'b'", "upper(name) = 'B'"}) {

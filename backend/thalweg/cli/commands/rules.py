@@ -1,7 +1,8 @@
 """rules check, rules test; and the file in which the commands about streams find the rules of tables."""
 
 import json
-from typing import Annotated
+import math
+from typing import Annotated, Never
 
 import typer
 
@@ -21,9 +22,22 @@ RowRules = Annotated[
 ]
 
 
+def _refuse(constant: str) -> Never:
+    raise ValueError(f"{constant} is no value of JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse(number)
+
+
 def row_rules_in(file: typer.FileText) -> list[Json]:
     try:
-        tables = json.load(file)
+        tables = json.load(file, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as error:
+        raise CommandError(
+            f"{file.name} is nested too deep.", "Write a list like row_rules in the REST API."
+        ) from error
     except ValueError as error:
         raise CommandError(
             f"{file.name} is not JSON: {error}.", "Write a list like row_rules in the REST API."

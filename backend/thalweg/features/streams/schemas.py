@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
+from pydantic import AllowInfNan, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from thalweg.engine_client.error_codes import ErrorSide
@@ -174,7 +174,8 @@ class RulesCheck(Resource):
 
 
 Value = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
-TriedRow = Annotated[dict[str, Value | StrictBool | StrictInt | StrictFloat | None], Field(max_length=1600)]
+Finite = Annotated[StrictFloat, AllowInfNan(False)]
+TriedRow = Annotated[dict[str, Value | StrictBool | StrictInt | Finite | None], Field(max_length=1600)]
 CHANGES_MAX = 100
 
 
