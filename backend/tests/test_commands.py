@@ -211,7 +211,13 @@ async def test_stream_from_databases_to_deletion(
     queue = (await run("errors", "s")).out
     assert "duplicate key" in queue
     assert "3 are parked; 2 of them wait behind others" in queue
-    assert (await run("errors", "s", "--all", "--limit", "2")).out.count("public") == 2
+    assert "The destination has a row with this key already (t_pkey)" in queue
+    assert "The destination has a row" not in (await run("errors", "s", "--cause", "23a5")).out, "of a part no groups"
+    assert (await run("errors", "s", "--all", "--limit", "2")).out.count('"public"."t"') == 3
+    assert "would be applied" in (await run("errors", "s", "--dry-run", "1")).out
+    engine.dry_run_succeeds = False
+    tried = await run("errors", "s", "--dry-run", "1")
+    assert (tried.code, "would fail: INSERT into" in tried.err, "compare the rows" in tried.err) == (1, True, True)
     shown = (await run("errors", "s", "--show", "1")).out
     assert "INSERT public.orders" in shown and shown.startswith("Transaction 1 (xid ")
     assert "≠ 19.90" in shown
@@ -300,10 +306,12 @@ async def test_what_changes_data_asks_on_a_terminal(
     assert (await run.at_terminal("errors", "s", "--execute", "1", typed="y\n")).code == 0
     assert (await run("errors", "s", "--execute", "1", "--execute-all")).code != 0
     assert "have been applied" in (await run("errors", "s", "--execute-all", "--yes")).out
+    one_cause = await run.at_terminal("errors", "s", "--execute-all", "--cause", "23a5", typed="y\n")
+    assert (one_cause.code, "the cause 23a5 have been applied" in one_cause.out) == (0, True)
     assert (
         await run.at_terminal("errors", "s", "--discard", "1", "--reason", "not wanted", "--yes", typed="")
     ).code == 0
-    assert (engine.executed, engine.deleted) == ([1, 1], [1])
+    assert (engine.executed, engine.deleted) == ([1, 1, 1], [1])
     assert (await run.at_terminal("streams", "stop", "s", typed="n\n")).code == 1
     assert engine.desired["streams"][0]["status"] == "ENABLED"
 

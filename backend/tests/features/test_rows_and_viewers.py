@@ -57,10 +57,12 @@ async def test_the_error_queue_shows_viewers_no_values(
     engine.why = ERROR["message"]
     engine.execution = {
         "error_id": 1, "state": "FAILED", "executed": 80, "total": 250, "started_at": engine.started_at,
-        "finished_at": engine.started_at, "error": ERROR,
+        "finished_at": engine.started_at, "error": ERROR, "failed_again": 1,
+        "failures": [{"error_id": 1, "error": ERROR}],
     }  # fmt: skip
     full, seen = (await operator.get(path)).json(), await viewer.get(path)
     assert SECRET in full["errors"][0]["message"] and SECRET in full["execution"]["message"]
+    assert SECRET in full["execution"]["failures"][0]["message"]
     assert SECRET not in seen.text
     (parked,) = seen.json()["errors"]
     assert (parked["tables"], parked["sqlstate"], parked["message"]) == (['"public"."t"'], "23505", None)

@@ -238,6 +238,60 @@ async def test_the_whole_error_queue_is_executed(
     assert entry["sentence"] == "All parked transactions executed again"
 
 
+async def test_the_error_queue_is_grouped_by_cause(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str],
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    engine.parked = 3
+    behind, first = (await operator.get(path)).json()["causes"]
+    assert (behind["kind"], behind["transactions"]) == ("waits", 2)
+    assert (first["kind"], first["table"], first["object"]) == ("duplicate_key", '"public"."t"', "t_pkey")
+    assert "execute them" in first["cure"]
+    assert (await viewer.get(path)).json()["causes"][1]["object"] is None, "its message quotes rows"
+    only = (await operator.get(path, params={"cause": first["cause"]})).json()
+    assert ([error["id"] for error in only["errors"]], only["total"]) == ([1], 3)
+    assert (await operator.get(path, params={"cause": "no cause"})).status_code == 422
+    chosen = {"cause": first["cause"]}
+    assert (await viewer.post(f"{path}:execute", params=chosen)).status_code == 403
+    assert (await operator.post(f"{path}:execute", params=chosen)).status_code == 202
+    assert engine.executed == [1]
+    assert (await operator.post(f"{path}:execute", params={"cause": "0"})).status_code == 404
+    refused, entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][:2]
+    assert refused["sentence"] == "Parked transactions with one cause (0) executed again: refused"
+    assert entry["sentence"] == "Parked transactions with one cause (23505) executed again"
+    assert (entry["after"]["table"], entry["after"]["transactions"]) == ('"public"."t"', 1)
+
+
+async def test_a_parked_transaction_is_tried_and_rolled_back(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str],
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    assert (await viewer.post(f"{path}/1/dry-run")).status_code == 403
+    succeeds = await operator.post(f"{path}/1/dry-run")
+    assert (succeeds.status_code, succeeds.json()["succeeds"], succeeds.json()["message"]) == (200, True, None)
+    engine.dry_run_succeeds = False
+    fails = (await operator.post(f"{path}/1/dry-run")).json()
+    assert (fails["succeeds"], fails["code"], fails["sqlstate"]) == (False, "apply_conflict", "23505")
+    assert '("id" = 500)' in fails["message"] and "compare the rows" in fails["cure"]
+    assert (await operator.post(f"{path}/9/dry-run")).status_code == 404
+    assert (engine.tried, engine.executed) == ([1, 1], [])
+    entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][1]
+    assert entry["sentence"] == "Parked transaction 1 tried and rolled back"
+
+
+async def test_an_engine_that_knows_no_causes_tells_none(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = await created(operator, registered)
+    monkeypatch.setattr(engine, "_causes", lambda: None)
+    queue = await operator.get(f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors")
+    assert (queue.status_code, queue.json()["causes"]) == (200, None)
+
+
 async def test_a_refused_execution_is_tried_by_executing_again(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
@@ -281,6 +335,11 @@ async def test_error_queue_comes_in_parts(
         "error": {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"},
     }  # fmt: skip
     execution = (await operator.get(path)).json()["execution"]
+    assert (execution["failed_again"], execution["failures"]) == (None, []), "an older engine does not tell"
+    engine.execution |= {"failed_again": 1, "failures": [{"error_id": 1, "error": engine.execution["error"]}]}
+    execution = (await operator.get(path)).json()["execution"]
+    (failure,) = execution["failures"]
+    assert (execution["failed_again"], failure["error_id"], failure["message"]) == (1, 1, "in the way")
     assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
 
 

@@ -21,6 +21,8 @@ from thalweg.engine_client.error_codes import ErrorCode
 
 CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
 TOKEN = "the-engine-s-control-token"
+CAUSES = {"apply_failed": "23a5", "parked_behind": "be41"}
+"""Of the transactions in its error queue: their codes, and the causes' ids."""
 SHARED = ("status", "phase", "error", "retry_at")
 
 
@@ -63,6 +65,8 @@ class EngineDouble:
         self.retried: list[str] = []
         self.executed: list[int] = []
         self.deleted: list[int] = []
+        self.tried: list[int] = []
+        self.dry_run_succeeds = True
         self.ticks = 0
         self.started_at = example("status")["engine"]["started_at"]
         self.listen: str | None = None
@@ -112,6 +116,14 @@ class EngineDouble:
             Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
             Route("/v1/streams/{id}/destinations/{destination}/errors/execute", self._execute_all, methods=["POST"]),
+            Route(
+                "/v1/streams/{id}/destinations/{destination}/errors/causes/{cause}/execute",
+                self._execute_cause,
+                methods=["POST"],
+            ),
+            Route(
+                "/v1/streams/{id}/destinations/{destination}/errors/{error}/dry-run", self._dry_run, methods=["POST"]
+            ),
             Route(
                 "/v1/streams/{id}/destinations/{destination}/errors/{error}/execute", self._execute, methods=["POST"]
             ),
@@ -383,17 +395,30 @@ class EngineDouble:
 
     async def _errors(self, request: Request) -> Response:
         after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))
-        roots = request.query_params.get("roots") == "1"
+        roots, cause = request.query_params.get("roots") == "1", request.query_params.get("cause")
         left = [
             error
             for error in self._parked()
-            if error["id"] > after and not (roots and error["code"] == "parked_behind")
+            if error["id"] > after
+            and not (roots and error["code"] == "parked_behind")
+            and (cause is None or cause == CAUSES[error["code"]])
         ]
         document = {
-            "errors": left[:limit], "total": self.parked, "roots": min(self.parked, 1),
+            "errors": left[:limit], "total": self.parked, "roots": min(self.parked, 1), "causes": self._causes(),
             "next_after": left[limit - 1]["id"] if len(left) > limit else None, "execution": self.execution,
         }  # fmt: skip
         return JSONResponse(document)
+
+    def _causes(self) -> list[dict[str, Any]]:
+        behind = {
+            "id": CAUSES["parked_behind"], "code": "parked_behind", "sqlstate": "", "table": "", "object": "",
+            "transactions": self.parked - 1, "oldest": self.started_at,
+        }  # fmt: skip
+        first = {
+            **behind, "id": CAUSES["apply_failed"], "code": "apply_failed", "sqlstate": "23505",
+            "table": '"public"."t"', "object": "t_pkey", "transactions": 1,
+        }  # fmt: skip
+        return [cause for cause in (behind, first) if self.parked and cause["transactions"]]
 
     def _parked(self) -> list[dict[str, Any]]:
         """One, and those that wait behind it."""
@@ -417,6 +442,20 @@ class EngineDouble:
             return JSONResponse({"error": self.refuses_execution}, 409)
         self.executed.append(int(request.path_params["error"]))
         return JSONResponse({"state": "DONE"}, 202)
+
+    async def _execute_cause(self, request: Request) -> Response:
+        cause = request.path_params["cause"]
+        chosen = [error["id"] for error in self._parked() if CAUSES[error["code"]] == cause]
+        if not chosen:
+            return self._refuse(404, "unknown_error_transaction", "None has this cause.")
+        self.executed += chosen
+        return JSONResponse({"state": "DONE"}, 202)
+
+    async def _dry_run(self, request: Request) -> Response:
+        if int(request.path_params["error"]) > self.parked:
+            return self._refuse(404, "unknown_error_transaction", "There is none.")
+        self.tried.append(int(request.path_params["error"]))
+        return JSONResponse({"succeeds": True, "error": None} if self.dry_run_succeeds else example("dry-run"))
 
     async def _execute_all(self, _: Request) -> Response:
         self.executed += [error["id"] for error in self._parked()]

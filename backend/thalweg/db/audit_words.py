@@ -49,8 +49,10 @@ SENTENCES = {
     "session_refused": "Login refused",
     "slots_drop": "Replication slot dropped",
     "stream_errors_delete": "Parked transaction {error} discarded",
+    "stream_errors_dry_run": "Parked transaction {error} tried and rolled back",
     "stream_errors_execute": "Parked transaction {error} executed again",
     "stream_errors_execute_all": "All parked transactions executed again",
+    "stream_errors_execute_cause": "Parked transactions with one cause ({code}) executed again",
     "stream_errors_get": "Rows of parked transaction {error} looked at",
     "stream_errors_superseded": "{transactions} parked transactions discarded: {table} was copied again at {copied_at}",
     "stream_markers_create": "Marker placed",
@@ -93,6 +95,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             destination=facts.get("database") or facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
             table=f"{facts.get('schema')}.{facts.get('table')}",
+            code=facts.get("sqlstate") or facts.get("code") or facts.get("cause"),
             transactions=facts.get("transactions"),
             copied_at=facts.get("copied_at"),
         ).split()

@@ -8,6 +8,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from thalweg.engine_client.documents import (
+    DryRun,
     EngineStats,
     EngineStatus,
     ExecutionReport,
@@ -139,9 +140,14 @@ class EngineClient:
         path = f"/v1/streams/{stream_id}" if destination is None else _path(stream_id, destination)
         await self._request("POST", f"{path}/retry")
 
-    async def errors(self, stream_id: str, destination: str, after: int, limit: int, roots_only: bool) -> ParkedErrors:
-        """Those with higher ids than `after`, the lowest first. `roots_only`: without those that wait behind others."""
+    async def errors(
+        self, stream_id: str, destination: str, after: int, limit: int, roots_only: bool, cause: str | None = None
+    ) -> ParkedErrors:
+        """Those with higher ids than `after`, the lowest first. `roots_only`: without those that wait behind others.
+        `cause`: those with this one only."""
         query = f"after={after}&limit={limit}{'&roots=1' if roots_only else ''}"
+        if cause is not None:
+            query += f"&cause={cause}"
         return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors?{query}")
 
     async def error_contents(self, stream_id: str, destination: str, error_id: int) -> ParkedContents:
@@ -153,6 +159,16 @@ class EngineClient:
         part = "" if error_id is None else f"/{error_id}"
         path = f"{_path(stream_id, destination)}/errors{part}/execute"
         return await self._read(ExecutionReport, "POST", path)
+
+    async def execute_cause(self, stream_id: str, destination: str, cause: str) -> ExecutionReport:
+        return await self._read(
+            ExecutionReport, "POST", f"{_path(stream_id, destination)}/errors/causes/{cause}/execute"
+        )
+
+    async def dry_run_error(self, stream_id: str, destination: str, error_id: int) -> DryRun:
+        """Raises EngineFailure with status 409 where it waits behind another one."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(DryRun, "POST", f"{_path(stream_id, destination)}/errors/{error_id}/dry-run")
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")

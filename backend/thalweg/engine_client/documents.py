@@ -531,24 +531,53 @@ class ParkedError(Document):
     parked_at: datetime
 
 
+class ParkedCause(Document):
+    """Empty strings: the messages name none."""
+
+    id: str
+    code: str
+    sqlstate: str
+    table: str
+    object: str
+    transactions: int
+    oldest: datetime
+
+
+class ExecutionFailure(Document):
+    error_id: int
+    error: EngineError
+
+
 class ErrorExecution(Document):
+    """`failures`: the first of those that `failed_again` counts. Older engines tell neither."""
+
     error_id: int | None
+    cause: str | None = None
     state: ExecutionState
     executed: int
     total: int
+    failed_again: int | None = None
+    failures: list[ExecutionFailure] = []
     started_at: datetime
     finished_at: datetime | None
     error: EngineError | None
 
 
 class ParkedErrors(Document):
-    """A part of the queue; `next_after` is None at its end. `execution`: the last one that began."""
+    """A part of the queue; `next_after` is None at its end. `causes`: groups of the whole queue, None where an older
+    engine knows none. `execution`: the last one that began."""
 
     errors: list[ParkedError]
     total: int
     roots: int
+    causes: list[ParkedCause] | None = None
     next_after: int | None
     execution: ErrorExecution | None
+
+
+class DryRun(Document):
+    succeeds: bool
+    error: EngineError | None
 
 
 class ExecutionReport(Document):

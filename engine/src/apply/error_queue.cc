@@ -25,6 +25,8 @@
 namespace thalweg::apply {
 
 using base::ErrorCode;
+using telemetry::ParkedCause;
+using telemetry::ParkedChoice;
 using telemetry::ParkedPart;
 using telemetry::ParkedTransaction;
 
@@ -46,10 +48,29 @@ base::Result<bool> queue_exists(pg::Connection& connection) {
   return pg::trusted_bookkeeping(connection, {"error_queue"});
 }
 
-const std::string kSelectParked =
-    "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, "
-    "to_char(parked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
-    "FROM thalweg.error_queue WHERE stream_id = $1";
+std::string utc_text(std::string_view time) {
+  return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')", time);
+}
+
+const std::string kSelectParked = fmt::format(
+    "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, {} "
+    "FROM thalweg.error_queue WHERE stream_id = $1",
+    utc_text("parked_at"));
+
+// A cause, from what the message says. Its beginning or its end names the table, in the engine's own words
+// (final_error.cc); else it is the transaction's only one. The server names constraints and columns: one that speaks
+// another language hides them from this.
+constexpr std::string_view kQuotedTable = R"re("(?:[^"]|"")+"\."(?:[^"]|"")+")re";
+const std::string kTableOfCause = fmt::format(
+    "coalesce(substring(message FROM '^(?:INSERT into|UPDATE of|DELETE from) ({0})'), "
+    "substring(message FROM 'in a change of ({0}), commit LSN [0-9A-F/]+$'), "
+    "CASE WHEN cardinality(tables) = 1 AND code NOT IN ('parked_behind', 'parked_freed') THEN tables[1] END, '')",
+    kQuotedTable);
+constexpr std::string_view kObjectOfCause = R"sql(coalesce(
+  CASE WHEN sqlstate = '22001' THEN substring(message FROM 'too long for type ([a-z ]+\([0-9]+\))')
+       WHEN sqlstate ~ '^(23|42)' THEN substring(message FROM '(?:constraint|column) "([^"]+)"') END, ''))sql";
+const std::string kCauseId = fmt::format("to_hex(hashtextextended(concat_ws(chr(31), code, sqlstate, {}, {}), 0))",
+                                         kTableOfCause, kObjectOfCause);
 
 constexpr std::string_view kIsRoot =
     "(code <> 'parked_behind' OR commit_lsn = (SELECT min(commit_lsn) FROM thalweg.error_queue WHERE stream_id = $1))";
@@ -211,6 +232,7 @@ base::Result<void> execute_entries(ParkedExecution& execution, DestinationSessio
       so_far.solved.add(entry.transaction.hashes());
       continue;
     }
+    if (watch.failed && !session.broken() && stays_alone(done.error().code)) watch.failed(entry.id, done.error());
     if (chain.stops || session.broken() || !stays_alone(done.error().code)) return done;
     so_far.left.add(entry, std::move(done).error());
   }
@@ -280,7 +302,8 @@ base::Result<std::vector<ParkedTransaction>> list_parked(pg::Connection& connect
   std::vector<ParkedTransaction> parked;
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return parked;
-  const std::string which = part.roots_only ? fmt::format(" AND {}", kIsRoot) : "";
+  std::string which = part.roots_only ? fmt::format(" AND {}", kIsRoot) : "";
+  if (!part.cause.empty()) which += fmt::format(" AND {} = {}", kCauseId, connection.quote_literal(part.cause));
   THALWEG_ASSIGN(
       const pg::Rows rows,
       connection.query(fmt::format("{}{} AND id > $2::bigint ORDER BY id LIMIT $3::bigint", kSelectParked, which),
@@ -310,6 +333,29 @@ base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_
                       .roots = static_cast<uint64_t>(rows.integer(0, 1))};
 }
 
+base::Result<std::vector<ParkedCause>> parked_causes(pg::Connection& connection, std::string_view stream_id) {
+  std::vector<ParkedCause> causes;
+  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
+  if (!exists) return causes;
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(fmt::format("SELECT {} AS cause, code, sqlstate, {} AS of_table, {} AS object, "
+                                              "count(*), {} FROM thalweg.error_queue WHERE stream_id = $1 "
+                                              "GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC, 1 LIMIT {}",
+                                              kCauseId, kTableOfCause, kObjectOfCause, utc_text("min(parked_at)"),
+                                              telemetry::kParkedCausesMax),
+                                  {stream_id}));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    causes.push_back({.id = std::string(rows.text(row, 0)),
+                      .code = std::string(rows.text(row, 1)),
+                      .sqlstate = std::string(rows.text(row, 2)),
+                      .table = std::string(rows.text(row, 3)),
+                      .object = std::string(rows.text(row, 4)),
+                      .transactions = static_cast<uint64_t>(rows.integer(row, 5)),
+                      .oldest = std::string(rows.text(row, 6))});
+  }
+  return causes;
+}
+
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
@@ -325,32 +371,65 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
 
 namespace {
 
-base::Result<Chain> chain_of(const Entries& entries, int64_t id) {
-  const auto first = std::ranges::find(entries, id, [](const auto& entry) { return entry->id; });
-  if (first == entries.end()) return unknown_parked(id);
-  // An earlier one that touched the same rows has to go first, or it would overwrite this one later.
-  ParkedSet earlier;
-  for (auto at = entries.begin(); at != first; ++at) earlier.add((*at)->transaction.hashes());
-  if (earlier.shares((*first)->transaction.hashes())) {
-    return base::fail(ErrorCode::parked_behind,
-                      fmt::format("transaction {} waits behind an earlier one of the error queue", id));
-  }
-  Chain chain;
+// Those with these ids, and what waits behind them and behind no other.
+Chain chain_of(const Entries& entries, const std::unordered_set<int64_t>& ids, bool stops) {
+  Chain chain{.entries = {}, .stops = stops};
   ParkedSet in_chain;
-  for (auto at = first; at != entries.end(); ++at) {
-    ParkedEntry& entry = **at;
-    const bool follows =
-        at == first || (in_chain.shares(entry.transaction.hashes()) && !earlier.shares(entry.transaction.hashes()));
-    (follows ? in_chain : earlier).add(entry.transaction.hashes());
-    if (follows) chain.entries.push_back(&entry);
+  // An earlier one that touched the same rows has to go first, or it would overwrite this one later.
+  ParkedSet staying;
+  for (const auto& entry : entries) {
+    const TransactionHashes hashes = entry->transaction.hashes();
+    const bool follows = (ids.contains(entry->id) || in_chain.shares(hashes)) && !staying.shares(hashes);
+    (follows ? in_chain : staying).add(hashes);
+    if (follows) chain.entries.push_back(entry.get());
   }
   return chain;
+}
+
+base::Result<Chain> chain_of_one(const Entries& entries, int64_t id) {
+  if (std::ranges::find(entries, id, [](const auto& entry) { return entry->id; }) == entries.end()) {
+    return unknown_parked(id);
+  }
+  Chain chain = chain_of(entries, {id}, true);
+  if (!chain.entries.empty()) return chain;
+  return base::fail(ErrorCode::parked_behind,
+                    fmt::format("transaction {} waits behind an earlier one of the error queue", id));
+}
+
+base::Result<Chain> chain_of_cause(pg::Connection& connection, std::string_view stream_id, const Entries& entries,
+                                   const std::string& cause) {
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query(fmt::format("SELECT id FROM thalweg.error_queue WHERE stream_id = $1 AND {} = $2", kCauseId),
+                       {stream_id, cause}));
+  if (rows.size() == 0) {
+    return base::fail(ErrorCode::unknown_error_transaction,
+                      "no transaction of the error queue has this cause any more");
+  }
+  std::unordered_set<int64_t> ids;
+  for (size_t row = 0; row < rows.size(); ++row) ids.insert(rows.integer(row, 0));
+  Chain chain = chain_of(entries, ids, false);
+  if (!chain.entries.empty()) return chain;
+  return base::fail(ErrorCode::parked_behind,
+                    "all transactions with this cause wait behind earlier ones of the error queue");
 }
 
 Chain chain_of_all(const Entries& entries) {
   Chain chain{.entries = {}, .stops = false};
   for (const auto& entry : entries) chain.entries.push_back(entry.get());
   return chain;
+}
+
+base::Result<Chain> chosen(pg::Connection& connection, std::string_view stream_id, const Entries& entries,
+                           const ParkedChoice& choice) {
+  if (choice.id) return chain_of_one(entries, *choice.id);
+  if (!choice.cause.empty()) return chain_of_cause(connection, stream_id, entries, choice.cause);
+  return chain_of_all(entries);
+}
+
+// Of what would be a transaction's own failure, were it executed.
+bool is_result_of_dry_run(ErrorCode code) {
+  return is_about_data(code) || code == ErrorCode::missing_table || code == ErrorCode::insufficient_privilege;
 }
 
 }  // namespace
@@ -386,14 +465,14 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
   return gone;
 }
 
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, std::optional<int64_t> id,
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, const ParkedChoice& choice,
                                   const ExecutionWatch& watch) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
-  if (!exists) return id ? unknown_parked(*id) : base::Result<void>{};
+  if (!exists) return choice.id ? unknown_parked(*choice.id) : base::Result<void>{};
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   THALWEG_TRY(hold_error_queue(connection, stream_id));
   THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
-  THALWEG_ASSIGN(const Chain chain, id ? chain_of(entries, *id) : chain_of_all(entries));
+  THALWEG_ASSIGN(const Chain chain, chosen(connection, stream_id, entries, choice));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
   Done done;
   for (const auto& entry : entries) done.seen.insert(entry->id);
@@ -409,6 +488,23 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
     base::log_error("error_queue_not_marked", marked.error(), {{"stream", stream_id}});
   }
   return executed;
+}
+
+base::Result<std::optional<base::Error>> dry_run_parked(pg::Connection connection, std::string_view stream_id,
+                                                        int64_t id) {
+  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
+  if (!exists) return unknown_parked(id);
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  THALWEG_TRY(hold_error_queue(connection, stream_id));
+  THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
+  THALWEG_ASSIGN(const Chain chain, chain_of_one(entries, id));
+  THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
+  ParkedExecution execution(session);
+  THALWEG_TRY(execution.begin(stream_id));
+  auto tried = execution.dry_run(*chain.entries.front());
+  if (tried) return std::nullopt;
+  if (session.broken() || !is_result_of_dry_run(tried.error().code)) return std::unexpected(std::move(tried).error());
+  return std::move(tried).error();
 }
 
 }  // namespace thalweg::apply

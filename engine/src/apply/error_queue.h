@@ -28,6 +28,8 @@ struct ParkedCounts {
 struct ExecutionWatch {
   // Called with how many have been executed, of how many: at first, and after each.
   std::function<void(uint64_t executed, uint64_t total)> progress;
+  // Called for each that fails and stays in the queue; not for those that wait behind it.
+  std::function<void(int64_t id, const base::Error& why)> failed = {};
   // Once any thread sets it, no further transaction begins: engine_stopping. May be null.
   const std::atomic<bool>* abandon = nullptr;
   // Has the stream's apply hand out nothing until go_on, for some seconds at most, and waits until nothing of it runs.
@@ -44,6 +46,8 @@ base::Result<std::vector<telemetry::ParkedTransaction>> list_parked(pg::Connecti
 base::Result<telemetry::ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id,
                                                        int64_t id);
 base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id);
+// Those with the most transactions first, kParkedCausesMax at most.
+base::Result<std::vector<telemetry::ParkedCause>> parked_causes(pg::Connection& connection, std::string_view stream_id);
 // Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
 // unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
@@ -63,9 +67,14 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
 // destination transaction each (which also removes it from the queue); takes the connection over for it. Goes on with
 // what has been parked behind them meanwhile, which `progress` counts as well, until there is no more. Stops at the
 // first that fails again, which then shows its new reason; remaining transactions that wait behind no other become
-// parked_freed. Without `id`, executes the whole queue: a failed one holds back only those that wait behind it; the
-// returned failure is the first one's and counts the rest.
-base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, std::optional<int64_t> id,
-                                  const ExecutionWatch& watch = {});
+// parked_freed. Of several, those with one cause or the whole queue, a failed one holds back only those that wait
+// behind it; the returned failure is the first one's and counts the rest.
+base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id,
+                                  const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {});
+// Applies one and rolls it back, with the constraints that are deferred checked: why it would fail, or nothing. Takes
+// its rows' locks meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the
+// destination's locks are not to be had.
+base::Result<std::optional<base::Error>> dry_run_parked(pg::Connection connection, std::string_view stream_id,
+                                                        int64_t id);
 
 }  // namespace thalweg::apply

@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apply/apply_harness.h"
 
@@ -47,7 +52,7 @@ TEST(ErrorQueue, WhatFailsAnewTellsWhy) {
   ASSERT_TRUE(opened);
   std::vector<std::pair<uint64_t, uint64_t>> steps;
   const auto executed =
-      execute_parked(std::move(*opened), "teststream", first,
+      execute_parked(std::move(*opened), "teststream", {.id = first},
                      {.progress = [&](uint64_t done, uint64_t total) { steps.emplace_back(done, total); }});
   ASSERT_FALSE(executed);
   EXPECT_EQ(steps, (std::vector<std::pair<uint64_t, uint64_t>>{{0, 3}, {1, 3}}));
@@ -142,9 +147,9 @@ TEST(ErrorQueue, AnAbandonedExecutionBeginsNoMore) {
   auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   ASSERT_TRUE(opened);
   const std::atomic<bool> abandon{true};
-  const auto executed =
-      execute_parked(std::move(*opened), "teststream", std::stoll(h.select("SELECT id FROM thalweg.error_queue")),
-                     {.progress = {}, .abandon = &abandon});
+  const auto executed = execute_parked(std::move(*opened), "teststream",
+                                       {.id = std::stoll(h.select("SELECT id FROM thalweg.error_queue"))},
+                                       {.progress = {}, .abandon = &abandon});
   ASSERT_FALSE(executed);
   EXPECT_EQ(executed.error().code, ErrorCode::engine_stopping);
 }
@@ -376,6 +381,139 @@ TEST(ErrorQueue, ChangesOfATableThatWasTakenOutOfTheStreamAreLeftOut) {
     EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
     EXPECT_EQ(h.select("SELECT other::text FROM other"), before);
   }
+}
+
+std::string causes_of(ApplyHarness& h) {
+  std::vector<std::string> lines;
+  const auto causes = parked_causes(h.connection(), "teststream");
+  EXPECT_TRUE(causes) << causes.error().message;
+  for (const auto& cause : *causes) {
+    lines.push_back(
+        fmt::format("{} {} {} {} {}\n", cause.transactions, cause.code, cause.sqlstate, cause.table, cause.object));
+  }
+  std::ranges::sort(lines);
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+std::string cause_of(ApplyHarness& h, const std::string& object) {
+  const auto causes = parked_causes(h.connection(), "teststream");
+  EXPECT_TRUE(causes) << causes.error().message;
+  const auto found = std::ranges::find(*causes, object, &telemetry::ParkedCause::object);
+  EXPECT_NE(found, causes->end()) << "no cause with " << object;
+  return found == causes->end() ? "" : found->id;
+}
+
+// Parks for three causes, and one behind the second of them. Their ids are 1 to 6.
+void park_three_causes(ApplyHarness& h) {
+  h.parameters.disable_on_error = false;
+  h.parameters.parallelism = 1;
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (1, 'in the way', 0), (2, 'in the way', 0)");
+  h.run("CREATE TABLE short (id int PRIMARY KEY, word varchar(9))");
+  h.describe("items");
+  h.describe("short");
+  h.run("ALTER TABLE items ADD CONSTRAINT few CHECK (amount < 100); ALTER TABLE short ALTER word TYPE varchar(3)");
+  const auto one_row = [&](const std::string& table, Row row) {
+    h.begin();
+    h.insert(table, std::move(row));
+    h.commit();
+  };
+  one_row("items", {1, "one", 1});
+  one_row("items", {2, "two", 2});
+  one_row("items", {3, "three", 300});
+  h.begin();
+  h.update("items", {3, "three again", 3});
+  h.commit();
+  one_row("short", {1, "too long"});
+  one_row("items", {4, "four", 400});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+}
+
+TEST(ErrorQueue, IsGroupedByCause) {
+  ApplyHarness h;
+  park_three_causes(h);
+  EXPECT_EQ(causes_of(h),
+            "1 apply_failed 22001 \"public\".\"short\" character varying(3)\n"
+            "1 parked_behind   \n"
+            "2 apply_conflict 23505 \"public\".\"items\" items_pkey\n"
+            "2 apply_failed 23514 \"public\".\"items\" few\n");
+  EXPECT_EQ(list_parked(h.connection(), "teststream", {.cause = cause_of(h, "few")})->size(), 2U);
+  EXPECT_EQ(list_parked(h.connection(), "teststream", {.cause = "0"})->size(), 0U);
+}
+
+// What waits behind one of them follows it; what fails again is told one by one.
+TEST(ErrorQueue, ThoseWithOneCauseAreExecutedTogether) {
+  ApplyHarness h;
+  park_three_causes(h);
+  const std::string cause = cause_of(h, "few");
+  h.run("ALTER TABLE items DROP CONSTRAINT few; INSERT INTO items VALUES (4, 'in the way', 0)");
+  const auto execute = [&](std::vector<int64_t>& failed) {
+    auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+    EXPECT_TRUE(opened);
+    return execute_parked(std::move(*opened), "teststream", {.cause = cause},
+                          {.progress = {}, .failed = [&](int64_t id, const base::Error&) { failed.push_back(id); }});
+  };
+  std::vector<int64_t> failed;
+  const auto some = execute(failed);
+  ASSERT_FALSE(some);
+  EXPECT_NE(some.error().message.find("2 transactions were executed; 1 stay"), std::string::npos)
+      << some.error().message;
+  EXPECT_EQ(failed, std::vector<int64_t>{6});
+  EXPECT_EQ(h.select("SELECT name, amount FROM items WHERE id > 2 ORDER BY id"), "three again|3,in the way|0");
+  EXPECT_EQ(h.select("SELECT id FROM thalweg.error_queue ORDER BY id"), "1,2,5,6");
+  EXPECT_EQ(h.select("SELECT sqlstate FROM thalweg.error_queue WHERE id = 6"), "23505") << "another cause by now";
+  EXPECT_EQ(execute(failed).error().code, ErrorCode::unknown_error_transaction);
+}
+
+base::Result<std::optional<base::Error>> dry_run(ApplyHarness& h, int64_t id) {
+  auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+  if (!opened) return std::unexpected(opened.error());
+  return dry_run_parked(std::move(*opened), "teststream", id);
+}
+
+TEST(ErrorQueue, ADryRunTellsTheOutcomeAndLeavesNothing) {
+  ApplyHarness h;
+  park_five(h);
+  const std::string everything =
+      "SELECT q::text, (SELECT string_agg(c::text, ',' ORDER BY chunk) FROM thalweg.error_queue_chunk c "
+      "WHERE c.error_id = q.id), (SELECT string_agg(i::text, ',' ORDER BY i.id) FROM items i) "
+      "FROM thalweg.error_queue q ORDER BY q.id";
+  const std::string before = h.select(everything);
+  const auto fails = dry_run(h, 2);
+  ASSERT_TRUE(fails) << fails.error().message;
+  ASSERT_TRUE(*fails) << "there is no row";
+  EXPECT_EQ((*fails)->code, ErrorCode::apply_conflict);
+  EXPECT_NE((*fails)->message.find("\"id\" = 5"), std::string::npos) << (*fails)->message;
+  EXPECT_EQ(h.select(everything), before);
+  h.run("INSERT INTO items VALUES (5, 'here now', 0), (6, 'here now', 0)");
+  const std::string with_rows = h.select(everything);
+  const auto succeeds = dry_run(h, 2);
+  ASSERT_TRUE(succeeds) << succeeds.error().message;
+  EXPECT_FALSE(*succeeds) << (*succeeds)->message;
+  EXPECT_EQ(h.select(everything), with_rows);
+  EXPECT_EQ(dry_run(h, 3).error().code, ErrorCode::parked_behind);
+  EXPECT_EQ(dry_run(h, 99).error().code, ErrorCode::unknown_error_transaction);
+  ASSERT_FALSE(h.execute_error(2)) << "what waits behind it does not fit";
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 5"), "missing") << "it went through, as told";
+}
+
+// A rollback alone would not check what a commit checks.
+TEST(ErrorQueue, ADryRunChecksWhatIsDeferred) {
+  ApplyHarness h;
+  park_five(h);
+  h.run(
+      "INSERT INTO items VALUES (1, 'here now', 0); CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN RAISE ''not today''; END'; CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON items DEFERRABLE INITIALLY "
+      "DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse(); ALTER TABLE items ENABLE ALWAYS TRIGGER refuse");
+  const auto refused = dry_run(h, 1);
+  ASSERT_TRUE(refused) << refused.error().message;
+  ASSERT_TRUE(*refused);
+  EXPECT_NE((*refused)->message.find("not today"), std::string::npos) << (*refused)->message;
+  h.run("DROP TRIGGER refuse ON items");
+  const auto tried = dry_run(h, 1);
+  ASSERT_TRUE(tried) << tried.error().message;
+  EXPECT_FALSE(*tried);
 }
 
 }  // namespace

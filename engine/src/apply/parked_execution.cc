@@ -80,7 +80,8 @@ void ParkedExecution::drop_read() {
 }
 
 base::Result<void> ParkedExecution::execute(ParkedEntry& entry) {
-  auto executed = run(entry);
+  auto executed = prepare(entry);
+  if (executed) executed = run(entry);
   entry.transaction.frames.clear();  // its memory is our pool's
   entry.is_read = false;
   if (!executed && is_about_data(executed.error().code) && !session_.broken()) {
@@ -89,7 +90,15 @@ base::Result<void> ParkedExecution::execute(ParkedEntry& entry) {
   return executed;
 }
 
-base::Result<void> ParkedExecution::run(ParkedEntry& entry) {
+base::Result<void> ParkedExecution::dry_run(ParkedEntry& entry) {
+  auto tried = prepare(entry);
+  if (tried) tried = run_in_steps(entry, Ending::rollback);
+  entry.transaction.frames.clear();  // its memory is our pool's
+  entry.is_read = false;
+  return tried;
+}
+
+base::Result<void> ParkedExecution::prepare(ParkedEntry& entry) {
   if (!entry.is_read) THALWEG_TRY(read(entry));
   for (const auto& table : entry.transaction.tables.all()) {
     if (tables_.is_replaced(*table)) {
@@ -103,13 +112,16 @@ base::Result<void> ParkedExecution::run(ParkedEntry& entry) {
                                   "queue, or can be executed without its changes of that table",
                                   table->quoted_name, entry.id));
   }
-  THALWEG_TRY(find_tables(entry.transaction));
+  return find_tables(entry.transaction);
+}
+
+base::Result<void> ParkedExecution::run(const ParkedEntry& entry) {
   THALWEG_ASSIGN(const bool done, run_at_once(entry));
   if (done) return {};
   // It says what is in the way, unless that was what was known of the tables.
   for (const auto& table : entry.transaction.tables.all()) tables_.forget(*table);
   THALWEG_TRY(find_tables(entry.transaction));
-  return run_in_steps(entry);
+  return run_in_steps(entry, Ending::commit);
 }
 
 base::Result<void> ParkedExecution::find_tables(const Transaction& transaction) {
@@ -143,19 +155,22 @@ base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
   return sent && !*refusal;
 }
 
-base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
+base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Ending ending) {
   THALWEG_TRY(session_.run("BEGIN"));
   auto refusal = executor_.execute_rows(entry.transaction);
   if (refusal && !*refusal) {
     THALWEG_TRY(send_removal(entry));
     refusal = session_.sync();
     if (refusal && !*refusal) {
-      THALWEG_TRY(session_.run("COMMIT"));
+      // A commit checks what is deferred, a rollback does not.
+      THALWEG_TRY(session_.run(ending == Ending::commit ? "COMMIT" : "SET CONSTRAINTS ALL IMMEDIATE"));
       refusal = session_.sync();
     }
   }
   executor_.reset();
-  if (refusal && !*refusal) return {};
+  const bool went_through = refusal && !*refusal;
+  if (went_through && ending == Ending::commit) return {};
+  if (went_through) return roll_back();
   if (refusal && (*refusal)->table == nullptr && (*refusal)->error.sqlstate == kDivisionByZero) {
     refusal =
         base::fail(ErrorCode::unknown_error_transaction,
@@ -166,10 +181,15 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry) {
   base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
   if (!session_.broken()) {
     if (!refusal) THALWEG_TRY(session_.sync());  // what may have been sent before
-    THALWEG_TRY(session_.run("ROLLBACK"));
-    THALWEG_TRY(session_.sync());
+    THALWEG_TRY(roll_back());
   }
   return std::unexpected(std::move(error));
+}
+
+base::Result<void> ParkedExecution::roll_back() {
+  THALWEG_TRY(session_.run("ROLLBACK"));
+  THALWEG_TRY(session_.sync());
+  return {};
 }
 
 // Fails at the server where somebody else has taken it out: then its changes do not count twice. And where a rename was

@@ -44,16 +44,21 @@ class ParkedExecution {
   // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out,
   // and those of tables that were taken out of the stream.
   base::Result<void> execute(ParkedEntry& entry);
+  // The same, rolled back: neither the rows nor the queue are changed. Fails as execute() would.
+  base::Result<void> dry_run(ParkedEntry& entry);
 
  private:
   void drop_read();
   base::Result<void> read(ParkedEntry& entry);
   base::Result<void> take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill);
   base::Result<void> find_tables(const Transaction& transaction);
-  base::Result<void> run(ParkedEntry& entry);
+  base::Result<void> prepare(ParkedEntry& entry);
+  base::Result<void> run(const ParkedEntry& entry);
   bool goes_at_once(const Transaction& transaction);
   base::Result<bool> run_at_once(const ParkedEntry& entry);
-  base::Result<void> run_in_steps(const ParkedEntry& entry);
+  enum class Ending { commit, rollback };
+  base::Result<void> run_in_steps(const ParkedEntry& entry, Ending ending);
+  base::Result<void> roll_back();
   base::Result<void> send_removal(const ParkedEntry& entry);
   base::Result<void> note(int64_t id, const base::Error& why);
 

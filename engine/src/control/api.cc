@@ -19,6 +19,7 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 using telemetry::kParkedListMax;
+using telemetry::ParkedChoice;
 using telemetry::ParkedPart;
 
 constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
@@ -28,6 +29,7 @@ constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kStreamIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
+constexpr size_t kCauseBytesMax = 16;  // a hash in hex
 
 int http_status(ErrorCode code) {
   switch (code) {
@@ -82,7 +84,13 @@ base::Result<int64_t> parse_error_id(std::string_view text) {
   return id;
 }
 
-// "after=17&limit=100&roots=1", each of them or none.
+// As the queue's list names causes.
+bool is_cause(std::string_view text) {
+  return !text.empty() && text.size() <= kCauseBytesMax &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); });
+}
+
+// "after=17&limit=100&roots=1&cause=5f3a", each of them or none.
 base::Result<ParkedPart> parse_part(std::string_view query) {
   ParkedPart part;
   while (!query.empty()) {
@@ -97,8 +105,13 @@ base::Result<ParkedPart> parse_part(std::string_view query) {
       part.roots_only = true;
       continue;
     }
-    return base::fail(ErrorCode::invalid_request,
-                      fmt::format("The parameters are after (an id), limit (1 to {}) and roots=1", kParkedListMax));
+    if (name == "cause" && is_cause(value)) {
+      part.cause = value;
+      continue;
+    }
+    return base::fail(
+        ErrorCode::invalid_request,
+        fmt::format("The parameters are after (an id), limit (1 to {}), roots=1 and cause", kParkedListMax));
   }
   return part;
 }
@@ -213,25 +226,37 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
     auto errors = streams_.errors(target, *part);
     return errors ? document_answer(errors_document(*errors)) : failure_answer(errors.error());
   }
-  const auto execute = [&](std::optional<int64_t> id) -> ApiAnswer {
-    const auto state = streams_.execute_error(target, id);
+  const auto execute = [&](const ParkedChoice& choice) -> ApiAnswer {
+    const auto state = streams_.execute_error(target, choice);
     if (!state) return failure_answer(state.error());
     return {.status = 202, .body = to_text({{"state", *state}})};
   };
   if (path == "/execute" && request.method == "POST") return execute({});
+  constexpr std::string_view kCauses = "/causes/";
+  if (path.starts_with(kCauses)) {
+    path.remove_prefix(kCauses.size());
+    const std::string_view cause = take_part(path);
+    if (path != "/execute" || request.method != "POST" || !is_cause(cause)) return no_such_path(request);
+    return execute({.cause = std::string(cause)});
+  }
   if (!path.starts_with('/')) return no_such_path(request);
   path.remove_prefix(1);
   const std::string_view number = take_part(path);
   const bool executes = path == "/execute" && request.method == "POST";
+  const bool tries = path == "/dry-run" && request.method == "POST";
   const bool shows = path.empty() && request.method == "GET";
-  if (!executes && !shows && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
+  if (!executes && !tries && !shows && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
   auto id = parse_error_id(number);
   if (!id) return failure_answer(id.error());
   if (shows) {
     auto contents = streams_.error_contents(target, *id);
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
-  if (executes) return execute(*id);
+  if (tries) {
+    auto tried = streams_.dry_run_error(target, *id);
+    return tried ? document_answer(dry_run_document(*tried)) : failure_answer(tried.error());
+  }
+  if (executes) return execute({.id = *id});
   return done_answer(streams_.drop_error(target, *id), 204);
 }
 

@@ -56,11 +56,25 @@ json entry_document(const telemetry::ParkedTransaction& parked) {
           {"parked_at", parked.parked_at}};
 }
 
+json cause_document(const telemetry::ParkedCause& cause) {
+  return {{"id", cause.id},        {"code", cause.code},     {"sqlstate", cause.sqlstate},
+          {"table", cause.table},  {"object", cause.object}, {"transactions", cause.transactions},
+          {"oldest", cause.oldest}};
+}
+
 json execution_document(const ErrorExecutionStatus& execution) {
-  return {{"error_id", execution.error_id ? json(*execution.error_id) : json(nullptr)},
+  json failures = json::array();
+  for (const ExecutionFailure& failure : execution.failures) {
+    failures.push_back({{"error_id", failure.error_id}, {"error", failure_document(failure.error)["error"]}});
+  }
+  const telemetry::ParkedChoice& choice = execution.choice;
+  return {{"error_id", choice.id ? json(*choice.id) : json(nullptr)},
+          {"cause", choice.cause.empty() ? json(nullptr) : json(choice.cause)},
           {"state", execution.state},
           {"executed", execution.executed},
           {"total", execution.total},
+          {"failed_again", execution.failed},
+          {"failures", std::move(failures)},
           {"started_at", rfc3339(execution.started_at)},
           {"finished_at", execution.finished_at ? json(rfc3339(*execution.finished_at)) : json(nullptr)},
           {"error", execution.error ? failure_document(*execution.error)["error"] : json(nullptr)}};
@@ -89,13 +103,20 @@ json change_document(const telemetry::ShownChange& change) {
 }  // namespace
 
 json errors_document(const ParkedListView& list) {
+  json causes = json::array();
+  for (const telemetry::ParkedCause& cause : list.causes) causes.push_back(cause_document(cause));
   json errors = json::array();
   for (const telemetry::ParkedTransaction& parked : list.errors) errors.push_back(entry_document(parked));
   return {{"errors", std::move(errors)},
           {"total", list.total},
           {"roots", list.roots},
+          {"causes", std::move(causes)},
           {"next_after", list.next_after ? json(*list.next_after) : json(nullptr)},
           {"execution", list.execution ? execution_document(*list.execution) : json(nullptr)}};
+}
+
+json dry_run_document(const DryRunView& tried) {
+  return {{"succeeds", !tried.error}, {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)}};
 }
 
 json error_contents_document(const ParkedContentsView& opened) {

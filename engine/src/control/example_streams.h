@@ -125,13 +125,23 @@ class ExampleStreams final : public ManagedStreams {
     list.total = 15'000;
     list.roots = 1;
     list.next_after = 1;
-    list.execution = {.error_id = 1,
-                      .state = "FAILED",
-                      .executed = 886,
-                      .total = 14'000,
-                      .started_at = {1},
-                      .finished_at = base::UnixMicros{2},
-                      .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
+    list.causes.push_back({.id = "5f3a",
+                           .code = "apply_conflict",
+                           .sqlstate = "23505",
+                           .table = {},
+                           .object = {},
+                           .transactions = 2,
+                           .oldest = {}});
+    list.execution = {
+        .choice = {.id = 1},
+        .state = "FAILED",
+        .executed = 886,
+        .total = 14'000,
+        .failed = 1,
+        .failures = {{.error_id = 1, .error = base::fail(base::ErrorCode::apply_conflict, "again").error()}},
+        .started_at = {1},
+        .finished_at = base::UnixMicros{2},
+        .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
     return list;
   }
   telemetry::ParkedPart asked_part;
@@ -186,9 +196,18 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
-  base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t>) override {
+  base::Result<std::string_view> execute_error(const StreamTarget& target,
+                                               const telemetry::ParkedChoice& choice) override {
     THALWEG_TRY(known(target));
+    asked_choice = choice;
     return "RUNNING";
+  }
+  telemetry::ParkedChoice asked_choice;
+  base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id) override {
+    THALWEG_TRY(known(target));
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    if (error_id == 1) return DryRunView{};
+    return DryRunView{.error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
   }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");

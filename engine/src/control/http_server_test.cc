@@ -201,11 +201,14 @@ TEST_F(HttpServerTest, StreamActions) {
   json errors = json::parse(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors").body);
   EXPECT_EQ(keys_of(errors), keys_of(contract("errors.example.json")));
   EXPECT_EQ(streams_.asked_part.limit, 100U);
-  EXPECT_EQ(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors?after=17&limit=20&roots=1").status, 200);
+  EXPECT_EQ(
+      client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors?after=17&limit=20&roots=1&cause=5f3a").status,
+      200);
   EXPECT_EQ(streams_.asked_part.after, 17);
   EXPECT_EQ(streams_.asked_part.limit, 20U);
   EXPECT_TRUE(streams_.asked_part.roots_only);
-  for (const char* query : {"limit=0", "limit=1001", "after=x", "after", "roots=2", "other=1"}) {
+  EXPECT_EQ(streams_.asked_part.cause, "5f3a");
+  for (const char* query : {"limit=0", "limit=1001", "after=x", "after", "roots=2", "other=1", "cause=X"}) {
     expect_failure(client_->get(std::string("/v1/streams/k3j2h1g4/destinations/warehouse/errors?") + query), 400,
                    "invalid_request");
   }
@@ -213,6 +216,21 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(executed.status, 202);
   EXPECT_EQ(json::parse(executed.body), json({{"state", "RUNNING"}}));
   EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/execute").status, 202);
+  EXPECT_FALSE(streams_.asked_choice.id);
+  EXPECT_EQ(streams_.asked_choice.cause, "");
+  const std::string causes = "/v1/streams/k3j2h1g4/destinations/warehouse/errors/causes/";
+  EXPECT_EQ(client_->post(causes + "5f3a/execute").status, 202);
+  EXPECT_EQ(streams_.asked_choice.cause, "5f3a");
+  for (const char* rest : {"", "5f3a", "X/execute", "/execute", "0123456789abcdef0/execute", "5f3a/dry-run"}) {
+    expect_failure(client_->post(causes + rest), 404, "not_found");
+  }
+  const json tried = json::parse(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/3/dry-run").body);
+  EXPECT_EQ(keys_of(tried), keys_of(contract("dry-run.example.json")));
+  EXPECT_EQ(tried["succeeds"], false);
+  const json fits = json::parse(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1/dry-run").body);
+  EXPECT_EQ(fits, json({{"succeeds", true}, {"error", nullptr}}));
+  expect_failure(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404/dry-run"), 404,
+                 "unknown_error_transaction");
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1").status, 204);
   const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors/3").body);
   EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));

@@ -189,12 +189,20 @@ struct EngineStats {
   std::vector<StreamStats> streams;
 };
 
-// The execution of a parked transaction and of those behind it, or of all.
+struct ExecutionFailure {
+  int64_t error_id = 0;
+  base::Error error;
+};
+
+inline constexpr size_t kFailuresShownMax = 20;
+
 struct ErrorExecutionStatus {
-  std::optional<int64_t> error_id;  // none: all
-  std::string_view state;           // RUNNING, DONE, FAILED
+  telemetry::ParkedChoice choice;
+  std::string_view state;  // RUNNING, DONE, FAILED
   uint64_t executed = 0;
   uint64_t total = 0;
+  uint64_t failed = 0;                     // what waits behind these is neither here nor in `executed`
+  std::vector<ExecutionFailure> failures;  // the first of them, kFailuresShownMax at most
   base::UnixMicros started_at;
   std::optional<base::UnixMicros> finished_at;
   std::optional<base::Error> error;
@@ -202,10 +210,16 @@ struct ErrorExecutionStatus {
 
 struct ParkedListView {
   std::vector<telemetry::ParkedTransaction> errors;
-  uint64_t total = 0;  // in the whole queue
-  uint64_t roots = 0;  // those that wait behind no other
+  uint64_t total = 0;                          // in the whole queue
+  uint64_t roots = 0;                          // those that wait behind no other
+  std::vector<telemetry::ParkedCause> causes;  // of the whole queue
   std::optional<int64_t> next_after;
   std::optional<ErrorExecutionStatus> execution;  // the last one
+};
+
+// What executing a parked transaction would lead to.
+struct DryRunView {
+  std::optional<base::Error> error;  // none: it would go through
 };
 
 // One of them, opened.
@@ -243,9 +257,11 @@ class ManagedStreams {
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
-  // Executes one and those behind it; without an id, all. Returns "DONE", or "RUNNING": it continues, and errors()
-  // shows its progress. Also fails with database_busy.
-  virtual base::Result<std::string_view> execute_error(const StreamTarget& target, std::optional<int64_t> error_id) = 0;
+  // Returns "DONE", or "RUNNING": it continues, and errors() shows its progress. Also fails with database_busy.
+  virtual base::Result<std::string_view> execute_error(const StreamTarget& target,
+                                                       const telemetry::ParkedChoice& choice) = 0;
+  // Executes one and rolls it back, in seconds. Fails with what keeps the transaction from being tried.
+  virtual base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy if too
   // many are running, and with the obstacle to reaching a database.

@@ -36,9 +36,13 @@ class NoStreams : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
     return reached();
   }
-  base::Result<std::string_view> execute_error(const StreamTarget&, std::optional<int64_t>) override {
+  base::Result<std::string_view> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     ++requests;
     return "DONE";
+  }
+  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t) override {
+    ++requests;
+    return DryRunView{};
   }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return reached(); }

@@ -38,7 +38,10 @@ class Ticking final : public ManagedStreams {
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }
-  base::Result<std::string_view> execute_error(const StreamTarget&, std::optional<int64_t>) override { return {}; }
+  base::Result<std::string_view> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
+    return {};
+  }
+  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
     return std::vector<RehearsalFinding>{};

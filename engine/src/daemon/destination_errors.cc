@@ -11,7 +11,8 @@
 namespace thalweg::daemon {
 namespace {
 
-constexpr std::chrono::seconds kListPatience{10};  // twice what the control plane has
+constexpr std::chrono::seconds kListPatience{10};    // twice what the control plane has
+constexpr std::chrono::seconds kDryRunPatience{15};  // less than the control plane has
 
 base::Result<void> check_applies_here(const control::Delivery& definition) {
   if (!definition.send_to) return {};
@@ -33,12 +34,19 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
                                                     const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection, connect(definition, {.abandon = &abandon, .lifetime = kListPatience}));
   // One more than wanted: whether there are more.
-  THALWEG_ASSIGN(std::vector<telemetry::ParkedTransaction> parked,
-                 apply::list_parked(connection, definition.id,
-                                    {.after = part.after, .limit = part.limit + 1, .roots_only = part.roots_only}));
+  THALWEG_ASSIGN(
+      std::vector<telemetry::ParkedTransaction> parked,
+      apply::list_parked(
+          connection, definition.id,
+          {.after = part.after, .limit = part.limit + 1, .roots_only = part.roots_only, .cause = part.cause}));
   THALWEG_ASSIGN(const apply::ParkedCounts counts, apply::count_parked(connection, definition.id));
-  control::ParkedListView list{
-      .errors = std::move(parked), .total = counts.total, .roots = counts.roots, .next_after = {}, .execution = {}};
+  THALWEG_ASSIGN(std::vector<telemetry::ParkedCause> causes, apply::parked_causes(connection, definition.id));
+  control::ParkedListView list{.errors = std::move(parked),
+                               .total = counts.total,
+                               .roots = counts.roots,
+                               .causes = std::move(causes),
+                               .next_after = {},
+                               .execution = {}};
   if (list.errors.size() > part.limit) {
     list.errors.pop_back();
     list.next_after = list.errors.back().id;
@@ -55,7 +63,7 @@ base::Result<control::ParkedContentsView> parked_error_contents(const control::D
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
-base::Result<void> execute_parked_error(const control::Delivery& definition, std::optional<int64_t> error_id,
+base::Result<void> execute_parked_error(const control::Delivery& definition, const telemetry::ParkedChoice& choice,
                                         const apply::ExecutionWatch& watch) {
   THALWEG_TRY(check_applies_here(definition));
   pg::ConnectOptions options;
@@ -63,9 +71,20 @@ base::Result<void> execute_parked_error(const control::Delivery& definition, std
   options.abandon = watch.abandon;
   options.answer_bytes_max = pg::kRowBytesMax;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
-  auto executed = apply::execute_parked(std::move(connection), definition.id, error_id, watch);
+  auto executed = apply::execute_parked(std::move(connection), definition.id, choice, watch);
   if (executed) return executed;
   return std::unexpected(with_row_security(std::move(executed).error(), definition, watch.abandon));
+}
+
+base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& definition, int64_t error_id,
+                                                       const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(
+      pg::Connection connection,
+      connect(definition, {.abandon = &abandon, .lifetime = kDryRunPatience, .answer_bytes_max = pg::kRowBytesMax}));
+  auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id);
+  if (!tried) return std::unexpected(with_row_security(std::move(tried).error(), definition, &abandon));
+  if (*tried) *tried = with_row_security(std::move(**tried), definition, &abandon);
+  return control::DryRunView{.error = std::move(*tried)};
 }
 
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "apply/error_queue.h"
@@ -22,9 +21,10 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
                                                     const std::atomic<bool>& abandon);
 base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
                                                                 const std::atomic<bool>& abandon);
-// Without `error_id`: all of the queue.
-base::Result<void> execute_parked_error(const control::Delivery& definition, std::optional<int64_t> error_id,
+base::Result<void> execute_parked_error(const control::Delivery& definition, const telemetry::ParkedChoice& choice,
                                         const apply::ExecutionWatch& watch = {});
+base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& definition, int64_t error_id,
+                                                       const std::atomic<bool>& abandon);
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon);
 

@@ -332,7 +332,7 @@ base::Result<control::ParkedContentsView> Engine::error_contents(const control::
                                                                  int64_t error_id) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(openings_);
-  if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened");
+  if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
   return stream->error_contents(target.destination, error_id);
 }
 
@@ -352,11 +352,18 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
 }
 
 base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target,
-                                                     std::optional<int64_t> error_id) {
+                                                     const telemetry::ParkedChoice& choice) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(actions_);
   if (!place) return busy_with_actions();
-  return stream->execute_error(target.destination, error_id);
+  return stream->execute_error(target.destination, choice);
+}
+
+base::Result<control::DryRunView> Engine::dry_run_error(const control::StreamTarget& target, int64_t error_id) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(openings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
+  return stream->dry_run_error(target.destination, error_id);
 }
 
 base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64_t error_id) {

@@ -47,7 +47,8 @@ class Engine final : public control::ManagedStreams {
   base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target,
                                                            int64_t error_id) override;
   base::Result<std::string_view> execute_error(const control::StreamTarget& target,
-                                               std::optional<int64_t> error_id) override;
+                                               const telemetry::ParkedChoice& choice) override;
+  base::Result<control::DryRunView> dry_run_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<std::vector<control::RuleFinding>> check_rules(const control::RulesCheckRequest& request) override;
@@ -77,7 +78,7 @@ class Engine final : public control::ManagedStreams {
   Places rehearsals_{3};
   Places rule_checks_{3};
   Places listings_{4};                // of parked transactions
-  Places openings_{2};                // of one of them
+  Places openings_{2};                // and dry runs, of one of them
   Places actions_{4};                 // on parked transactions and on tables
   std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: connections of rehearsals and checks
   std::mutex put_mutex_;              // one desired document at a time

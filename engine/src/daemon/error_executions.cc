@@ -12,6 +12,15 @@ namespace {
 // Less than the control plane waits for an answer.
 constexpr std::chrono::seconds kPatience{3};
 
+std::string is_running(const telemetry::ParkedChoice& choice) {
+  if (choice.id) {
+    return "Transaction " + std::to_string(*choice.id) +
+           " of the error queue is being executed, with those that wait behind it";
+  }
+  if (!choice.cause.empty()) return "Transactions of the error queue with one cause are being executed";
+  return "All transactions of the error queue are being executed";
+}
+
 }  // namespace
 
 ErrorExecutions::~ErrorExecutions() {
@@ -22,34 +31,40 @@ ErrorExecutions::~ErrorExecutions() {
 
 base::Result<std::string_view> ErrorExecutions::execute(const std::string& destination,
                                                         const control::Delivery& definition,
-                                                        std::optional<int64_t> error_id, std::function<void()> done,
-                                                        std::function<void()> hold) {
+                                                        const telemetry::ParkedChoice& choice,
+                                                        std::function<void()> done, std::function<void()> hold) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[current_id_locked(destination)];
   if (executor.last && executor.last->status.state == "RUNNING") {
-    const auto running = executor.last->status.error_id;
-    return base::fail(base::ErrorCode::database_busy,
-                      running ? "Transaction " + std::to_string(*running) +
-                                    " of the error queue is being executed, with those that wait behind it"
-                              : "All transactions of the error queue are being executed");
+    return base::fail(base::ErrorCode::database_busy, is_running(executor.last->status.choice));
   }
   if (executor.thread.joinable()) executor.thread.join();  // it has ended
-  const auto mine = std::make_shared<Execution>(Execution{.status = {.error_id = error_id,
+  const auto mine = std::make_shared<Execution>(Execution{.status = {.choice = choice,
                                                                      .state = "RUNNING",
                                                                      .executed = 0,
                                                                      .total = 1,
+                                                                     .failed = 0,
+                                                                     .failures = {},
                                                                      .started_at = clock_.unix_now(),
                                                                      .finished_at = {},
                                                                      .error = {}}});
-  executor.thread = std::thread([this, &executor, before = executor.last, mine, definition, error_id,
+  executor.thread = std::thread([this, &executor, before = executor.last, mine, definition, choice,
                                  done = std::move(done), hold = std::move(hold)] {
-    const auto executed = execute_parked_error(definition, error_id,
+    const auto executed = execute_parked_error(definition, choice,
                                                {.progress =
                                                     [&](uint64_t count, uint64_t total) {
                                                       const std::lock_guard progress_lock(mutex_);
                                                       mine->has_begun = true;
                                                       mine->status.executed = count;
                                                       mine->status.total = total;
+                                                    },
+                                                .failed =
+                                                    [&](int64_t id, const base::Error& why) {
+                                                      const std::lock_guard failed_lock(mutex_);
+                                                      auto& status = mine->status;
+                                                      ++status.failed;
+                                                      if (status.failures.size() >= control::kFailuresShownMax) return;
+                                                      status.failures.push_back({.error_id = id, .error = why});
                                                     },
                                                 .abandon = &abandon_,
                                                 .hold_apply = hold,

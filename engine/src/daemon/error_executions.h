@@ -32,11 +32,10 @@ class ErrorExecutions {
   ErrorExecutions& operator=(const ErrorExecutions&) = delete;
 
   // Begins, and waits for the end for as long as somebody wants to wait for an answer: "DONE", "RUNNING", or why it
-  // failed. Without `error_id`, all of the queue. One at a time for each destination, else database_busy. Both are
-  // called on the thread that executes: `hold` as ExecutionWatch::hold_apply, `done` as its go_on, and at the end,
-  // whatever that is.
+  // failed. One at a time for each destination, else database_busy. Both are called on the thread that executes: `hold`
+  // as ExecutionWatch::hold_apply, `done` as its go_on, and at the end, whatever that is.
   base::Result<std::string_view> execute(const std::string& destination, const control::Delivery& definition,
-                                         std::optional<int64_t> error_id, std::function<void()> done,
+                                         const telemetry::ParkedChoice& choice, std::function<void()> done,
                                          std::function<void()> hold = {});
   // A destination has another id; who asked by the one that it had means it, too.
   void rename(const std::string& from, const std::string& to);

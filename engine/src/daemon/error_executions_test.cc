@@ -40,7 +40,7 @@ TEST(ErrorExecutions, EachHearsHowItsOwnEnded) {
       askers.emplace_back([&, number] {
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
         for (int64_t id = 1000 * number; answered < 100 && std::chrono::steady_clock::now() < deadline; ++id) {
-          const auto executed = executions.execute("", definition, id, [] {});
+          const auto executed = executions.execute("", definition, {.id = id}, [] {});
           if (executed || executed.error().code != ErrorCode::unknown_error_transaction) continue;
           ++answered;
           if (!executed.error().message.ends_with(" " + std::to_string(id))) ++mistaken;
@@ -59,11 +59,11 @@ TEST(ErrorExecutions, TheLastIsTheLastThatBegan) {
   const base::SystemClock clock;
   std::atomic<bool> abandon{false};
   ErrorExecutions executions(clock, abandon);
-  ASSERT_TRUE(executions.execute("", definition, std::nullopt, [] {})) << "all of nothing";
-  EXPECT_FALSE(executions.execute("", definition, 7, [] {}));
+  ASSERT_TRUE(executions.execute("", definition, {}, [] {})) << "all of nothing";
+  EXPECT_FALSE(executions.execute("", definition, {.id = 7}, [] {}));
   ASSERT_TRUE(executions.status(""));
   EXPECT_EQ(executions.status("")->state, "DONE");
-  EXPECT_FALSE(executions.status("")->error_id);
+  EXPECT_FALSE(executions.status("")->choice.id);
 }
 
 // Between a request's look at the stream and the execution the destination may have taken the next document's id.
@@ -73,7 +73,7 @@ TEST(ErrorExecutions, AreOfTheIdThatTheDestinationHasByThen) {
   std::atomic<bool> abandon{false};
   ErrorExecutions executions(clock, abandon);
   executions.rename("default", "warehouse");
-  EXPECT_TRUE(executions.execute("default", definition, std::nullopt, [] {}));
+  EXPECT_TRUE(executions.execute("default", definition, {}, [] {}));
   ASSERT_TRUE(executions.status("warehouse"));
   EXPECT_EQ(executions.status("warehouse")->state, "DONE");
   EXPECT_EQ(executions.current_id("default"), "warehouse");

@@ -131,12 +131,18 @@ base::Result<control::ParkedContentsView> Stream::error_contents(const std::stri
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
 // held meanwhile.
-base::Result<std::string_view> Stream::execute_error(const std::string& destination, std::optional<int64_t> error_id) {
+base::Result<std::string_view> Stream::execute_error(const std::string& destination,
+                                                     const telemetry::ParkedChoice& choice) {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
   return executions_.execute(
-      destination, definition, error_id,
+      destination, definition, choice,
       [this, destination] { note_errors_changed(executions_.current_id(destination)); },
       [this, destination] { hold_apply(executions_.current_id(destination)); });
+}
+
+base::Result<control::DryRunView> Stream::dry_run_error(const std::string& destination, int64_t error_id) const {
+  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  return dry_run_parked_error(definition, error_id, abandon_);
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {

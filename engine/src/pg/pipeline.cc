@@ -32,6 +32,7 @@ struct Pipeline::Impl {
   Outcome taken;                 // of the statements behind the last sync point that has come
   std::deque<Outcome> outcomes;  // of the sync points that have come
   size_t outstanding = 0;        // statements and sync points without a result
+  std::deque<size_t> sent{0};    // statements before each sync point that has not come; the last is not sent yet
   size_t unflushed = 0;          // bytes handed to libpq since the last flush
   bool unsent = false;           // the socket did not take all
   AnswerBound bound;
@@ -42,6 +43,7 @@ struct Pipeline::Impl {
   base::Result<void> queued(int accepted, size_t bytes) {
     if (accepted == 0) return std::unexpected(connection->send_failed());
     ++outstanding;
+    ++sent.back();
     unflushed += bytes + kStatementOverheadBytes;
     if (unflushed < kFlushBytes) return {};
     unflushed = 0;
@@ -90,6 +92,7 @@ struct Pipeline::Impl {
     switch (PQresultStatus(result)) {
       case PGRES_PIPELINE_SYNC:
         --outstanding;
+        sent.pop_front();
         outcomes.push_back(std::exchange(taken, {}));
         return {};
       case PGRES_COMMAND_OK:
@@ -104,7 +107,8 @@ struct Pipeline::Impl {
           taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());
-        finished(0);
+        // What is deferred fails behind all statements: the sync commits, and its own result is still to come.
+        if (taken.affected.size() < sent.front()) finished(0);
         return {};
       case PGRES_PIPELINE_ABORTED:
         finished(0);
@@ -137,6 +141,7 @@ struct Pipeline::Impl {
   base::Result<void> send_sync() {
     if (PQpipelineSync(conn()) == 0) return std::unexpected(connection->send_failed());
     ++outstanding;
+    sent.push_back(0);
     unflushed = 0;
     return push();
   }

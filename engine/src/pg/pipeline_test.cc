@@ -105,6 +105,24 @@ TEST_F(PipelineTest, NamesTheFailedStatementAndGoesOn) {
   EXPECT_EQ(outcome->affected, (std::vector<uint64_t>{1}));
 }
 
+// No statement fails then. Whoever took the error for one's result would wait for that of the sync for ever.
+TEST_F(PipelineTest, WhatIsDeferredFailsAtTheSync) {
+  ASSERT_TRUE(connection_.query("CREATE TEMP TABLE late (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)"));
+  Pipeline pipeline(connection_);
+  ASSERT_TRUE(pipeline.execute("INSERT INTO late VALUES (1)"));
+  ASSERT_TRUE(pipeline.execute("INSERT INTO late VALUES (1)"));
+  const auto refused = pipeline.sync();
+  ASSERT_TRUE(refused) << refused.error().message;
+  ASSERT_TRUE(refused->error);
+  EXPECT_EQ(refused->error->sqlstate, "23505");
+  EXPECT_EQ(refused->affected, (std::vector<uint64_t>{1, 1}));
+  ASSERT_TRUE(pipeline.execute("INSERT INTO late VALUES (1)"));
+  const auto again = pipeline.sync();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->error) << again->error->message;
+  EXPECT_EQ(again->affected, (std::vector<uint64_t>{1}));
+}
+
 // Both directions far beyond what the sockets hold: each row goes out as 1 kB and comes back as a NOTICE or a row.
 TEST_F(PipelineTest, LargeBatchesDoNotStall) {
   Pipeline pipeline(connection_);

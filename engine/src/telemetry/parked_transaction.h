@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,26 @@ struct ParkedPart {
   uint64_t limit = 100;
   // Without those that wait behind another one. The oldest of the queue waits for none, whatever it was parked with.
   bool roots_only = false;
+  std::string cause = {};  // those with this cause only; empty: any
+};
+
+// Transactions that were parked for one cause, as far as code, SQLSTATE and message tell.
+struct ParkedCause {
+  std::string id;  // names it in requests: the same for the same cause
+  std::string code;
+  std::string sqlstate;
+  std::string table;   // schema-qualified, quoted; empty where the message names none
+  std::string object;  // the constraint, column or type; empty where the message names none
+  uint64_t transactions = 0;
+  std::string oldest;  // when the first of them was parked: RFC 3339, UTC
+};
+
+inline constexpr uint64_t kParkedCausesMax = 100;
+
+// Which are executed: one, or those with one cause, and those that wait behind them; else the whole queue.
+struct ParkedChoice {
+  std::optional<int64_t> id = {};
+  std::string cause = {};
 };
 
 }  // namespace thalweg::telemetry

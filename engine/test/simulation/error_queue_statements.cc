@@ -63,6 +63,7 @@ Outcome DestinationSession::error_queue_statement(const std::string& sql, const 
   if (is("SELECT error_id, frames FROM thalweg.error_queue_chunk WHERE error_id = ANY ")) {
     return show_small(*parameters[0].bytes);
   }
+  if (is("SELECT to_hex(hashtextextended(concat_ws(chr(31), code, ")) return rows({});  // causes: nobody looks at them
   if (is("SELECT count(*), count(*) FILTER (WHERE (code <> ")) {
     const std::string total = std::to_string(destination_.committed().error_queue.size());
     return rows({{total, total}});

@@ -93,7 +93,7 @@ void Operator::execute_parked(const std::string& destination, const control::Del
   if (!parked || parked->errors.empty()) return;
   const size_t which = scheduler_.chance(4) ? scheduler_.random(parked->errors.size()) : 0;  // mostly the oldest
   const int64_t id = parked->errors[which].id;
-  const auto executed = daemon::execute_parked_error(definition, id);
+  const auto executed = daemon::execute_parked_error(definition, {.id = id});
   note_errors_changed(destination);
   trace("{} are parked at {}; {}: {}", parked->errors.size(), destination, id,
         executed ? "executed" : executed.error().message);

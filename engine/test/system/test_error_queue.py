@@ -116,3 +116,24 @@ def test_a_long_execution_goes_on_and_tells_how_far_it_is(scene: Scene) -> None:
     ended = errors(scene)
     assert (ended["total"], ended["execution"]["executed"]) == (0, 12)
     scene.assert_same()
+
+
+def test_what_the_destination_refuses_at_the_commit_is_parked(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE item (id integer PRIMARY KEY, n integer);")
+    scene.start_stream(disable_on_error=False)
+    scene.at_destination(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN IF NEW.n < 0 THEN RAISE ''not below zero''; END IF; RETURN NULL; END'",
+        "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON item DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+        "EXECUTE FUNCTION refuse()",
+        "ALTER TABLE item ENABLE ALWAYS TRIGGER refuse",
+    )
+    for n in (1, -2, 3):
+        scene.at_source(f"INSERT INTO item VALUES ({abs(n)}, {n})")
+    scene.wait_applied()
+    (parked,) = errors(scene)["errors"]
+    assert (parked["code"], parked["sqlstate"], parked["message"]) == ("apply_failed", "P0001", "not below zero")
+    assert scene.at_destination("SELECT id FROM item ORDER BY id") == [(1,), (3,)]
+    scene.at_destination("DROP TRIGGER refuse ON item")
+    scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{parked['id']}/execute")
+    scene.assert_same()

@@ -78,15 +78,15 @@ export const samplesQuery = (id: string, minutes: number) =>
 const PARKED = "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors" as const;
 
 /** A part at a time. While an execution runs its progress is read more often. */
-export const parkedQuery = (id: string, destinationId: string, rootsOnly: boolean) =>
+export const parkedQuery = (id: string, destinationId: string, rootsOnly: boolean, cause?: string) =>
   infiniteQueryOptions({
-    queryKey: [...keys.parked(id, destinationId), rootsOnly],
+    queryKey: [...keys.parked(id, destinationId), rootsOnly, cause],
     queryFn: ({ pageParam, signal }) =>
       unwrap(
         client.GET(PARKED, {
           params: {
             path: { stream_id: id, destination_id: destinationId },
-            query: { limit: 50, cursor: pageParam, roots_only: rootsOnly },
+            query: { limit: 50, cursor: pageParam, roots_only: rootsOnly, cause },
           },
           signal,
         }),
@@ -256,17 +256,29 @@ export function useParkedAction(id: string, destinationId: string) {
   });
 }
 
-/** All of the queue, in the source's order. */
-export function useExecuteAll(id: string, destinationId: string) {
+/** Those with a cause, or all of the queue, in the source's order. */
+export function useExecuteSeveral(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async () => {
-      const params = { path: { stream_id: id, destination_id: destinationId } };
+    mutationFn: async (cause: string | undefined) => {
+      const params = { path: { stream_id: id, destination_id: destinationId }, query: { cause } };
       await unwrap(
         client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute", { params }),
       );
     },
     onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+  });
+}
+
+/** Executes a parked transaction and rolls it back. */
+export function useDryRun(id: string, destinationId: string) {
+  return useMutation({
+    mutationFn: (errorId: number) =>
+      unwrap(
+        client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/dry-run", {
+          params: { path: { stream_id: id, destination_id: destinationId, error_id: errorId } },
+        }),
+      ),
   });
 }
 

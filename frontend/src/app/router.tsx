@@ -43,11 +43,18 @@ const stream = createRoute({
   component: lazyRouteComponent(() => import("@/pages/stream/stream-page"), "StreamPage"),
   validateSearch: (
     search,
-  ): { tab?: string; minutes?: number; filter?: string; destination?: string } & HistorySearch => ({
+  ): {
+    tab?: string;
+    minutes?: number;
+    filter?: string;
+    destination?: string;
+    cause?: string;
+  } & HistorySearch => ({
     tab: textParam(search.tab),
     destination: textParam(search.destination),
     minutes: Number(search.minutes) || undefined,
     filter: textParam(search.filter),
+    cause: textParam(search.cause),
     seconds: Number(search.seconds) || undefined,
     from: Number(search.from) || undefined,
     until: Number(search.until) || undefined,

@@ -1,7 +1,10 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { useState } from "react";
 import { expect, it } from "vitest";
 import type {
+  DryRun,
+  ErrorCause,
   ErrorExecution,
   ParkedContents,
   ParkedTransaction,
@@ -31,6 +34,8 @@ it("discards only with a reason, and hands it over", async () => {
     <ConfirmDecision
       error={error}
       discards
+      streamId="stream01"
+      destinationId="dest01"
       path="/errors"
       onClose={() => {}}
       onConfirm={(reason) => confirmed.push(reason)}
@@ -50,6 +55,8 @@ it("executes after a question", async () => {
     <ConfirmDecision
       error={error}
       discards={false}
+      streamId="stream01"
+      destinationId="dest01"
       path="/errors"
       onClose={() => {}}
       onConfirm={(reason) => confirmed.push(reason)}
@@ -112,11 +119,19 @@ const contents: ParkedContents = {
 };
 const QUEUE = "GET /api/v1/streams/stream01/destinations/dest01/errors";
 const listed = (errors: ParkedTransaction[], more: Partial<ParkedTransactions> = {}) => ({
-  body: { errors, total: errors.length, roots: 1, next_cursor: null, execution: null, ...more },
+  body: { errors, total: errors.length, roots: 1, causes: null, next_cursor: null, execution: null, ...more },
 });
 
+/** Keeps the cause, as the page does in its address. */
+function WithCause({ mayAct }: { mayAct: boolean }) {
+  const [cause, setCause] = useState<string>();
+  return (
+    <ErrorQueue streamId="stream01" destinationId="dest01" mayAct={mayAct} cause={cause} onCause={setCause} />
+  );
+}
+
 function renderQueue(mayAct = true) {
-  renderUi(<ErrorQueue streamId="stream01" destinationId="dest01" mayAct={mayAct} />);
+  renderUi(<WithCause mayAct={mayAct} />);
 }
 
 it("opens a row to what the change wanted and what the destination has", async () => {
@@ -193,9 +208,12 @@ it("folds those that wait, and reads the rest part by part", async () => {
 it("tells how far an execution is, and why it stopped", () => {
   const execution: ErrorExecution = {
     error_id: 4,
+    cause: null,
     state: "RUNNING",
     executed: 886,
     total: 14_000,
+    failed_again: 0,
+    failures: [],
     started_at: error.parked_at,
     finished_at: null,
     message: null,
@@ -204,4 +222,101 @@ it("tells how far an execution is, and why it stopped", () => {
   expect(screen.getByRole("status")).toHaveTextContent(/886 of 14.000 transactions/);
   renderUi(<ExecutionProgress execution={{ ...execution, state: "FAILED", message: "duplicate key" }} />);
   expect(screen.getByRole("alert")).toHaveTextContent("duplicate key");
+});
+
+const duplicates: ErrorCause = {
+  cause: "5f3a",
+  kind: "duplicate_key",
+  title: "The destination has a row with this key already",
+  cure: "Open one and compare the rows.",
+  code: "apply_conflict",
+  sqlstate: "23505",
+  table: '"public"."orders"',
+  object: "orders_pkey",
+  transactions: 2,
+  oldest: error.parked_at,
+};
+const waiting: ErrorCause = {
+  ...duplicates,
+  cause: "91d0",
+  kind: "waits",
+  title: "They wait behind other parked transactions",
+  code: "parked_behind",
+  sqlstate: null,
+  table: null,
+  object: null,
+  transactions: 7,
+};
+
+it("groups the queue by cause; one of them is listed and executed by itself", async () => {
+  const listedCauses: (string | null)[] = [];
+  const executed: (string | null)[] = [];
+  stubApi({
+    [QUEUE]: (request) => {
+      listedCauses.push(new URL(request.url).searchParams.get("cause"));
+      return listed([error], { total: 9, causes: [waiting, duplicates] });
+    },
+    [`${QUEUE.replace("GET", "POST")}:execute`]: (request) => {
+      executed.push(new URL(request.url).searchParams.get("cause"));
+      return { status: 202, body: { accepted: true, state: "RUNNING" } };
+    },
+  });
+  renderQueue();
+  const causes = await screen.findByRole("table", { name: "Causes" });
+  const [, behind, keys] = within(causes).getAllByRole("row");
+  expect(keys).toHaveTextContent("orders_pkey");
+  expect(keys).toHaveTextContent("compare the rows");
+  expect(within(behind as HTMLElement).queryByRole("button", { name: /Execute/ })).toBeNull();
+  await userEvent.click(within(keys as HTMLElement).getByRole("button", { name: /List only/ }));
+  await waitFor(() => expect(listedCauses).toContain("5f3a"));
+  await userEvent.click(screen.getByRole("button", { name: "Show all" }));
+  await userEvent.click(await screen.findByRole("button", { name: `Execute: ${duplicates.title}` }));
+  const dialog = await screen.findByRole("dialog", { name: "Execute these" });
+  expect(executed).toEqual([]);
+  await userEvent.click(within(dialog).getByRole("button", { name: "Execute these" }));
+  await waitFor(() => expect(executed).toEqual(["5f3a"]));
+});
+
+it("tries a transaction before it is executed", async () => {
+  const outcomes: DryRun[] = [
+    {
+      succeeds: false,
+      code: "apply_conflict",
+      sqlstate: "23505",
+      table: '"public"."orders"',
+      message: "duplicate key (id) = (500)",
+      title: duplicates.title,
+      cure: duplicates.cure,
+    },
+    { succeeds: true, code: null, sqlstate: null, table: null, message: null, title: null, cure: null },
+  ];
+  stubApi({
+    [QUEUE]: listed([error]),
+    [`${QUEUE.replace("GET", "POST")}/4/dry-run`]: () => ({ body: outcomes.shift() }),
+  });
+  renderQueue();
+  await userEvent.click(await screen.findByRole("button", { name: "Execute transaction 700" }));
+  const dialog = await screen.findByRole("dialog", { name: "Execute transaction 700" });
+  await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
+  expect(await within(dialog).findByRole("alert")).toHaveTextContent("duplicate key (id) = (500)");
+  await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
+  expect(await within(dialog).findByRole("status")).toHaveTextContent("It would succeed");
+});
+
+it("tells which transactions failed again", () => {
+  const execution: ErrorExecution = {
+    error_id: null,
+    cause: "5f3a",
+    state: "FAILED",
+    executed: 3,
+    total: 5,
+    failed_again: 1,
+    failures: [{ error_id: 6, code: "apply_conflict", sqlstate: "23505", message: "duplicate key" }],
+    started_at: error.parked_at,
+    finished_at: error.parked_at,
+    message: "duplicate key. 3 transactions were executed; 2 stay in the error queue",
+  };
+  renderUi(<ExecutionProgress execution={execution} />);
+  expect(screen.getByRole("alert")).toHaveTextContent("3 of 5 transactions; 1 failed again");
+  expect(screen.getByRole("listitem")).toHaveTextContent("Transaction 6 of the queue: duplicate key");
 });

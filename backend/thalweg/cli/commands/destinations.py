@@ -1,6 +1,7 @@
 """destinations list, add, start, stop, retry, drop, set, rules; errors: one of a stream's destinations by itself."""
 
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -150,8 +151,17 @@ def errors(
         int | None, typer.Option(metavar="ID", help="Apply this transaction again, and those that wait behind it.")
     ] = None,
     execute_all: Annotated[
-        bool, typer.Option("--execute-all", help="Apply all parked transactions again, in the source's order.")
+        bool,
+        typer.Option(
+            "--execute-all",
+            help="Apply all parked transactions again, in the source's order; with --cause, those with one cause.",
+        ),
     ] = False,
+    dry_run: Annotated[
+        int | None,
+        typer.Option("--dry-run", metavar="ID", help="Try this transaction and roll it back: would it succeed?"),
+    ] = None,
+    cause: Annotated[str | None, typer.Option(help="Only those with this cause, as the list names it.")] = None,
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Discard this transaction for good: its changes are never applied.")
     ] = None,
@@ -164,11 +174,14 @@ def errors(
     cursor: Annotated[str | None, typer.Option(help="Continue the list at the cursor that it printed.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Transactions parked in the error queue of a stream's destination; open one, apply it again, or discard it.
+    """Transactions parked in the error queue of a stream's destination, by cause and one by one; open one, try it,
+    apply it again, or discard it.
 
     Asks on a terminal before it applies or discards one."""
-    if sum(option is not None for option in (show, execute, discard)) + execute_all > 1:
-        raise CommandError("One thing at a time.", "Give one of --show, --execute, --execute-all and --discard.")
+    if sum(option is not None for option in (show, execute, dry_run, discard)) + execute_all > 1:
+        raise CommandError(
+            "One thing at a time.", "Give one of --show, --dry-run, --execute, --execute-all and --discard."
+        )
     if discard is not None and not reason:
         raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
     api = connect()
@@ -182,10 +195,21 @@ def errors(
         done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return
     if execute_all:
-        confirm(f"Apply all parked transactions again at {at}? What fails again stays parked", yes)
-        applied = api.post(f"{path}:execute")["state"] == ExecutionState.DONE
+        which = "parked transactions" if cause is None else f"parked transactions with the cause {cause}"
+        confirm(f"Apply all {which} again at {at}? What fails again stays parked", yes)
+        query = "" if cause is None else f"?{urlencode({'cause': cause})}"
+        applied = api.post(f"{path}:execute{query}")["state"] == ExecutionState.DONE
         outcome = "have been applied" if applied else "are being applied; the list shows the progress"
-        done(f"All parked transactions {outcome}.", {"done": "applied" if applied else "running"})
+        done(f"All {which} {outcome}.", {"done": "applied" if applied else "running"})
+        return
+    if dry_run is not None:
+        tried = api.post(f"{path}/{dry_run}/dry-run")
+        if as_json:
+            print_json(tried)
+        elif tried["succeeds"]:
+            out.print(f"Transaction {dry_run} would be applied. Nothing was changed.")
+        else:
+            raise CommandError(f"Transaction {dry_run} would fail: {tried['message']}", tried["cure"])
         return
     if show is not None:
         contents = api.get(f"{path}/{show}")
@@ -199,11 +223,13 @@ def errors(
         api.delete(f"{path}/{discard}", reason=reason)
         done(f"Transaction {discard} is discarded.", {"id": discard, "done": "discarded"})
         return
-    queue = api.get(path, limit=limit, roots_only=not every, cursor=cursor)
+    queue = api.get(path, limit=limit, roots_only=not every and cause is None, cursor=cursor, cause=cause)
     parked = queue["errors"]
     if as_json:
         print_json(parked)
         return
+    if queue["causes"] and cause is None and cursor is None:
+        show_causes(queue["causes"])
     if parked:
         print_table(
             [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
@@ -218,7 +244,7 @@ def errors(
     elif not queue["total"]:
         out.print("The error queue is empty.")
     waiting = queue["total"] - queue["roots"]
-    if waiting > 0 and not every:
+    if waiting > 0 and not every and cause is None:
         verb = "waits" if waiting == 1 else "wait"
         out.print(f"{queue['total']} are parked; {waiting} of them {verb} behind others: --all lists them.")
     if queue["next_cursor"]:
@@ -227,8 +253,25 @@ def errors(
     if execution and execution["state"] != ExecutionState.DONE:
         ended = "is under way" if execution["state"] == ExecutionState.RUNNING else f"stopped: {execution['message']}"
         far = f"{execution['executed']} of {execution['total']}"
-        what = "all" if execution["error_id"] is None else execution["error_id"]
-        out.print(f"The execution of {what} has applied {far} and {ended}")
+        what = execution["error_id"] or (f"those with the cause {execution['cause']}" if execution["cause"] else "all")
+        failed = f", {execution['failed_again']} failed again," if execution["failed_again"] else ""
+        out.print(f"The execution of {what} has applied {far}{failed} and {ended}")
+        for failure in execution["failures"]:
+            out.print(line(f"  {failure['error_id']}: {failure['message']}"))
+
+
+def show_causes(causes: list[Json]) -> None:
+    print_table(
+        ["CAUSE", ">TRANSACTIONS", "OLDEST", "TABLE", "ERROR", "LIKELY CURE"],
+        [
+            [
+                item["cause"], str(item["transactions"]), item["oldest"][:19], item["table"] or "",
+                item["title"] + (f" ({item['object']})" if item["object"] else ""), item["cure"],
+            ]
+            for item in causes
+        ],
+    )  # fmt: skip
+    out.print()
 
 
 MARKS = {True: "≠ ", False: "", None: ""}

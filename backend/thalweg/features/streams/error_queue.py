@@ -11,13 +11,18 @@ from thalweg.db.audit import record
 from thalweg.db.models import AuditRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.documents import EngineError, ParkedError
 from thalweg.engine_client.documents import ErrorExecution as EngineExecution
+from thalweg.engine_client.documents import ParkedCause as EngineCause
 from thalweg.engine_client.documents import ParkedContents as EngineContents
-from thalweg.engine_client.documents import ParkedError
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.features.streams.error_causes import likely
 from thalweg.features.streams.error_queue_schemas import (
+    DryRun,
+    ErrorCause,
     ErrorExecution,
     ExecutionAccepted,
+    ExecutionFailure,
     ParkedContents,
     ParkedTransaction,
     ParkedTransactions,
@@ -42,12 +47,13 @@ async def engine_of(context: Context, stream_id: str, destination_id: str) -> tu
 
 
 async def list_errors(
-    context: Context, stream_id: str, destination_id: str, limit: int, cursor: str | None, roots_only: bool
-) -> ParkedTransactions:
+    context: Context, stream_id: str, destination_id: str, limit: int, cursor: str | None, roots_only: bool,
+    cause: str | None,
+) -> ParkedTransactions:  # fmt: skip
     after = 0 if cursor is None else int(decode_cursor(cursor, int)[0])
     _, client = await engine_of(context, stream_id, destination_id)
     try:
-        parked = await client.errors(stream_id, destination_id, after, limit, roots_only)
+        parked = await client.errors(stream_id, destination_id, after, limit, roots_only, cause)
     except EngineFailure as failure:
         raise problem_for(context.principal, failure) from failure
     reveals = context.principal.role.covers(Role.OPERATOR)
@@ -55,15 +61,38 @@ async def list_errors(
         errors=[shown(error, reveals) for error in parked.errors],
         total=parked.total,
         roots=parked.roots,
+        causes=parked.causes and [_cause(cause, reveals) for cause in parked.causes],
         next_cursor=None if parked.next_after is None else encode_cursor(parked.next_after),
         execution=parked.execution and _execution(parked.execution, reveals),
     )
 
 
+def _cause(cause: EngineCause, reveals: bool) -> ErrorCause:
+    """The object's name comes out of a message that may quote rows."""
+    kind, title, cure = likely(cause.code, cause.sqlstate)
+    return ErrorCause(
+        cause=cause.id, kind=kind, title=title, cure=cure, code=cause.code, sqlstate=cause.sqlstate or None,
+        table=cause.table or None, object=(cause.object or None) if reveals else None,
+        transactions=cause.transactions, oldest=cause.oldest,
+    )  # fmt: skip
+
+
 def _execution(execution: EngineExecution, reveals: bool) -> ErrorExecution:
-    error = execution.error
-    message = error and (error.detail if error.detail and reveals else error.message)
-    return ErrorExecution(**execution.model_dump(exclude={"error"}), message=message)
+    return ErrorExecution(
+        **execution.model_dump(exclude={"error", "failures"}),
+        failures=[
+            ExecutionFailure(
+                error_id=failure.error_id, code=failure.error.code, sqlstate=failure.error.sqlstate or None,
+                message=_words(failure.error, reveals),
+            )
+            for failure in execution.failures
+        ],
+        message=execution.error and _words(execution.error, reveals),
+    )  # fmt: skip
+
+
+def _words(error: EngineError, reveals: bool) -> str:
+    return error.detail if error.detail and reveals else error.message
 
 
 def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
@@ -100,6 +129,34 @@ async def execute_all(context: Context, stream_id: str, destination_id: str) -> 
     async with asked(context, row, "stream_errors_execute_all", facts, _not_executed):
         execution = await client.execute_error(stream_id, destination_id, None)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+
+
+async def execute_cause(context: Context, stream_id: str, destination_id: str, cause: str) -> ExecutionAccepted:
+    row, client = await engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "cause": cause}
+    async with asked(context, row, "stream_errors_execute_cause", facts, _not_executed) as entry:
+        known = (await client.errors(stream_id, destination_id, 0, 1, False)).causes or []
+        group = next((group for group in known if group.id == cause), None)
+        if group is not None:  # its id says nothing to whoever reads the audit log
+            entry.after = {**facts, **group.model_dump(include={"code", "sqlstate", "table", "transactions"})}
+            await context.release()
+        execution = await client.execute_cause(stream_id, destination_id, cause)
+    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+
+
+async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int) -> DryRun:
+    row, client = await engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "error_id": error_id}
+    async with asked(context, row, "stream_errors_dry_run", facts, _not_executed):
+        tried = await client.dry_run_error(stream_id, destination_id, error_id)
+    if tried.error is None:
+        return DryRun(succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None)
+    error = tried.error
+    _, title, cure = likely(error.code, error.sqlstate)
+    return DryRun(
+        succeeds=False, code=error.code, sqlstate=error.sqlstate or None, table=error.table or None,
+        message=_words(error, reveals=True), title=title, cure=cure,
+    )  # fmt: skip
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:
@@ -157,6 +214,6 @@ async def asked(
     try:
         yield entry
     except EngineFailure as failure:
-        entry.after = {**facts, "refused": failure.code}
+        entry.after = {**(entry.after or facts), "refused": failure.code}
         await context.release()
         raise told(failure) from failure

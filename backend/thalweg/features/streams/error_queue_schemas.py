@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from thalweg.features.streams.error_causes import CauseKind
 from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import Resource
 
@@ -21,11 +22,42 @@ class ParkedTransaction(Resource):
     parked_at: datetime
 
 
+class ErrorCause(Resource):
+    cause: str = Field(description="Names it in requests.")
+    kind: CauseKind
+    title: str
+    cure: str = Field(description="What most likely helps.")
+    code: str
+    sqlstate: str | None
+    table: str | None = Field(description="Null if the message names none.")
+    object: str | None = Field(
+        description="The constraint, column or type that the message names, if it names one. Null for viewers."
+    )
+    transactions: int
+    oldest: datetime = Field(description="When the first of them was parked.")
+
+
+class ExecutionFailure(Resource):
+    error_id: int
+    code: str
+    sqlstate: str | None
+    message: str | None = Field(description="Without values of rows for viewers.")
+
+
 class ErrorExecution(Resource):
-    error_id: int | None = Field(description="The transaction to execute, with those behind it. Null: the whole queue.")
+    error_id: int | None = Field(description="The transaction to execute, with those behind it. Null: several.")
+    cause: str | None = Field(
+        description="The cause whose transactions are executed, with those behind them. Null: "
+        "one transaction, or the whole queue."
+    )
     state: ExecutionState
     executed: int = Field(description="Transactions that were applied and have left the queue.")
     total: int = Field(description="Transactions to execute when it began.")
+    failed_again: int | None = Field(
+        description="Transactions that failed again. The rest of `total` waits behind these, or "
+        "has not been tried yet. Null: the engine's version does not tell."
+    )
+    failures: list[ExecutionFailure] = Field(description="The first 20 of those that failed again.")
     started_at: datetime
     finished_at: datetime | None
     message: str | None = Field(description="Why it stopped: FAILED only. Without values of rows for viewers.")
@@ -35,8 +67,22 @@ class ParkedTransactions(Resource):
     errors: list[ParkedTransaction]
     total: int = Field(description="In the whole queue.")
     roots: int = Field(description="Those of `total` that do not wait behind another one.")
+    causes: list[ErrorCause] | None = Field(
+        description="The whole queue by cause, the largest groups first, 100 at most. Null: the engine's version does "
+        "not tell."
+    )
     next_cursor: str | None
     execution: ErrorExecution | None = Field(description="The last execution that began since the engine started.")
+
+
+class DryRun(Resource):
+    succeeds: bool = Field(description="Whether the transaction would be applied, were it executed now.")
+    code: str | None = Field(description="Null if it succeeds, like all that follow.")
+    sqlstate: str | None
+    table: str | None
+    message: str | None = Field(description="Why the destination refuses it, with the row's key.")
+    title: str | None
+    cure: str | None = Field(description="What most likely helps.")
 
 
 class ExecutionAccepted(Resource):

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
-from thalweg.features.streams.error_queue_schemas import ExecutionAccepted, ParkedContents, ParkedTransactions
+from thalweg.features.streams.error_queue_schemas import DryRun, ExecutionAccepted, ParkedContents, ParkedTransactions
 from thalweg.features.streams.schemas import (
     Accepted,
     Overview,
@@ -144,14 +144,20 @@ async def retry_destination(
 RootsOnly = Annotated[bool, Query(description="Leave out the transactions that wait behind another parked one.")]
 
 
+OfCause = Annotated[
+    str | None,
+    Query(pattern=r"^[0-9a-f]{1,16}$", description="Only the transactions with this cause: one of the list's."),
+]
+
+
 @router.get(f"{ONE}/errors", operation_id="stream_errors_list")
 async def list_errors(
     stream_id: IdPath, destination_id: DestinationPath, context: Viewer, limit: Limit = LIMIT_DEFAULT,
-    cursor: Cursor = None, roots_only: RootsOnly = False,
+    cursor: Cursor = None, roots_only: RootsOnly = False, cause: OfCause = None,
 ) -> ParkedTransactions:  # fmt: skip
-    """Transactions in the destination's error queue, in the order in which they were parked, read through the
-    engine."""
-    return await error_queue.list_errors(context, stream_id, destination_id, limit, cursor, roots_only)
+    """Transactions in the destination's error queue, in the order in which they were parked, and the whole queue by
+    cause, read through the engine."""
+    return await error_queue.list_errors(context, stream_id, destination_id, limit, cursor, roots_only, cause)
 
 
 ErrorId = Annotated[int, Path(ge=1, le=2**62)]
@@ -177,10 +183,14 @@ async def get_error(
 
 
 @router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
-async def execute_errors(stream_id: IdPath, destination_id: DestinationPath, context: Operator) -> ExecutionAccepted:
-    """Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
-    behind it, and does not hold back others. If this takes longer than a few seconds, it continues after the answer,
-    and the list of the queue shows its progress."""
+async def execute_errors(
+    stream_id: IdPath, destination_id: DestinationPath, context: Operator, cause: OfCause = None
+) -> ExecutionAccepted:
+    """Apply all parked transactions again, or those with one cause and those that wait behind them, in the source's
+    order. One that fails stays parked, with those that wait behind it, and does not hold back others. If this takes
+    longer than a few seconds, it continues after the answer, and the list of the queue shows its progress."""
+    if cause is not None:
+        return await error_queue.execute_cause(context, stream_id, destination_id, cause)
     return await error_queue.execute_all(context, stream_id, destination_id)
 
 
@@ -191,6 +201,16 @@ async def execute_error(
     """Apply a parked transaction again, followed by its dependants in order. If this takes longer than a few seconds,
     it continues after the answer, and the list of the queue shows its progress."""
     return await error_queue.execute(context, stream_id, destination_id, error_id)
+
+
+@router.post(f"{ONE}/errors/{{error_id}}/dry-run", operation_id="stream_errors_dry_run")
+async def dry_run_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+) -> DryRun:
+    """Apply a parked transaction and roll it back: whether it would succeed, or what the destination refuses. Deferred
+    constraints are checked. Neither the tables nor the queue change; values drawn from sequences by triggers stay
+    drawn. Refused while the queue is executed, and for a transaction that waits behind another one."""
+    return await error_queue.dry_run(context, stream_id, destination_id, error_id)
 
 
 @router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")

@@ -917,8 +917,8 @@ export interface paths {
         };
         /**
          * List Errors
-         * @description Transactions in the destination's error queue, in the order in which they were parked, read through the
-         *     engine.
+         * @description Transactions in the destination's error queue, in the order in which they were parked, and the whole queue by
+         *     cause, read through the engine.
          */
         get: operations["stream_errors_list"];
         put?: never;
@@ -966,9 +966,9 @@ export interface paths {
         put?: never;
         /**
          * Execute Errors
-         * @description Apply all parked transactions again, in the source's order. One that fails stays parked, with those that wait
-         *     behind it, and does not hold back others. If this takes longer than a few seconds, it continues after the answer,
-         *     and the list of the queue shows its progress.
+         * @description Apply all parked transactions again, or those with one cause and those that wait behind them, in the source's
+         *     order. One that fails stays parked, with those that wait behind it, and does not hold back others. If this takes
+         *     longer than a few seconds, it continues after the answer, and the list of the queue shows its progress.
          */
         post: operations["stream_errors_execute_all"];
         delete?: never;
@@ -992,6 +992,28 @@ export interface paths {
          *     it continues after the answer, and the list of the queue shows its progress.
          */
         post: operations["stream_errors_execute"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Dry Run Error
+         * @description Apply a parked transaction and roll it back: whether it would succeed, or what the destination refuses. Deferred
+         *     constraints are checked. Neither the tables nor the queue change; values drawn from sequences by triggers stay
+         *     drawn. Refused while the queue is executed, and for a transaction that waits behind another one.
+         */
+        post: operations["stream_errors_dry_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2973,6 +2995,11 @@ export interface components {
             since: string | null;
         };
         /**
+         * CauseKind
+         * @enum {string}
+         */
+        CauseKind: "duplicate_key" | "missing_row" | "missing_parent" | "null_refused" | "check_violated" | "value_too_long" | "value_refused" | "trigger" | "table_differs" | "copy_inconsistent" | "waits" | "freed" | "other";
+        /**
          * CauseName
          * @enum {string}
          */
@@ -3808,6 +3835,35 @@ export interface components {
              */
             accept?: string[];
         };
+        /** DryRun */
+        DryRun: {
+            /**
+             * Succeeds
+             * @description Whether the transaction would be applied, were it executed now.
+             */
+            succeeds: boolean;
+            /**
+             * Code
+             * @description Null if it succeeds, like all that follow.
+             */
+            code: string | null;
+            /** Sqlstate */
+            sqlstate: string | null;
+            /** Table */
+            table: string | null;
+            /**
+             * Message
+             * @description Why the destination refuses it, with the row's key.
+             */
+            message: string | null;
+            /** Title */
+            title: string | null;
+            /**
+             * Cure
+             * @description What most likely helps.
+             */
+            cure: string | null;
+        };
         /**
          * EdgeKind
          * @enum {string}
@@ -4021,13 +4077,56 @@ export interface components {
              */
             expires_in_minutes: number;
         };
+        /** ErrorCause */
+        ErrorCause: {
+            /**
+             * Cause
+             * @description Names it in requests.
+             */
+            cause: string;
+            kind: components["schemas"]["CauseKind"];
+            /** Title */
+            title: string;
+            /**
+             * Cure
+             * @description What most likely helps.
+             */
+            cure: string;
+            /** Code */
+            code: string;
+            /** Sqlstate */
+            sqlstate: string | null;
+            /**
+             * Table
+             * @description Null if the message names none.
+             */
+            table: string | null;
+            /**
+             * Object
+             * @description The constraint, column or type that the message names, if it names one. Null for viewers.
+             */
+            object: string | null;
+            /** Transactions */
+            transactions: number;
+            /**
+             * Oldest
+             * Format: date-time
+             * @description When the first of them was parked.
+             */
+            oldest: string;
+        };
         /** ErrorExecution */
         ErrorExecution: {
             /**
              * Error Id
-             * @description The transaction to execute, with those behind it. Null: the whole queue.
+             * @description The transaction to execute, with those behind it. Null: several.
              */
             error_id: number | null;
+            /**
+             * Cause
+             * @description The cause whose transactions are executed, with those behind them. Null: one transaction, or the whole queue.
+             */
+            cause: string | null;
             state: components["schemas"]["ExecutionState"];
             /**
              * Executed
@@ -4039,6 +4138,16 @@ export interface components {
              * @description Transactions to execute when it began.
              */
             total: number;
+            /**
+             * Failed Again
+             * @description Transactions that failed again. The rest of `total` waits behind these, or has not been tried yet. Null: the engine's version does not tell.
+             */
+            failed_again: number | null;
+            /**
+             * Failures
+             * @description The first 20 of those that failed again.
+             */
+            failures: components["schemas"]["ExecutionFailure"][];
             /**
              * Started At
              * Format: date-time
@@ -4102,6 +4211,20 @@ export interface components {
             accepted: boolean;
             /** @description RUNNING: it continues; the queue's `execution` shows its progress. */
             state: components["schemas"]["ExecutionState"];
+        };
+        /** ExecutionFailure */
+        ExecutionFailure: {
+            /** Error Id */
+            error_id: number;
+            /** Code */
+            code: string;
+            /** Sqlstate */
+            sqlstate: string | null;
+            /**
+             * Message
+             * @description Without values of rows for viewers.
+             */
+            message: string | null;
         };
         /**
          * ExecutionState
@@ -5267,6 +5390,11 @@ export interface components {
              * @description Those of `total` that do not wait behind another one.
              */
             roots: number;
+            /**
+             * Causes
+             * @description The whole queue by cause, the largest groups first, 100 at most. Null: the engine's version does not tell.
+             */
+            causes: components["schemas"]["ErrorCause"][] | null;
             /** Next Cursor */
             next_cursor: string | null;
             /** @description The last execution that began since the engine started. */
@@ -13164,6 +13292,8 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Leave out the transactions that wait behind another parked one. */
                 roots_only?: boolean;
+                /** @description Only the transactions with this cause: one of the list's. */
+                cause?: string | null;
             };
             header?: never;
             path: {
@@ -13434,7 +13564,10 @@ export interface operations {
     };
     stream_errors_execute_all: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only the transactions with this cause: one of the list's. */
+                cause?: string | null;
+            };
             header?: never;
             path: {
                 stream_id: string;
@@ -13547,6 +13680,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExecutionAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_dry_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                error_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
                 };
             };
             /** @description Malformed request */

@@ -4,6 +4,7 @@ import type { ParkedTransaction } from "@/api/types";
 import { counted } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
 import { RestCall } from "@/ui/rest-call";
+import { DryRun } from "./dry-run";
 
 export interface Decision {
   error: ParkedTransaction;
@@ -12,6 +13,8 @@ export interface Decision {
 }
 
 interface ConfirmDecisionProps extends Decision {
+  streamId: string;
+  destinationId: string;
   path: string;
   onClose: () => void;
   /** The reason, where it is discarded. */
@@ -21,7 +24,8 @@ interface ConfirmDecisionProps extends Decision {
 const REASON_MIN = 3;
 
 /** Says what will happen to the destination before it does. Discarding asks why: the audit log keeps it. */
-export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: ConfirmDecisionProps) {
+export function ConfirmDecision(props: ConfirmDecisionProps) {
+  const { error, discards, path, onClose, onConfirm } = props;
   const [reason, setReason] = useState("");
   const verb = discards ? "Discard" : "Execute";
   const changes = counted(error.lcrs, "change");
@@ -43,6 +47,14 @@ export function ConfirmDecision({ error, discards, path, onClose, onConfirm }: C
               ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
               : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.`}
           </Text>
+          {!discards && (
+            <DryRun
+              streamId={props.streamId}
+              destinationId={props.destinationId}
+              errorId={error.id}
+              path={path}
+            />
+          )}
           {discards && (
             <TextInput
               label="Reason"

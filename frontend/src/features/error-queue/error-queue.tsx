@@ -1,4 +1,4 @@
-import { Group, Stack, Switch, Text } from "@mantine/core";
+import { Button, Group, Stack, Switch, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -15,7 +15,8 @@ import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ShowOlder } from "@/ui/show-older";
 import { ConfirmDecision, type Decision } from "./confirm-decision";
-import { ExecuteAll } from "./execute-all";
+import { ErrorCauses } from "./error-causes";
+import { ExecuteSeveral } from "./execute-several";
 import { ExecutionProgress } from "./execution-progress";
 import { narrowColumns, parkedColumns } from "./parked-columns";
 import { ParkedDetails } from "./parked-details";
@@ -24,14 +25,17 @@ interface ErrorQueueProps {
   streamId: string;
   destinationId: string;
   mayAct: boolean;
+  /** Only those with this cause are listed. */
+  cause: string | undefined;
+  onCause: (cause: string | undefined) => void;
 }
 
 const guide = <HelpLink help="guides/error-queue" about="the error queue" />;
 
 /** Transactions that failed for good and were parked whole at the destination. */
-export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps) {
+export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: ErrorQueueProps) {
   const [rootsOnly, setRootsOnly] = useState(true);
-  const parked = useInfiniteQuery(parkedQuery(streamId, destinationId, rootsOnly));
+  const parked = useInfiniteQuery(parkedQuery(streamId, destinationId, rootsOnly && !cause, cause));
   const act = useParkedAction(streamId, destinationId);
   const [deciding, setDeciding] = useState<Decision | null>(null);
   const [opened, setOpened] = useState<ParkedTransaction | null>(null);
@@ -57,6 +61,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
               {guide}
             </Empty>
           );
+        const mayExecute = mayAct && first.execution?.state !== "RUNNING";
         return (
           <Stack gap="xs">
             {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
@@ -70,29 +75,52 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
                 <Switch
                   label="Show waiting transactions"
                   checked={!rootsOnly}
+                  disabled={cause !== undefined}
                   onChange={(event) => setRootsOnly(!event.currentTarget.checked)}
                 />
-                <ExecuteAll
+                <ExecuteSeveral
                   streamId={streamId}
                   destinationId={destinationId}
                   total={first.total}
                   path={path}
-                  disabled={!mayAct || first.execution?.state === "RUNNING"}
+                  disabled={!mayExecute}
                 />
                 <RestCallButton
                   label="REST calls"
                   calls={[
-                    { method: "GET", path: rootsOnly ? `${path}?roots_only=true` : path },
+                    { method: "GET", path: listPath(path, rootsOnly, cause) },
                     { method: "GET", path: `${path}/ERROR_ID` },
+                    { method: "POST", path: `${path}/ERROR_ID/dry-run` },
                     { method: "POST", path: `${path}/ERROR_ID/execute` },
                     { method: "POST", path: `${path}:execute` },
+                    { method: "POST", path: `${path}:execute?cause=CAUSE` },
                     { method: "DELETE", path: `${path}/ERROR_ID?reason=WHY` },
                   ]}
                 />
               </Group>
             </Group>
+            {first.causes && (
+              <ErrorCauses
+                streamId={streamId}
+                destinationId={destinationId}
+                causes={first.causes}
+                chosen={cause}
+                onChoose={onCause}
+                path={path}
+                mayExecute={mayExecute}
+              />
+            )}
+            {cause && (
+              <Group gap="sm" px={14}>
+                <Text size="sm">The list shows only the transactions with one cause.</Text>
+                <Button variant="default" onClick={() => onCause(undefined)}>
+                  Show all
+                </Button>
+              </Group>
+            )}
             <DataTable
               label="Error queue"
+              empty="No transaction has this cause any more."
               columns={narrow ? narrowColumns(actions) : parkedColumns(actions)}
               rows={pages.flatMap((page) => page.errors)}
               rowKey={(error) => String(error.id)}
@@ -101,6 +129,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
             {deciding && (
               <ConfirmDecision
                 {...deciding}
+                streamId={streamId}
+                destinationId={destinationId}
                 path={path}
                 onClose={() => setDeciding(null)}
                 onConfirm={(reason) => {
@@ -123,6 +153,11 @@ export function ErrorQueue({ streamId, destinationId, mayAct }: ErrorQueueProps)
       }}
     </QueryFaces>
   );
+}
+
+function listPath(path: string, rootsOnly: boolean, cause: string | undefined): string {
+  if (cause) return `${path}?cause=${cause}`;
+  return rootsOnly ? `${path}?roots_only=true` : path;
 }
 
 /** Those that wait are folded away under those that they wait for. */

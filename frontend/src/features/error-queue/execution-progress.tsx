@@ -6,14 +6,22 @@ import { ProblemAlert } from "@/ui/problem-alert";
 /** How far the execution is that somebody has asked for, or why it stopped. */
 export function ExecutionProgress({ execution }: { execution: ErrorExecution | null }) {
   if (!execution || execution.state === "DONE") return null;
+  const failed = execution.failed_again ? `; ${formatCount(execution.failed_again)} failed again` : "";
   const share = `${formatCount(execution.executed)} of ${counted(execution.total, "transaction")}`;
   if (execution.state === "FAILED") {
     return (
       <ProblemAlert
         tone="warning"
         problem={{
-          title: execution.error_id === null ? `Executed: ${share}` : `The execution stopped after ${share}`,
+          title:
+            execution.error_id === null
+              ? `Executed: ${share}${failed}`
+              : `The execution stopped after ${share}`,
           message: execution.message,
+          parts: execution.failures.map(({ error_id, message, code, sqlstate }) => ({
+            pointer: `Transaction ${error_id} of the queue`,
+            message: message ?? [code, sqlstate].filter(Boolean).join(" · "),
+          })),
           facts: [formatTime(execution.finished_at)],
         }}
       />
@@ -21,7 +29,9 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
   }
   return (
     <Stack gap={4} px={14} role="status">
-      <Text size="sm">Executing: {share} done.</Text>
+      <Text size="sm">
+        Executing: {share} done{failed}.
+      </Text>
       <Progress
         value={(100 * execution.executed) / Math.max(1, execution.total)}
         aria-label="Executed transactions"

@@ -65,11 +65,14 @@ export function StreamPage() {
 
 function StreamView({ stream }: { stream: Stream }) {
   const navigate = route.useNavigate();
-  const { tab = "now", filter = "", minutes = 5, destination, ...history } = route.useSearch();
+  const { tab = "now", filter = "", minutes = 5, destination, cause, ...history } = route.useSearch();
   const several = stream.destinations.length > 1;
   const queueOf = stream.destinations.find(({ id }) => id === destination) ?? stream.destinations[0];
   const showQueue = (id: string | undefined) =>
-    navigate({ search: (now) => ({ ...now, tab: "errors", destination: id }), replace: true });
+    navigate({
+      search: (now) => ({ ...now, tab: "errors", destination: id, cause: undefined }),
+      replace: true,
+    });
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const parked = stream.error_queue_transactions ?? 0;
   // The table's own trouble says the same, with its cures.
@@ -185,7 +188,15 @@ function StreamView({ stream }: { stream: Stream }) {
               )
             }
           >
-            {queueOf && <ErrorQueue streamId={stream.id} destinationId={queueOf.id} mayAct={mayAct} />}
+            {queueOf && (
+              <ErrorQueue
+                streamId={stream.id}
+                destinationId={queueOf.id}
+                mayAct={mayAct}
+                cause={cause}
+                onCause={(next) => navigate({ search: (now) => ({ ...now, cause: next }), replace: true })}
+              />
+            )}
           </Panel>
         </Tabs.Panel>
       </Tabs>

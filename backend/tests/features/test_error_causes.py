@@ -1,0 +1,31 @@
+"""Causes of parked transactions in words."""
+
+import pytest
+
+from thalweg.features.streams.error_causes import CauseKind, likely
+
+
+@pytest.mark.parametrize(
+    ("code", "sqlstate", "kind"),
+    [
+        ("apply_conflict", "23505", CauseKind.DUPLICATE_KEY),
+        ("apply_conflict", "", CauseKind.MISSING_ROW),
+        ("apply_failed", "23503", CauseKind.MISSING_PARENT),
+        ("apply_failed", "23502", CauseKind.NULL_REFUSED),
+        ("apply_failed", "23514", CauseKind.CHECK_VIOLATED),
+        ("apply_failed", "23P01", CauseKind.CHECK_VIOLATED),
+        ("apply_failed", "22001", CauseKind.VALUE_TOO_LONG),
+        ("apply_failed", "22003", CauseKind.VALUE_REFUSED),
+        ("apply_failed", "P0001", CauseKind.TRIGGER),
+        ("apply_failed", "42P01", CauseKind.TRIGGER),
+        ("destination_table_differs", "", CauseKind.TABLE_DIFFERS),
+        ("initial_copy_inconsistent", "23505", CauseKind.COPY_INCONSISTENT),
+        ("parked_behind", "", CauseKind.WAITS),
+        ("parked_freed", "", CauseKind.FREED),
+        ("of_a_newer_engine", "XX000", CauseKind.OTHER),
+    ],
+)
+def test_a_cause_has_its_most_likely_cure(code: str, sqlstate: str, kind: CauseKind) -> None:
+    found = likely(code, sqlstate)
+    assert found.kind == kind
+    assert found.title and found.cure

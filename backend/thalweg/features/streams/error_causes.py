@@ -1,0 +1,106 @@
+"""Causes of parked transactions in words, with what most likely cures each."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from thalweg.engine_client.error_codes import ErrorCode
+
+
+class CauseKind(StrEnum):
+    DUPLICATE_KEY = "duplicate_key"
+    MISSING_ROW = "missing_row"
+    MISSING_PARENT = "missing_parent"
+    NULL_REFUSED = "null_refused"
+    CHECK_VIOLATED = "check_violated"
+    VALUE_TOO_LONG = "value_too_long"
+    VALUE_REFUSED = "value_refused"
+    TRIGGER = "trigger"
+    TABLE_DIFFERS = "table_differs"
+    COPY_INCONSISTENT = "copy_inconsistent"
+    WAITS = "waits"
+    FREED = "freed"
+    OTHER = "other"
+
+
+class Likely(NamedTuple):
+    kind: CauseKind
+    title: str
+    cure: str
+
+
+BY_CODE: dict[str, Likely] = {
+    ErrorCode.PARKED_BEHIND: Likely(
+        CauseKind.WAITS, "They wait behind other parked transactions",
+        "Nothing by itself: they follow when those in front of them are executed or discarded.",
+    ),
+    ErrorCode.PARKED_FREED: Likely(
+        CauseKind.FREED, "What they waited for is gone",
+        "Compare the rows on both sides, then execute or discard them; neither happens by itself.",
+    ),
+    ErrorCode.INITIAL_COPY_INCONSISTENT: Likely(
+        CauseKind.COPY_INCONSISTENT, "A row of the initial copy cannot be rebuilt",
+        "Copy the table again: that also settles its parked transactions.",
+    ),
+    ErrorCode.DESTINATION_TABLE_DIFFERS: Likely(
+        CauseKind.TABLE_DIFFERS, "The destination's table does not fit the source's",
+        "Add the column or change the type that a transaction's message names, at the destination, then execute them.",
+    ),
+}  # fmt: skip
+BY_SQLSTATE = {
+    "23505": Likely(
+        CauseKind.DUPLICATE_KEY, "The destination has a row with this key already",
+        "Open one and compare the rows. Correct or delete the destination's row, then execute them; if the "
+        "destination's rows are right, discard them. Find out what else writes to the table.",
+    ),
+    "23503": Likely(
+        CauseKind.MISSING_PARENT, "The row that is referred to is missing at the destination",
+        "Insert the missing parent rows, or execute the parked transactions of the referenced table first. If the "
+        "stream leaves that table out, include it or drop the foreign key at the destination.",
+    ),
+    "23502": Likely(
+        CauseKind.NULL_REFUSED, "A column of the destination must not be null",
+        "Drop the column's NOT NULL at the destination, or fill the column at the source, then execute them.",
+    ),
+    "23": Likely(
+        CauseKind.CHECK_VIOLATED, "A constraint that only the destination has refuses the row",
+        "Drop the constraint at the destination or make it as wide as the source's, then execute them.",
+    ),
+    "22001": Likely(
+        CauseKind.VALUE_TOO_LONG, "A value is too long for the destination's column",
+        "Give the column the source's type at the destination (ALTER TABLE ... ALTER COLUMN ... TYPE), then execute "
+        "them.",
+    ),
+    "22": Likely(
+        CauseKind.VALUE_REFUSED, "A value does not fit the destination's column",
+        "Give the column the source's type at the destination, then execute them. Also look at triggers that fire "
+        "ALWAYS and compute with the value.",
+    ),
+    "P0": Likely(
+        CauseKind.TRIGGER, "A function at the destination raises an error",
+        "Read the message: a trigger that fires ALWAYS or REPLICA refuses the row. Mend its function, or have it not "
+        "fire for replicated rows (ALTER TABLE ... ENABLE TRIGGER), then execute them.",
+    ),
+    "42": Likely(
+        CauseKind.TRIGGER, "A function at the destination uses something that does not exist there",
+        "A trigger that fires ALWAYS or REPLICA names a table, column or function that is missing: create it or mend "
+        "the trigger's function, then execute them.",
+    ),
+}  # fmt: skip
+"""By the beginning of the SQLSTATE; the longer ones stand first."""
+MISSING_ROW = Likely(
+    CauseKind.MISSING_ROW, "The destination has no such row",
+    "Open one and compare. Insert the row as it was at the source before the change, then execute them; or copy the "
+    "table again. Find out what else deletes from the table.",
+)  # fmt: skip
+OTHER = Likely(
+    CauseKind.OTHER, "The destination refuses the change", "Open one: its message says what the server refuses."
+)
+
+
+def likely(code: str, sqlstate: str) -> Likely:
+    """`code` is an engine's, maybe of a newer version; `sqlstate` is empty where the server did not refuse."""
+    if code in BY_CODE:
+        return BY_CODE[code]
+    if not sqlstate and code == ErrorCode.APPLY_CONFLICT:
+        return MISSING_ROW
+    return next((words for state, words in BY_SQLSTATE.items() if sqlstate.startswith(state)), OTHER)
