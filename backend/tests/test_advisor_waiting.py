@@ -93,7 +93,8 @@ def test_a_start_is_no_path_without_a_bottleneck() -> None:
 @pytest.mark.parametrize(
     ("condition", "cure"),
     [
-        (Condition("DISABLED", "DISABLED", "STOPPED"), "Start replica, raise"),
+        (Condition("DISABLED", "DISABLED", "STOPPED", paused=True), "Resume replica, raise"),
+        (Condition("ENABLED", "ABORTED", "STOPPED"), "Remove the cause that has stopped replica, then retry it, raise"),
         (Condition("ENABLED", "ENABLED", "REPLICATING"), "Remove what keeps replica from applying, raise"),
     ],
 )

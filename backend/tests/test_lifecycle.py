@@ -62,6 +62,12 @@ def test_destination(status: DesiredStatus, action: DestinationAction) -> None:
     check(DESTINATION[status][action], lambda: next_destination_status(status, action))
 
 
+def test_a_paused_destination_is_resumed_and_not_started() -> None:
+    with pytest.raises(Refused) as refused:
+        next_destination_status(DesiredStatus.DISABLED, DestinationAction.RETRY)
+    assert refused.value.cure == "Resume it instead."
+
+
 @pytest.mark.parametrize(
     ("status", "observed", "offered"),
     [

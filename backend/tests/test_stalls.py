@@ -195,7 +195,7 @@ def test_one_cause_at_several_destinations_is_one_line() -> None:
     full = {"state": "FULL", "limit_bytes": 16 << 20}
     assert told(*[{**destination(name), "backlog": full} for name in ("a", "b")])[1] == (
         "Warehouse and Reports: the backlogs are full (16 MiB) and hold up all destinations, and the source keeps WAL. "
-        "Repair them, raise queue_spill_limit_mb, or drop them."
+        "Remove what keeps Warehouse and Reports from applying, raise queue_spill_limit_mb, or drop them."
     )
 
 
@@ -203,10 +203,13 @@ def test_a_full_backlog_holds_up_the_others() -> None:
     paused = {**destination("a", "DISABLED"), "backlog": {"state": "FULL", "limit_bytes": 16 << 20}}
     assert told(paused, in_phase("b", "REPLICATING")) == (
         HealthLevel.ERROR,
-        "Warehouse: the backlog is full (16 MiB) and holds up all destinations, and the source keeps WAL. Start it, "
-        "raise queue_spill_limit_mb, or drop it.",
+        "Warehouse: the backlog is full (16 MiB) and holds up all destinations, and the source keeps WAL. "
+        "Resume Warehouse, raise queue_spill_limit_mb, or drop it.",
     )
     broken = destination("c", "ABORTED", {"title": "A table was replaced", "message": "public.t"})
+    assert told({**broken, "backlog": paused["backlog"]}, paused)[1].endswith(
+        "Remove the cause that has stopped Archive, then retry it, raise queue_spill_limit_mb, or drop it. And 1 more."
+    )
     assert "continue" not in told(paused, in_phase("b", "REPLICATING"), broken)[1]
     assert that_go_on({"destinations": [paused, in_phase("b", "REPLICATING")]}, None) == []
 

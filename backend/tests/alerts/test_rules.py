@@ -71,6 +71,11 @@ def test_every_rule_has_a_condition_and_says_what_to_do() -> None:
             assert threshold.minimum <= threshold.default <= threshold.maximum
 
 
+@pytest.mark.parametrize("rule", [RuleId.SPILL_DISK, RuleId.SPILL_LIMIT, RuleId.WAL_RETENTION, RuleId.SLOT_IDLE])
+def test_what_a_paused_destination_fills_is_cured_by_resuming_it(rule: RuleId) -> None:
+    assert "resume" in RULES[rule].action
+
+
 def test_nothing_fires_where_all_is_well() -> None:
     clock = Clock()
     for second in range(0, 600, 5):

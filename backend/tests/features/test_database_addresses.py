@@ -12,6 +12,7 @@ from tests.conftest import Sides
 from tests.features.test_databases import PATH, try_settings
 from tests.support.servers import free_port
 from thalweg.inspection.hosts import Server, servers_of
+from thalweg.kernel import networks as kernel_networks
 from thalweg.kernel.context import Resources
 from thalweg.kernel.networks import Networks, parse_networks
 
@@ -62,15 +63,12 @@ async def test_what_was_compared_is_what_is_connected_to(
     resources.settings.database_networks = networks("127.0.0.1")
     answers: list[str] = []
 
-    async def answer(host: str, port: int, **_more: Any) -> list[Any]:
-        if host[0].isdigit():
-            answers_of = host
-        else:
-            answers.append(host)
-            answers_of = "127.0.0.1" if len(answers) == 1 else "127.0.0.2"
+    def answer(host: str, port: int) -> list[Any]:
+        answers.append(host)
+        answers_of = "127.0.0.1" if len(answers) == 1 else "127.0.0.2"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers_of, port))]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
+    monkeypatch.setattr(kernel_networks, "look_up", answer)
     result = await try_settings(operator, sides.source, host="changes.invalid")
     assert result["code"] is None
     assert answers == ["changes.invalid"]

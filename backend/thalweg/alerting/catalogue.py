@@ -104,7 +104,8 @@ RULES: dict[RuleId, Rule] = {
             RuleId.SPILL_DISK, "The disk for spilled changes fills up",
             "The disk where the engine keeps changes that do not fit into memory is nearly full. The engine leaves "
             "256 MiB free for others; once only that is left, it holds its sources back.",
-            "Free space on the engine's disk, or speed up the destination whose backlog grows.",
+            "Free space on the engine's disk, or speed up the destination whose backlog grows; if it is paused, resume "
+            "it.",
             SubjectType.ENGINE, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("free_percent", "Free space, below", "percent", 10, 0, 100), TIME_TO_FULL),
         ),
@@ -112,7 +113,8 @@ RULES: dict[RuleId, Rule] = {
             RuleId.SPILL_LIMIT, "The stream's spill nears its limit",
             "The stream's changes on the engine's disk are close to the limit that its parameters set. At the limit "
             "the stream holds its source back.",
-            "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination.",
+            "Raise queue_spill_limit_mb or spill_limit_mb if the disk has room, or speed up the destination; if it is "
+            "paused, resume it.",
             SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
             (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
             "parameters",
@@ -121,7 +123,8 @@ RULES: dict[RuleId, Rule] = {
             RuleId.WAL_RETENTION, "The source keeps a lot of WAL",
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
-            "Let the stream catch up: start it, remove what holds it up, or delete it if it is no longer needed.",
+            "Let the stream catch up: start it, resume its paused destinations, remove what holds it up, or delete it "
+            "if it is no longer needed.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 60,
             (Threshold("retained_bytes", "WAL kept, above", "bytes", 10 * GIB, 1, 1 << 60), TIME_TO_FULL),
         ),
@@ -136,8 +139,9 @@ RULES: dict[RuleId, Rule] = {
             RuleId.SLOT_IDLE, "The slot will be invalidated as idle",
             "The stream's replication slot has no reader. The source invalidates slots that have not been read for "
             "idle_replication_slot_timeout; the stream then needs a new copy.",
-            "Start the stream, or remove what keeps it from reading; or set idle_replication_slot_timeout to 0 at the "
-            "source and reload its configuration. Delete the stream if it is no longer needed.",
+            "Start the stream, resume its paused destinations, or remove what keeps it from reading; or set "
+            "idle_replication_slot_timeout to 0 at the source and reload its configuration. Delete the stream if it is "
+            "no longer needed.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 30, 10,
             (Threshold("seconds_left", "Time left, below", "seconds", 3600, 0, 30 * 86400),),
         ),

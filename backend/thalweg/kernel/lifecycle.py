@@ -240,7 +240,7 @@ def next_destination_status(current: DesiredStatus, action: DestinationAction) -
         return target
     if current == DesiredStatus.DROPPED:
         raise Refused("The destination is being dropped.", "Add the database again once it is gone.")
-    raise Refused("The destination is paused.", "Start it instead.")
+    raise Refused("The destination is paused.", "Resume it instead.")
 
 
 def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> list[StreamAction]:

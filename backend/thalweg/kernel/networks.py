@@ -2,15 +2,20 @@
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, InstanceOf
 from pydantic_settings import NoDecode
 
 LOCAL = "local"
+LOOKUP_SECONDS = 5.0
+"""For one name. The system's resolver takes 10 s and more to give up a name whose name servers do not answer."""
+_lookups = ThreadPoolExecutor(16, thread_name_prefix="names")
+"""Nothing else runs here: users' names that their name servers never answer must hold up no other work."""
 
 
 class AddressRefused(ValueError):
@@ -45,12 +50,34 @@ class Networks:
     async def addresses_of(self, host: str, port: int) -> list[str]:
         """The host's addresses inside the ranges, to connect to one of these and look nothing up again: what was
         compared is what is used, however often the name's answer changes. Raises AddressRefused, OSError."""
-        answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = _numeric(host, port) or await _looked_up(host, port)
         found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
         allowed = [address for address in found if self.allow(address)]
         if not allowed:
             raise AddressRefused(f"{host} leads to {found[0]}, which is outside the permitted networks.")
         return allowed
+
+
+def _numeric(host: str, port: int) -> list[Any]:
+    """Of an address: at once, whatever names are being looked up. Empty: it is a name."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return []
+
+
+async def _looked_up(host: str, port: int) -> list[Any]:
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            return await asyncio.get_running_loop().run_in_executor(_lookups, look_up, host, port)
+    except TimeoutError as error:
+        message = f"Name resolution took longer than {LOOKUP_SECONDS:g} s"
+        raise socket.gaierror(socket.EAI_AGAIN, message) from error  # as the resolver says when it gives up
+
+
+def look_up(host: str, port: int) -> list[Any]:
+    """Waits for the resolver."""
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 def network_of(address: str | None) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from thalweg.kernel.lifecycle import BacklogState, ObservedStatus, StreamPhase
+from thalweg.kernel.words import listed
 from thalweg.live.schemas import DestinationSample, Sample
 
 
@@ -29,6 +30,16 @@ def that_go_on(observed: dict[str, Any], sample: Sample | None) -> list[dict[str
 
 def is_full(destination: dict[str, Any]) -> bool:
     return (destination.get("backlog") or {}).get("state") == BacklogState.FULL
+
+
+def makes_room(names: list[str], *, paused: bool, failed: bool) -> str:
+    """The first cure of these destinations' full backlogs, as the beginning of a sentence."""
+    who = listed(names)
+    if paused:
+        return f"Resume {who}"
+    if failed:
+        return f"Remove the cause that has stopped {who}, then retry {'it' if len(names) == 1 else 'them'}"
+    return f"Remove what keeps {who} from applying"
 
 
 def that_park(sample: Sample | None) -> list[DestinationSample]:

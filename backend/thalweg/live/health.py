@@ -21,7 +21,7 @@ from thalweg.kernel.lifecycle import (
 from thalweg.kernel.sums import known_sum
 from thalweg.kernel.words import duration, go_on_in_words, grouped, listed, parked_in_words, share_in_words, size
 from thalweg.live.changes_waiting import waiting_seconds
-from thalweg.live.going_on import applies, is_full, that_go_on, that_park, that_stall
+from thalweg.live.going_on import applies, is_full, makes_room, that_go_on, that_park, that_stall
 from thalweg.live.lag import UNKNOWN_LAG
 from thalweg.live.lagging import Behind, behind_in_words, stalls_in_words
 from thalweg.live.schemas import DestinationSample, Health, HealthLevel, Lag, Sample
@@ -146,19 +146,21 @@ def _name(facts: Facts, destination_id: str) -> str:
 
 def _full(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
     """Those with the same limit and the same cure in one sentence. What cannot leave the queue holds up all."""
-    by_cure: dict[tuple[int, bool], list[str]] = {}
+    by_cure: dict[tuple[int, bool, bool], list[str]] = {}
     staying = [destination for destination in destinations if destination["status"] != ObservedStatus.DROPPED]
     for destination in destinations:
         if is_full(destination):
-            key = destination["backlog"]["limit_bytes"] >> 20, destination["status"] == ObservedStatus.DISABLED
+            status = destination["status"]
+            paused, failed = status == ObservedStatus.DISABLED, status == ObservedStatus.ABORTED
+            key = destination["backlog"]["limit_bytes"] >> 20, paused, failed
             by_cure.setdefault(key, []).append(_name(facts, destination["id"]))
-    for (limit, stopped), names in by_cure.items():
+    for (limit, paused, failed), names in by_cure.items():
         backlogs, hold, them = ("backlog is", "holds", "it") if len(names) == 1 else ("backlogs are", "hold", "them")
         up = "all destinations" if len(staying) > 1 else "the stream"
         yield _health(
             HealthLevel.ERROR,
             f"{listed(names)}: the {backlogs} full ({limit} MiB) and {hold} up {up}, and the source keeps WAL. "
-            f"{'Start' if stopped else 'Repair'} {them}, raise queue_spill_limit_mb, or drop {them}.",
+            f"{makes_room(names, paused=paused, failed=failed)}, raise queue_spill_limit_mb, or drop {them}.",
         )
 
 

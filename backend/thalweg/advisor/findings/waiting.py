@@ -7,7 +7,8 @@ from thalweg.advisor.findings.clues import Clues, action, fact
 from thalweg.advisor.schemas import Verdict
 from thalweg.advisor.streams import ServerWait
 from thalweg.engine_client.error_codes import ErrorSide
-from thalweg.kernel.lifecycle import DesiredStatus
+from thalweg.kernel.lifecycle import ObservedStatus
+from thalweg.live.going_on import makes_room
 from thalweg.live.schemas import DestinationSample
 
 ENDED_BY = "the same user as the session's, or a superuser"
@@ -55,8 +56,10 @@ def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
     path = clues.view.path
     name, backlog = path.name_of(share.destination_id), share.backlog
     condition = path.stream.destination_conditions.get(share.destination_id)
-    stopped = condition is not None and condition.desired_status != DesiredStatus.ENABLED
-    first = f"Start {name}" if stopped else f"Remove what keeps {name} from applying"
+    first = makes_room(
+        [name], paused=condition is not None and condition.paused,
+        failed=condition is not None and condition.status == ObservedStatus.ABORTED,
+    )  # fmt: skip
     evidence: list[Evidence] = []
     if backlog is not None:
         evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
