@@ -187,6 +187,23 @@ async def test_tables(operator: httpx.AsyncClient, registered: dict[str, str], s
     assert tables["public.full_identity"]["warnings"]
 
 
+async def test_columns_of_a_table(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    sides.on_source(
+        'CREATE SCHEMA "Größe"',
+        'CREATE TABLE "Größe"."Tabelle 1"'
+        ' (b numeric(9, 2), gone int, "A" text, one int GENERATED ALWAYS AS (1) STORED)',
+        'ALTER TABLE "Größe"."Tabelle 1" DROP COLUMN gone',
+    )
+    path = f"{PATH}/{registered['source']}/columns"
+    answer = await viewer.get(path, params={"schema": "Größe", "table": "Tabelle 1"})
+    assert answer.json() == {"columns": [{"name": "b", "type": "numeric(9,2)"}, {"name": "A", "type": "text"}]}
+    missing = await operator.get(path, params={"schema": "Größe", "table": "tabelle 1"})
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+    assert "Größe.tabelle 1" in missing.json()["detail"]
+
+
 async def test_tables_come_in_parts_and_can_be_searched(
     operator: httpx.AsyncClient, registered: dict[str, str]
 ) -> None:
@@ -199,13 +216,13 @@ async def test_tables_come_in_parts_and_can_be_searched(
     assert [item["table"] for item in found] == ["orders"]
 
 
-@pytest.mark.parametrize("path", ["tables", "preflight?role=source"])
+@pytest.mark.parametrize("path", ["tables", "columns?schema=public&table=orders", "preflight?role=source"])
 async def test_lost_database_is_a_problem_or_a_failed_check(
     operator: httpx.AsyncClient, sides: Sides, path: str
 ) -> None:
     made = (await operator.post(PATH, json={**sides.source, "port": free_port()})).json()
     answer = await operator.get(f"{PATH}/{made['id']}/{path}")
-    if path == "tables":
+    if not path.startswith("preflight"):
         assert (answer.status_code, answer.json()["code"]) == (422, "database_unreachable")
     else:
         assert [(check["id"], check["status"]) for check in answer.json()["checks"]] == [("connection", "failed")]

@@ -65,6 +65,11 @@ SELECT c.oid::bigint AS oid, a.attname AS name, format_type(a.atttypid, a.atttyp
  ORDER BY c.oid, a.attnum
 """
 
+NAMED = """
+SELECT c.oid::bigint AS oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p', 'f')
+"""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -186,3 +191,12 @@ async def read_columns(connection: Connection, tables: list[Table]) -> dict[tupl
         facts = dict(row)
         columns[names[facts.pop("oid")]].append(Column(**facts))
     return columns
+
+
+async def read_columns_of(connection: Connection, schema: str, table: str) -> list[Column] | None:
+    """In their order. None: there is no such table."""
+    named = await read_all(connection, NAMED, {"schema": schema, "table": table})
+    if not named:
+        return None
+    rows = [dict(row) for row in await read_all(connection, COLUMNS, {"oids": [row["oid"] for row in named]})]
+    return [Column(**{name: value for name, value in row.items() if name != "oid"}) for row in rows]

@@ -92,6 +92,17 @@ class SourceTable(Resource):
     warnings: list[str] = Field(description="Warnings to read before replicating it.")
 
 
+class SourceColumn(Resource):
+    name: str
+    type: str = Field(description="As PostgreSQL writes it, such as `numeric(9,2)`.")
+
+
+class SourceColumns(Resource):
+    columns: list[SourceColumn] = Field(
+        description="In the table's order. Without generated ones: their values are not captured."
+    )
+
+
 Consents = Annotated[list[Annotated[str, StringConstraints(max_length=200)]], Field(max_length=200)]
 ACCEPT = (
     "The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever "

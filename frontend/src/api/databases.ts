@@ -43,6 +43,20 @@ export const tablesQuery = (id: string) =>
     staleTime: 30_000,
   });
 
+export const columnsQuery = (id: string, { schema, table }: { schema: string; table: string }) =>
+  queryOptions({
+    queryKey: keys.columns(id, schema, table),
+    queryFn: ({ signal }) =>
+      unwrap(
+        client.GET("/api/v1/databases/{database_id}/columns", {
+          params: { path: { database_id: id }, query: { schema, table } },
+          signal,
+        }),
+      ),
+    retry: false,
+    staleTime: 30_000,
+  });
+
 export const databasePreflightQuery = (id: string, role: DatabaseRole) =>
   queryOptions({
     queryKey: keys.databasePreflight(id, role),

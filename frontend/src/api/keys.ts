@@ -14,6 +14,8 @@ export const keys = {
   databases: ["databases"] as const,
   database: (id: string) => ["databases", id, "detail"] as const,
   tables: (id: string) => ["databases", id, "tables"] as const,
+  columns: (id: string, schema: string, table: string) =>
+    ["databases", id, "columns", schema, table] as const,
   databasePreflight: (id: string, role: string) => ["databases", id, "preflight", role] as const,
   preview: (body: unknown) => ["preview-tables", body] as const,
   preflight: (body: unknown) => ["preflight", body] as const,

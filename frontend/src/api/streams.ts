@@ -14,6 +14,7 @@ import type {
   DestinationUpdate,
   ParameterValue,
   RulesCheckRequest,
+  RulesTestRequest,
   StreamCreate,
   TableRules,
   TroubleResolution,
@@ -139,6 +140,13 @@ export const previewQuery = (body: { source_id: string; rules: TableRules } | nu
 export function useRulesCheck() {
   return useMutation({
     mutationFn: (body: RulesCheckRequest) => unwrap(client.POST("/api/v1/streams:check-rules", { body })),
+  });
+}
+
+/** What rules of a table make of rows and changes; nothing is changed. */
+export function useRulesTest() {
+  return useMutation({
+    mutationFn: (body: RulesTestRequest) => unwrap(client.POST("/api/v1/streams:test-rules", { body })),
   });
 }
 

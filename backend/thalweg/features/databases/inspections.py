@@ -6,11 +6,11 @@ from thalweg.db.audit import record
 from thalweg.features.databases.credentials import check_password_stays, with_service
 from thalweg.features.databases.schemas import DatabaseTestRequest, ReadFrom
 from thalweg.features.databases.service import existing_database
-from thalweg.inspection.catalogue import read_tables
+from thalweg.inspection.catalogue import read_columns_of, read_tables
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.preflight import preflight_database
-from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceTable
+from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceColumn, SourceColumns, SourceTable
 from thalweg.inspection.standby import test_connection
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
@@ -88,6 +88,22 @@ async def list_tables(
     rest = [table for table in wanted if start is None or table.name > start]
     following = encode_cursor(*rest[limit - 1].name) if len(rest) > limit else None
     return Page[SourceTable](items=[table.resource() for table in rest[:limit]], next_cursor=following)
+
+
+async def list_columns(context: Context, database_id: str, schema: str, table: str) -> SourceColumns:
+    target = target_of(await existing_database(context, database_id), context.resources)
+    await context.release()
+    try:
+        async with connected(target, context.resources.settings.database_connect_timeout) as connection:
+            columns = await read_columns_of(connection, schema, table)
+    except ConnectionFailure as failure:
+        raise problem_of(failure) from failure
+    if columns is None:
+        raise Problem(
+            "not_found", f"The database has no table {schema}.{table}.", "Read its tables for the names that exist."
+        )
+    shown = [SourceColumn(name=column.name, type=column.type) for column in columns if not column.generated]
+    return SourceColumns(columns=shown)
 
 
 async def preflight(context: Context, database_id: str, side: CheckSide) -> Preflight:

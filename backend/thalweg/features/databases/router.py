@@ -11,11 +11,11 @@ from thalweg.features.databases.schemas import (
     DatabaseTestRequest,
     DatabaseUpdate,
 )
-from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceTable
+from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, SourceColumns, SourceTable
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, IdPath, Page
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, IdPath, Page, TableIdentifier
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["databases"])
@@ -81,6 +81,17 @@ async def list_tables(
 ) -> Page[SourceTable]:
     """The database's tables, read from its catalogue now."""
     return await inspections.list_tables(context, database_id, search, limit, cursor)
+
+
+@router.get("/databases/{database_id}/columns", operation_id="databases_columns")
+async def list_columns(
+    database_id: IdPath,
+    context: Viewer,
+    schema: Annotated[TableIdentifier, Query(description="The table's schema, exactly.")],
+    table: Annotated[TableIdentifier, Query(description="Its exact name.")],
+) -> SourceColumns:
+    """The columns of a table that rules can read, from the database's catalogue now."""
+    return await inspections.list_columns(context, database_id, schema, table)
 
 
 @router.get("/databases/{database_id}/preflight", operation_id="databases_preflight")

@@ -406,6 +406,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/databases/{database_id}/columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Columns
+         * @description The columns of a table that rules can read, from the database's catalogue now.
+         */
+        get: operations["databases_columns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/databases/{database_id}/preflight": {
         parameters: {
             query?: never;
@@ -6697,6 +6717,24 @@ export interface components {
             /** Name */
             name: string;
         };
+        /** SourceColumn */
+        SourceColumn: {
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @description As PostgreSQL writes it, such as `numeric(9,2)`.
+             */
+            type: string;
+        };
+        /** SourceColumns */
+        SourceColumns: {
+            /**
+             * Columns
+             * @description In the table's order. Without generated ones: their values are not captured.
+             */
+            columns: components["schemas"]["SourceColumn"][];
+        };
         /** SourceTable */
         SourceTable: {
             /** Schema */
@@ -10574,6 +10612,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceTablePage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    databases_columns: {
+        parameters: {
+            query: {
+                /** @description The table's schema, exactly. */
+                schema: string;
+                /** @description Its exact name. */
+                table: string;
+            };
+            header?: never;
+            path: {
+                database_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceColumns"];
                 };
             };
             /** @description Malformed request */

@@ -1,7 +1,8 @@
-import { ActionIcon, Checkbox, Code, Fieldset, Group, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { ActionIcon, Checkbox, Code, Fieldset, Group, Stack, Text, TextInput } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
-import type { RuledOperation, RuleProblem } from "@/api/types";
+import type { RuledOperation, RuleProblem, SourceColumn } from "@/api/types";
 import { ToneIcon } from "@/ui/tone";
+import { ConditionField } from "./condition-field";
 import { operations, type RuleDraft } from "./rule-drafts";
 import { markedLine } from "./rule-place";
 
@@ -10,11 +11,16 @@ interface RowRuleFieldsProps {
   /** Of its name. */
   fault: string | undefined;
   findings: RuleProblem[];
+  /** The table's, as far as they are known. */
+  columns: SourceColumn[];
+  /** The rule may tell the old row from the new: it makes no subset. */
+  readsRows: boolean;
   onChange: (rule: RuleDraft) => void;
   onRemove: () => void;
 }
 
-export function RowRuleFields({ rule, fault, findings, onChange, onRemove }: RowRuleFieldsProps) {
+export function RowRuleFields(props: RowRuleFieldsProps) {
+  const { rule, fault, findings, columns, readsRows, onChange, onRemove } = props;
   const legend = rule.positive ? "Lets pass" : "Keeps out";
   const called = rule.name.trim() || "the new rule";
   return (
@@ -48,17 +54,11 @@ export function RowRuleFields({ rule, fault, findings, onChange, onRemove }: Row
             ))}
           </Group>
         </Checkbox.Group>
-        <Textarea
-          label="Condition"
-          description="As behind SQL's WHERE. Empty: always."
-          placeholder="region = 'north'"
-          autosize
-          minRows={2}
-          maxRows={12}
-          spellCheck={false}
+        <ConditionField
           value={rule.condition}
-          onChange={(event) => onChange({ ...rule, condition: event.currentTarget.value })}
-          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+          columns={columns}
+          readsRows={readsRows}
+          onChange={(condition) => onChange({ ...rule, condition })}
         />
         {findings.map((finding) => (
           <Finding

@@ -1,14 +1,17 @@
 import { Button, Checkbox, Group, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { columnsQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
-import { useRulesCheck } from "@/api/streams";
+import { useRulesCheck, useRulesTest } from "@/api/streams";
 import type { RuleProblem, TableRowRules } from "@/api/types";
 import { HelpLink } from "@/ui/help-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
 import { RowRuleFields } from "./row-rule-fields";
 import { draftOf, faultOfName, mayBeSubset, type RuleDraft, type RulesDraft, rulesOf } from "./rule-drafts";
+import { RulesTrial } from "./rules-trial";
 
 interface RowRulesEditorProps {
   sourceId: string;
@@ -25,15 +28,20 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   const { sourceId, captureEngineId, table, insertsOnly, own, onSave, onClose } = props;
   const [draft, setDraft] = useState(() => draftOf(own));
   const check = useRulesCheck();
+  const test = useRulesTest();
+  const known = useQuery(columnsQuery(sourceId, table));
+  const columns = known.data?.columns ?? [];
   const rules = rulesOf(table, draft);
   const valid = draft.rules.every((rule) => faultOfName(draft, rule) === undefined);
-  const findings = check.data?.findings ?? [];
+  const findings = (check.data ?? test.data)?.findings ?? [];
+  const isSubset = draft.subset && mayBeSubset(draft);
   const ofTable = findings.filter(({ rule }) => rule === null);
   const hasPositive = draft.rules.some((rule) => rule.positive);
 
   // The findings are about the text before.
   const change = (next: RulesDraft) => {
     check.reset();
+    test.reset();
     setDraft(next);
   };
   const add = (positive: boolean) => {
@@ -51,12 +59,20 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         kind. The initial copy takes the rows whose insert would pass.{" "}
         <HelpLink help="guides/rules" about="rules of tables" />
       </Text>
+      {known.isError && (
+        <ProblemAlert
+          tone="warning"
+          problem={{ ...problemInWords(known.error), title: "No columns to offer" }}
+        />
+      )}
       {draft.rules.map((rule) => (
         <RowRuleFields
           key={rule.key}
           rule={rule}
           fault={faultOfName(draft, rule)}
           findings={findings.filter((finding) => finding.rule === rule.name.trim())}
+          columns={columns}
+          readsRows={!(rule.positive && isSubset)}
           onChange={replace}
           onRemove={() => change({ ...draft, rules: draft.rules.filter((kept) => kept.key !== rule.key) })}
         />
@@ -70,7 +86,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
           size="sm"
           label="Subset: rows come and go"
           description="The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, one that takes it out becomes a delete. Not where a rule that lets pass is for some operations only."
-          checked={draft.subset && mayBeSubset(draft)}
+          checked={isSubset}
           disabled={!mayBeSubset(draft)}
           onChange={(event) => change({ ...draft, subset: event.currentTarget.checked })}
         />
@@ -93,6 +109,15 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
           <Text size="sm">The rules fit the table at the source.</Text>
         </Group>
       )}
+      <RulesTrial
+        asked={valid && rules ? { source_id: sourceId, capture_engine_id: captureEngineId, rules } : null}
+        test={test}
+        onTry={(body) => {
+          check.reset();
+          test.mutate(body);
+        }}
+        order={columns.map(({ name }) => name)}
+      />
       <Group justify="space-between">
         <Button
           variant="default"

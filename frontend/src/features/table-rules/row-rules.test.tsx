@@ -81,6 +81,7 @@ describe("RowRules", () => {
       offset: 0,
     };
     stubApi({
+      "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
       "POST /api/v1/streams:check-rules": async (request) => {
         sent.push(await request.json());
         return { body: { findings: sent.length === 1 ? [finding] : [] } };

@@ -1,0 +1,128 @@
+// What may stand at the caret of a condition: columns, attributes and functions (docs/reference/rule-language.md).
+import type { SourceColumn } from "@/api/types";
+
+/** The word before the caret. */
+export interface Place {
+  /** Indices of the text; `to` is the caret's. */
+  from: number;
+  to: number;
+  /** Without a quotation mark that it begins with. */
+  typed: string;
+  /** It stands behind `old.` or `new.` */
+  ofRow: boolean;
+}
+
+export interface Suggestion {
+  text: string;
+  /** A column's type, or what else it is. */
+  about: string;
+}
+
+const attributes = ["operation", "schema", "source", "table", "tag"];
+
+export const functions = [
+  "abs",
+  "ascii",
+  "btrim",
+  "ceil",
+  "ceiling",
+  "char_length",
+  "character_length",
+  "date_trunc",
+  "extract",
+  "floor",
+  "left",
+  "length",
+  "like_escape",
+  "lower",
+  "lpad",
+  "ltrim",
+  "mod",
+  "octet_length",
+  "position",
+  "repeat",
+  "replace",
+  "reverse",
+  "right",
+  "round",
+  "rpad",
+  "rtrim",
+  "sign",
+  "split_part",
+  "starts_with",
+  "strpos",
+  "substr",
+  "substring",
+  "translate",
+  "trunc",
+  "upper",
+];
+
+/** Words that would not be read as a column's name, or not surely so. */
+const words = new Set(
+  `and as between both case cast coalesce collate commit_time date distinct else end escape extract false from ilike in
+  interval is isnull leading like new not notnull null nullif numeric old or position real substring symmetric text then
+  time timestamp timestamptz trailing trim true unknown when`.split(/\s+/),
+);
+
+const SIMPLE_NAME = /^[a-z_][a-z0-9_$]*$/;
+const WORD = /(?<![\p{L}\p{N}_$])[\p{L}_][\p{L}\p{N}_$]*$/u;
+const ROW = /(?<![\p{L}\p{N}_$."])(?:old|new)\.$/iu;
+
+/** Null: nothing that could be completed stands before the caret, as in a string. */
+export function placeAt(condition: string, caret: number): Place | null {
+  const before = condition.slice(0, caret);
+  const quote = openQuote(before);
+  if (quote && before[quote.at] === "'") return null;
+  const from = quote ? quote.at : caret - (WORD.exec(before)?.[0].length ?? 0);
+  const ofRow = ROW.test(before.slice(0, from));
+  if (!ofRow && before[from - 1] === ".") return null;
+  return { from, to: caret, typed: before.slice(quote ? from + 1 : from), ofRow };
+}
+
+/** Where a string or a name in quotes begins that has not ended. */
+function openQuote(text: string): { at: number } | null {
+  let at: number | null = null;
+  for (let place = 0; place < text.length; place++) {
+    const character = text[place];
+    if (at === null && (character === "'" || character === '"')) at = place;
+    else if (at !== null && character === text[at]) at = null;
+  }
+  return at === null ? null : { at };
+}
+
+/** What begins with the word at the place, columns first. `readsRows`: the rule may tell the old row from the new. */
+export function suggestionsAt(
+  condition: string,
+  { from, to, typed, ofRow }: Place,
+  columns: SourceColumn[],
+  readsRows: boolean,
+): Suggestion[] {
+  const suggestions: Suggestion[] = columns.map(({ name, type }) => ({
+    text: asColumn(name, ofRow),
+    about: type,
+  }));
+  if (!ofRow) {
+    if (readsRows) {
+      suggestions.push({ text: "old.", about: "the row before" }, { text: "new.", about: "the row after" });
+    }
+    suggestions.push(...attributes.map((text) => ({ text, about: "attribute" })));
+    suggestions.push(...functions.map((name) => ({ text: `${name}(`, about: "function" })));
+  }
+  const wanted = typed.toLowerCase();
+  const written = condition.slice(from, to);
+  return suggestions.filter(({ text }) => {
+    const bare = text.startsWith('"') ? text.slice(1) : text;
+    return text !== written && bare.toLowerCase().startsWith(wanted);
+  });
+}
+
+function asColumn(name: string, ofRow: boolean): string {
+  const isClear = SIMPLE_NAME.test(name) && !words.has(name) && (ofRow || !attributes.includes(name));
+  return isClear ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The text with the suggestion at the place, and where the caret is then. */
+export function completed(condition: string, { from, to }: Place, text: string) {
+  return { condition: condition.slice(0, from) + text + condition.slice(to), caret: from + text.length };
+}

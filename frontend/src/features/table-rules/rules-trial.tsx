@@ -1,0 +1,86 @@
+import { Button, Fieldset, Group, NumberInput, Stack, Text, Textarea } from "@mantine/core";
+import { useState } from "react";
+import { problemInWords } from "@/api/problem-in-words";
+import type { useRulesTest } from "@/api/streams";
+import type { RulesTestRequest } from "@/api/types";
+import { ProblemAlert } from "@/ui/problem-alert";
+import { RestCallButton } from "@/ui/rest-call";
+import { JudgedChanges } from "./judged-changes";
+import { triedChanges } from "./tried-changes";
+
+const ROWS_MAX = 100;
+const ROWS = 20;
+const EXAMPLE = `[{"operation": "UPDATE", "old": {"id": 7}, "new": {"id": 7}}]`;
+
+interface RulesTrialProps {
+  /** What to try; null: the rules are not complete. */
+  asked: Omit<RulesTestRequest, "sample" | "changes"> | null;
+  test: ReturnType<typeof useRulesTest>;
+  onTry: (body: RulesTestRequest) => void;
+  /** The table's columns, as far as they are known. */
+  order: string[];
+}
+
+/** Tries the rules on rows that the table has, and on changes that somebody writes down. */
+export function RulesTrial({ asked, test, onTry, order }: RulesTrialProps) {
+  const [rows, setRows] = useState<number | string>(ROWS);
+  const [text, setText] = useState("");
+  const { changes, fault } = triedChanges(text);
+  const body = asked && { ...asked, sample: Number(rows), changes };
+  const { data } = test;
+  return (
+    <Fieldset legend="Try the rules" p="xs">
+      <Stack gap="xs">
+        <Text size="xs" c="dimmed">
+          The engine judges rows that the table has now, as the initial copy would take them, and changes that
+          you write down. Nothing is replicated.
+        </Text>
+        <NumberInput
+          label="Rows of the table"
+          min={0}
+          max={ROWS_MAX}
+          allowDecimal={false}
+          clampBehavior="strict"
+          value={rows}
+          onChange={setRows}
+          w={140}
+        />
+        <Textarea
+          label="Changes"
+          description="A list in JSON, like changes in the REST API. Columns that you leave out are NULL."
+          placeholder={EXAMPLE}
+          autosize
+          maxRows={8}
+          spellCheck={false}
+          value={text}
+          error={fault}
+          onChange={(event) => setText(event.currentTarget.value)}
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        />
+        <Group gap="xs">
+          <Button
+            variant="default"
+            loading={test.isPending}
+            disabled={!body || fault !== undefined}
+            onClick={() => body && onTry(body)}
+          >
+            Try
+          </Button>
+          {body && <RestCallButton calls={[{ method: "POST", path: "/api/v1/streams:test-rules", body }]} />}
+        </Group>
+        {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
+        {data && data.findings.length > 0 && (
+          <Text size="sm" role="status">
+            Nothing was judged: the rules do not fit the table. Correct what is marked above.
+          </Text>
+        )}
+        {data && data.findings.length === 0 && data.changes.length === 0 && (
+          <Text size="sm" role="status">
+            There was nothing to judge: the table has no rows. Write down a change to try the rules on.
+          </Text>
+        )}
+        {data && data.changes.length > 0 && <JudgedChanges changes={data.changes} order={order} />}
+      </Stack>
+    </Fieldset>
+  );
+}
