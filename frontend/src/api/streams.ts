@@ -143,7 +143,7 @@ export function useRulesCheck() {
   });
 }
 
-/** What rules of a table make of rows and changes; nothing is changed. */
+/** Verdicts of a table's rules on rows and changes; nothing is changed. */
 export function useRulesTest() {
   return useMutation({
     mutationFn: (body: RulesTestRequest) => unwrap(client.POST("/api/v1/streams:test-rules", { body })),

@@ -1,4 +1,4 @@
-// What may stand at the caret of a condition: columns, attributes and functions (docs/reference/rule-language.md).
+// Completion of a condition at its caret: columns, attributes and functions (docs/reference/rule-language.md).
 import type { SourceColumn } from "@/api/types";
 
 /** The word before the caret. */
@@ -91,7 +91,7 @@ function openQuote(text: string): { at: number } | null {
   return at === null ? null : { at };
 }
 
-/** What begins with the word at the place, columns first. `readsRows`: the rule may tell the old row from the new. */
+/** Suggestions that begin with the word at the place, columns first. `readsRows`: the rule may tell the old row from the new. */
 export function suggestionsAt(
   condition: string,
   { from, to, typed, ofRow }: Place,

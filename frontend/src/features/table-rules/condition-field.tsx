@@ -59,7 +59,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
             look(currentTarget.value, currentTarget.selectionStart);
           }}
           onKeyDown={(event) => {
-            if (!event.ctrlKey || event.code !== "Space") return;
+            if (!event.ctrlKey || event.key !== " ") return;
             event.preventDefault();
             setPlace(placeAt(value, event.currentTarget.selectionStart));
           }}

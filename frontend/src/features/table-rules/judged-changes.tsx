@@ -39,7 +39,7 @@ function summary(changes: JudgedChange[]): string {
   return [...counts].map(([label, count]) => `${label}: ${count}`).join(", ");
 }
 
-/** What each rule made of each change, and what becomes of it. `order`: the table's columns. */
+/** Changes with what each rule made of them, and with their verdicts. `order`: the table's columns. */
 export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; order: string[] }) {
   const rows = changes.map((change, place) => ({ ...change, place }));
   return (

@@ -13,7 +13,7 @@ const ROWS = 20;
 const EXAMPLE = `[{"operation": "UPDATE", "old": {"id": 7}, "new": {"id": 7}}]`;
 
 interface RulesTrialProps {
-  /** What to try; null: the rules are not complete. */
+  /** The request but for rows and changes; null: the rules are not complete. */
   asked: Omit<RulesTestRequest, "sample" | "changes"> | null;
   test: ReturnType<typeof useRulesTest>;
   onTry: (body: RulesTestRequest) => void;
