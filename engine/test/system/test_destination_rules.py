@@ -19,8 +19,8 @@ from test_rules import FILLED, NEWEST, SUBSET, SUBSET_AS_WHERE, assert_rows, res
 
 NORTH = {"positive": [rule("north", "region = 'north'", subset=True)]}
 EAST_OR_SMALL = {"positive": [rule("east", "region = 'east'", subset=True), rule("small", "n < 2", subset=True)],
-                 "negative": [rule("no_notes", "note IS NOT NULL")]}
-EAST_OR_SMALL_AS_WHERE = "(region = 'east' OR n < 2) AND note IS NULL"
+                 "negative": [rule("no_a", "note LIKE 'a%'")]}
+EAST_OR_SMALL_AS_WHERE = "(region = 'east' OR n < 2) AND (note LIKE 'a%') IS NOT TRUE"
 
 
 def own(rules: dict[str, Any], table: str = "orders") -> list[dict[str, Any]]:
