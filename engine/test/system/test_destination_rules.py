@@ -130,7 +130,7 @@ def test_what_cannot_be_decided_stops_that_destination_alone(fan: FanOut) -> Non
     fan.change("north", rules=own(by_key))
     fan.wait_applied("north")
     assert_part(fan, "north", "region = 'north'")
-    # What does not fit is refused before anything flows.
+    # Rules that do not fit are refused before anything flows.
     fan.change("north", rules=own({"positive": [rule("r", "regoin = 'north'")]}))
     error = fan.wait("north", lambda found: found["status"] == "ABORTED", "stops")["error"]
     assert error["code"] == "rule_refused" and 'no column "regoin"' in error["message"]
