@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+
 from harness.cluster import wait_for
 from harness.compare import user_tables
 from harness.engine import RefusedError, applied_there, destination_path
