@@ -128,7 +128,7 @@ async def test_changed_rules_need_somebody_s_word(
     path = f"{STREAMS}/{stream['id']}/destinations/warehouse"
     same = await operator.patch(path, json={"row_rules": OWN}, headers=ANY)
     assert same.status_code == 200, same.text
-    # What is not sent stays.
+    # Rules that are not sent stay, as parameters do.
     other = await operator.patch(path, json={"parameters": {"parallelism": 3}}, headers=ANY)
     (destination,) = other.json()["destinations"]
     assert (len(destination["row_rules"]), destination["parameters"]) == (1, {"parallelism": 3})

@@ -32,8 +32,8 @@ async def update_destination(
 async def _checked(
     context: Context, row: StreamRow, destination: DestinationRow, row_rules: list[TableRowRules], accept: list[str]
 ) -> Json:
-    """What was accepted. Asks the engines, which may take seconds: nothing is locked meanwhile, the version is checked
-    again."""
+    """Facts for the audit log: what was accepted. The engines are asked, which may take seconds: nothing is locked
+    meanwhile, the version is checked again."""
     tables: list[Json] = [
         {name: value for name, value in table.items() if name in ("schema", "table", "inserts_only")}
         for table in row.tables

@@ -21,7 +21,7 @@ from thalweg.kernel.row_rules import TableRowRules, finding_in_words
 
 @dataclass(frozen=True)
 class Owner:
-    """Who has the rules. `check` is the id of the check on them."""
+    """The stream or a destination, as the one that has rules. `check` is the id of the check on them."""
 
     check: str
     title: str

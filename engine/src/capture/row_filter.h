@@ -80,7 +80,7 @@ class RowFilter {
   Counters& counters_;
 };
 
-// What an update of a subset becomes: `row` is inserted_row().
+// The change that an update of a subset becomes. `row` is inserted_row().
 lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row);
 lcr::RowFrame as_delete(lcr::RowFrame update);
 

@@ -39,7 +39,7 @@ const columns: Column<RuleCountsOfTable>[] = [
 interface RuleCountsProps {
   /** Null: the engine does not tell now. */
   counts: RuleCounts | null;
-  /** Whose own rules they are; left out: the stream's. */
+  /** The destination whose own rules they are; left out: they are the stream's. */
   destination?: string;
 }
 

@@ -21,7 +21,7 @@ interface DestinationRulesProps {
 export function DestinationRules({ stream, mayAct }: DestinationRulesProps) {
   const [edited, setEdited] = useState<string | null>(null);
   const ruled = stream.destinations.filter(({ row_rules }) => row_rules.length > 0);
-  // What the only destination is to have, the stream's rules can say.
+  // The stream's rules can say all that the only destination is to have.
   if (stream.destinations.length === 1 && ruled.length === 0) return null;
   const destination = stream.destinations.find(({ id }) => id === edited);
   return (
