@@ -18,13 +18,11 @@ from thalweg.engine_client.documents import (
     ParkedErrors,
     Rehearsal,
     RehearsalFinding,
-    RuleFinding,
-    RulesCheck,
-    RulesTrial,
     StatsHistory,
     Transactions,
 )
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.rule_documents import RuleFinding, RulesCheck, RulesTrial
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90

@@ -8,8 +8,8 @@ import httpx
 from thalweg.db.models import EngineRow
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.documents import RuleFinding
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.rule_documents import RuleFinding
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide

@@ -2,10 +2,10 @@
 they make of rows."""
 
 from thalweg.db.models import EngineRow
-from thalweg.engine_client import documents
+from thalweg.engine_client import rule_documents
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.documents import RuleFinding
+from thalweg.engine_client.rule_documents import RuleFinding
 from thalweg.features.streams.schemas import (
     Json,
     JudgedChange,
@@ -63,7 +63,7 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     )
 
 
-def _judged(change: documents.JudgedChange) -> JudgedChange:
+def _judged(change: rule_documents.JudgedChange) -> JudgedChange:
     document = change.model_dump()
     if change.error is not None:
         document["error"]["sqlstate"] = change.error.sqlstate or None

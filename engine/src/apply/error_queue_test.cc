@@ -442,7 +442,7 @@ TEST(ErrorQueue, IsGroupedByCause) {
   EXPECT_EQ(list_parked(h.connection(), "teststream", {.cause = "0"})->size(), 0U);
 }
 
-// What waits behind one of them follows it; what fails again is told one by one.
+// Transactions that wait behind one of them follow it; those that fail again are told one by one.
 TEST(ErrorQueue, ThoseWithOneCauseAreExecutedTogether) {
   ApplyHarness h;
   park_three_causes(h);

@@ -331,7 +331,7 @@ TEST_F(RowFilterTest, ATableThatTakesARuledOnesNameTakesNoRulesAway) {
   describe("plain");
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{});
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "north", "a"})), Words{"I 1,north,a"});
-  // Whoever gives the stream another list of tables says what each name means.
+  // Another list of tables says anew what each name means.
   rules_.others.insert({"ruled", "third"});
   begin_session();
   describe("plain");

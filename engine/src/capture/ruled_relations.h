@@ -8,7 +8,7 @@
 #include "base/ids.h"
 #include "capture/stream_rules.h"
 
-// Which relations of the source the tables with rules are, noted in a file: a name alone would let a table that was
+// The relations of the source that tables with rules are, noted in a file: a name alone would let a table that was
 // renamed between two sessions go without its rules. What was noted for another source, or for another list of tables,
 // counts for nothing.
 

@@ -217,7 +217,7 @@ struct ParkedListView {
   std::optional<ErrorExecutionStatus> execution;  // the last one
 };
 
-// What executing a parked transaction would lead to.
+// The result that executing a parked transaction would have.
 struct DryRunView {
   std::optional<base::Error> error;  // none: it would go through
 };

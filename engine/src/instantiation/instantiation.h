@@ -29,12 +29,12 @@ struct InstantiationOptions {
   base::Conninfo destination_conninfo;
   pg::PublicationNames publications;  // empty: whether a table is published is not looked at
   std::vector<TableName> tables;
-  std::set<TableName> inserts_only;                 // of these: updates and deletes are given up
-  AcceptedCode accepted_code;                       // of these: what definitions may call at the destination
+  std::set<TableName> inserts_only;  // of these: updates and deletes are given up
+  AcceptedCode accepted_code;        // of these: what definitions may call at the destination
   // Of these: rows that any of their sets, the stream's and the destination's, would not let pass are not copied.
   std::map<TableName, std::vector<rules::RuleSets>> rules = {};
-  std::string source_name = {};                     // a rule's attribute `source`
-  bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
+  std::string source_name = {};  // a rule's attribute `source`
+  bool stops_tables = false;     // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
   int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more

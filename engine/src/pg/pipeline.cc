@@ -107,7 +107,7 @@ struct Pipeline::Impl {
           taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());
-        // What is deferred fails behind all statements: the sync commits, and its own result is still to come.
+        // Deferred checks fail behind all statements: the sync commits, and its own result is still to come.
         if (taken.affected.size() < sent.front()) finished(0);
         return {};
       case PGRES_PIPELINE_ABORTED:

@@ -21,7 +21,8 @@ AT_DESTINATION = (
 )
 PARKED = (
     "INSERT INTO item VALUES (1, 1)", "INSERT INTO item VALUES (2, 2)", "INSERT INTO item VALUES (3, 300)",
-    "UPDATE item SET n = 30 WHERE id = 3", "INSERT INTO item VALUES (4, 400)", "INSERT INTO word VALUES (1, 'too long')",
+    "UPDATE item SET n = 30 WHERE id = 3", "INSERT INTO item VALUES (4, 400)",
+    "INSERT INTO word VALUES (1, 'too long')",
     "INSERT INTO guarded VALUES (1, 'body')",
 )
 FITS = "INSERT INTO item VALUES (5, 5)"
@@ -130,7 +131,7 @@ def test_a_dry_run_tells_the_outcome_and_leaves_nothing(scene: Scene) -> None:
     assert (behind.value.status, behind.value.error["code"]) == (409, "parked_behind")
     assert everything(scene) == before
 
-    # What a commit would check is checked, too.
+    # Checks that a commit would make are made, too.
     scene.at_destination("DROP TRIGGER guard ON guarded",
                          "CREATE CONSTRAINT TRIGGER guard AFTER INSERT ON guarded DEFERRABLE INITIALLY DEFERRED "
                          "FOR EACH ROW EXECUTE FUNCTION guard()", "ALTER TABLE guarded ENABLE ALWAYS TRIGGER guard")

@@ -1,0 +1,52 @@
+"""What the engine says of rules before they are used: which cannot be kept, and how rows and changes are judged."""
+
+from pydantic import Field
+
+from thalweg.engine_client.documents import Document
+
+
+class RuleFinding(Document):
+    """`rule` is None where it is about the table; `line`, `column` and `offset` are None where it is about the whole
+    rule. `code` is that of the error which would stop the stream, or missing_table."""
+
+    schema_name: str = Field(alias="schema")
+    table: str
+    rule: str | None
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    offset: int | None
+
+
+class RulesCheck(Document):
+    findings: list[RuleFinding]
+
+
+class RuleOutcome(Document):
+    set: str
+    rule: str
+    outcome: str
+    before: str | None
+
+
+class RuleStop(Document):
+    code: str
+    message: str
+    sqlstate: str
+
+
+class JudgedChange(Document):
+    """`old` and `new` are rows as PostgreSQL writes values; long ones are cut."""
+
+    operation: str
+    old: dict[str, str | None] | None
+    new: dict[str, str | None] | None
+    rules: list[RuleOutcome]
+    verdict: str
+    error: RuleStop | None
+
+
+class RulesTrial(Document):
+    findings: list[RuleFinding]
+    changes: list[JudgedChange]
