@@ -152,5 +152,31 @@ TEST(Deadlock, BetweenCommitOrderAndFewerAppliersIsResolved) {
   EXPECT_EQ(h.counter("APPLY SERVER", "deadlocks"), 1U);
 }
 
+// The error queue is read again once nothing runs; until then only groups begin that running ones wait for.
+TEST(Deadlock, BetweenCommitOrderAndAChangedErrorQueueIsAvoided) {
+  ApplyHarness h;
+  make_tallies(h);
+  h.parameters.commit_serialization = CommitSerialization::full;
+  Gate gate(h, 1);
+  h.begin();
+  gate.pass();
+  h.insert("item", {1, 1});
+  h.commit();
+  h.begin();  // depends on the first group
+  h.remove("item", {1, nullptr});
+  h.commit();
+  h.insert_one("item", {2, 2});
+  ASSERT_TRUE(h.start());
+  h.feed();
+  ASSERT_TRUE(wait_until(h, [&h] { return appliers_in(h, "WAIT COMMIT") == 1; }));
+  h.apply().note_errors_changed();
+  gate.open();
+  ASSERT_TRUE(h.wait_until_applied(h.end()));
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id FROM item"), "2");
+  EXPECT_EQ(h.counter("APPLY SERVER", "deadlocks"), 0U);
+}
+
 }  // namespace
 }  // namespace thalweg::apply

@@ -65,7 +65,8 @@ Moment Coordinator::moment() const {
   return {.now = Clock::now(),
           .unix_now = shared_.clock->unix_now(),
           .steady_flow = flow_.steady(),
-          .more_comes = !in_.closed()};
+          .more_comes = !in_.closed(),
+          .standstill = shared_.reload_parked.load(std::memory_order_relaxed)};
 }
 
 // One look at everything that may have come. True: worth another one.
@@ -256,7 +257,7 @@ bool Coordinator::take_transactions() {
 }
 
 bool Coordinator::hand_out() {
-  if (schedule_.waiting() == 0 || shared_.reload_parked.load(std::memory_order_relaxed)) return false;
+  if (schedule_.waiting() == 0) return false;
   const auto& assignments = schedule_.assign(moment());
   for (const Assignment& assignment : assignments) {
     appliers_[static_cast<size_t>(assignment.applier)]->assign(assignment.group, assignment.beside);

@@ -183,10 +183,19 @@ void Schedule::mark_parked(Group& group) const {
   }
 }
 
+// No group that runs waits for a later one than this.
+uint64_t Schedule::awaited_through() const {
+  if (!limits_.in_commit_order) return committed_through_;
+  const auto latest = std::find_if(window_.rbegin(), window_.rend(),
+                                   [](const auto& group) { return group->state == GroupState::running; });
+  return latest == window_.rend() ? committed_through_ : (*latest)->number;
+}
+
 const std::vector<Assignment>& Schedule::assign(const Moment& moment) {
   assignments_.clear();
+  const uint64_t through = moment.standstill ? awaited_through() : next_number_;
   for (const auto& group : window_) {
-    if (waiting_ == 0) break;
+    if (waiting_ == 0 || group->number > through) break;
     if (group->state != GroupState::waiting) continue;
     const bool beside = !is_ready(*group);
     if (beside && !may_begin_beside(*group, moment)) continue;

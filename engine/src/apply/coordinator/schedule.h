@@ -34,6 +34,7 @@ struct Moment {
   base::UnixMicros unix_now;  // beside the commit times of the source: how late a group is
   bool steady_flow = false;   // FlowMeter
   bool more_comes = true;     // the reader has not ended
+  bool standstill = false;    // nothing shall run soon, for set_parked
 };
 
 // The groups of one applier.
@@ -93,7 +94,8 @@ class Schedule {
   // A position, or a transaction of which nothing is left: only moves the low watermark.
   void cover(base::Lsn end);
 
-  // The groups that may start now. They count as running; valid until the next call.
+  // The groups that may start now; for a standstill, only those that running ones wait for. They count as running;
+  // valid until the next call.
   const std::vector<Assignment>& assign(const Moment& moment);
   // A group that `applier` had has ended, as its error says.
   Completion complete(int applier, Group& group, const Moment& moment);
@@ -131,6 +133,7 @@ class Schedule {
   std::optional<int> place_for(const Group& group, const Moment& moment) const;
   ScheduleClock::duration hold_left(const Group& group, const Moment& moment) const;
   ScheduleClock::duration patience(const Group& group, const Moment& moment) const;
+  uint64_t awaited_through() const;
   void give(int applier, Group& group, bool beside, const Moment& moment);
   void mark_parked(Group& group) const;
 

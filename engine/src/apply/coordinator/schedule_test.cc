@@ -293,6 +293,44 @@ TEST_F(ScheduleTest, WhatTouchesAParkedRowIsParkedBehindIt) {
   EXPECT_EQ(running.at(2).second->mode, GroupMode::singly);
 }
 
+TEST_F(ScheduleTest, NothingBeginsBeforeAStandstill) {
+  moment.more_comes = false;
+  offer({1});
+  EXPECT_EQ(assigned(), "0:1");
+  offer({1});
+  offer({2});
+  moment.standstill = true;
+  EXPECT_EQ(assigned(), "");
+  ends(1);
+  schedule.advance();
+  EXPECT_EQ(assigned(), "");
+  moment.standstill = false;
+  EXPECT_EQ(assigned(), "0:2 1:3");
+}
+
+TEST_F(ScheduleTest, WhatOthersWaitForInCommitOrderBeginsBeforeAStandstill) {
+  limits.in_commit_order = true;
+  schedule.set_limits(limits);
+  moment.more_comes = false;
+  offer({1});
+  EXPECT_EQ(assigned(), "0:1");
+  offer({1});
+  offer({2});
+  EXPECT_EQ(assigned(), "1:3") << "it will wait for the second one to commit";
+  offer({3});
+  moment.standstill = true;
+  ends(1);
+  schedule.advance();
+  EXPECT_EQ(assigned(), "0:2") << "or the third one would run for ever";
+  ends(2);
+  schedule.advance();
+  EXPECT_EQ(assigned(), "") << "nothing waits for the fourth one";
+  ends(3);
+  schedule.advance();
+  EXPECT_EQ(schedule.running(), 0);
+  EXPECT_EQ(assigned(), "");
+}
+
 TEST_F(ScheduleTest, FewerAppliersGetGroupsAndTheOthersFinishTheirs) {
   moment.more_comes = false;
   offer({1});
