@@ -24,7 +24,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr size_t kWorkers = 16;  // more than the engine gives places to those who wait for databases
+constexpr size_t kWorkers = 20;  // more than the engine gives places to those who wait for databases
 constexpr std::chrono::milliseconds kAcceptPause{200};  // after a connection for which no file descriptor was free
 constexpr std::chrono::seconds kCrowdInterval{60};      // a crowd is told of so often
 
