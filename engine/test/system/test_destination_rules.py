@@ -197,9 +197,12 @@ def test_the_only_destination_of_a_stream(scene: Scene) -> None:
                     "DELETE FROM orders WHERE n = 7")
     scene.wait_applied()
     assert assert_rows(scene, "region = 'north'") > 1000
+    # While it is stopped: the former rules would let the row pass.
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
     destination["rules"] = own({"positive": [rule("none", "1 / (n - n) > 0")]})
-    scene.engine.put_desired()
     scene.at_source("INSERT INTO orders VALUES (6001, 'north', 1)")
+    scene.engine.set_stream(scene.stream, status="ENABLED")
     assert scene.engine.wait_aborted(scene.stream)["code"] == "rule_failed"
     destination["rules"] = own(NORTH)
     scene.engine.put_desired()
