@@ -1,4 +1,4 @@
-"""What the engine says of rules before they are used: which cannot be kept, and how rows and changes are judged."""
+"""Answers of the engine about rules before they are used: those that cannot be kept, and how changes are judged."""
 
 from pydantic import Field
 
