@@ -91,6 +91,11 @@ Result<size_t> File::read_some(std::span<std::byte> out) {
   return filled;
 }
 
+Result<void> File::seek(uint64_t at) {
+  if (::lseek(descriptor_, static_cast<off_t>(at), SEEK_SET) < 0) return failed(errno, "seek in a file");
+  return {};
+}
+
 Result<void> File::sync() {
   if (::fsync(descriptor_) != 0) return failed(errno, "fsync a file");
   return {};

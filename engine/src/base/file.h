@@ -36,6 +36,8 @@ class File {
   Result<void> write_all(std::span<const std::byte> bytes);
   // Reads until `out` is full or the file ends; how many bytes came.
   Result<size_t> read_some(std::span<std::byte> out);
+  // The place of the next read or write, from the file's beginning.
+  Result<void> seek(uint64_t at);
   Result<void> sync();
 
  private:

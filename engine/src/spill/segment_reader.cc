@@ -21,6 +21,7 @@ Result<SegmentReader> SegmentReader::open(base::File file, const SegmentId* expe
   std::array<std::byte, kSegmentHeaderBytes> header{};
   THALWEG_ASSIGN(const size_t got, reader.file_.read_some(header));
   THALWEG_ASSIGN(reader.id_, decode_segment_header(std::span(header).first(got)));
+  reader.offset_ = got;
   if (expected != nullptr && !(reader.id_ == *expected)) return corrupt("a spill segment took another's place");
   return reader;
 }
@@ -34,6 +35,7 @@ Result<bool> SegmentReader::append_block() {
   run_.resize((run_bytes_ + header.raw_bytes) / sizeof(uint64_t));
   THALWEG_TRY(decode_block(id_, header, std::span(stored_).first(got),
                            std::as_writable_bytes(std::span(run_)).subspan(run_bytes_)));
+  offset_ += got_header + got;
   if (header.kind == BlockKind::end) {
     std::byte more{};
     THALWEG_ASSIGN(const size_t trailing, file_.read_some(std::span(&more, 1)));
@@ -56,6 +58,19 @@ Result<void> SegmentReader::check_frames() const {
 }
 
 Result<std::span<const std::byte>> SegmentReader::next_run() {
+  const uint64_t begin = offset_;
+  const uint32_t number = number_;
+  auto run = read_run();
+  if (!run && run.error().code == ErrorCode::file_error) {
+    // A header that was read is behind the file's place now, and what would be read for it next is something else.
+    THALWEG_TRY(file_.seek(begin));
+    offset_ = begin;
+    number_ = number;
+  }
+  return run;
+}
+
+Result<std::span<const std::byte>> SegmentReader::read_run() {
   run_bytes_ = 0;
   if (run_.size() > kBlockRawBytesMax / sizeof(uint64_t)) run_ = {};  // what a large frame took goes back
   if (ended_) return std::span<const std::byte>();

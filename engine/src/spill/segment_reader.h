@@ -22,13 +22,14 @@ class SegmentReader {
 
   SegmentId id() const { return id_; }
   // The next run: whole, checked frames, valid until the next call; empty at the end block. Fails with corrupt_frame
-  // where the file ends without one.
+  // where the file ends without one. After a failed read (file_error) the next call reads the same run again.
   base::Result<std::span<const std::byte>> next_run();
   // Blocks read so far, the end block not counted.
   uint32_t blocks() const { return number_; }
 
  private:
   explicit SegmentReader(base::File file) : file_(std::move(file)) {}
+  base::Result<std::span<const std::byte>> read_run();
   // Appends the next block to the run; false at the end block.
   base::Result<bool> append_block();
   base::Result<void> check_frames() const;
@@ -37,6 +38,7 @@ class SegmentReader {
   SegmentId id_;
   uint32_t number_ = 0;
   bool ended_ = false;
+  uint64_t offset_ = 0;        // behind what was read
   std::vector<uint64_t> run_;  // words, so that frames lie aligned
   size_t run_bytes_ = 0;
   std::vector<std::byte> stored_;
