@@ -47,7 +47,8 @@ struct ParkedCause {
 
 inline constexpr uint64_t kParkedCausesMax = 100;
 
-// The transactions that are executed: one, or those with one cause, and those that wait behind them; else the whole queue.
+// The transactions that are executed: one, or those with one cause, and those that wait behind them; else the whole
+// queue.
 struct ParkedChoice {
   std::optional<int64_t> id = {};
   std::string cause = {};
