@@ -135,7 +135,7 @@ describe("a stream now", () => {
       { desired_status: "DISABLED", status: "DISABLED", state: "STOPPED" },
       /The stream is stopped\. Start it/,
     ],
-    [{ status: "DISABLED", phase: "STOPPED", state: "PAUSED" }, /Its destination is paused\. Resume it/],
+    [{ status: "DISABLED", phase: "STOPPED", state: "PAUSED" }, /warehouse is paused\. Resume it/],
     [
       {
         status: "UNKNOWN",
