@@ -21,7 +21,8 @@ for name in store redis engine api collector source destination relay load; do
   kill -KILL "$pid"
   wait_until 30 "$name comes again after it was killed" came_again "$name" "$pid"
 done
-wait_until 60 "the API answers" answers "$THALWEG_API_URL/healthz"
+# Its store recovers from the kill: PostgreSQL flushes every file of the cluster first, one by one.
+wait_until 300 "the API is ready" answers "$THALWEG_API_URL/readyz"
 run_rest wait-replicating "$DEMO_STREAM" 120
 # A demo of an older version was registered with its destination's own address: 'make up' leads it over the relay.
 secret destination-thalweg | run_rest move-database "$THALWEG_RELAY_HOST" "$THALWEG_RELAY_PORT" demo thalweg \
