@@ -6,8 +6,7 @@ from thalweg.engine_client import rule_documents
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.rule_documents import RuleFinding
-from thalweg.features.streams.schemas import (
-    Json,
+from thalweg.features.streams.rule_schemas import (
     JudgedChange,
     RuleProblem,
     RulesCheck,
@@ -15,6 +14,7 @@ from thalweg.features.streams.schemas import (
     RulesTest,
     RulesTestRequest,
 )
+from thalweg.features.streams.schemas import Json
 from thalweg.inspection.target import target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
