@@ -7,14 +7,22 @@ from pydantic import AllowInfNan, Field, StrictBool, StrictFloat, StrictInt, Str
 from pydantic_core import PydanticCustomError
 
 from thalweg.kernel.models import Body, Id, Resource
-from thalweg.kernel.row_rules import RowRules, RuledOperation, TableRowRules
-from thalweg.kernel.rules import RULES_MAX, TableRef
+from thalweg.kernel.row_rules import RowRules, RuledOperation, RuleScope
+from thalweg.kernel.rules import RULES_MAX, TableRef, TableRule
 
 
 class RulesCheckRequest(Body):
     source_id: Id
     capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
     row_rules: Annotated[RowRules, Field(min_length=1)]
+    include: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
+        default_factory=list,
+        description="As in the stream's rules: the tables that rules of a schema and global ones are checked against, "
+        "beside those that `row_rules` name.",
+    )
+    exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
+        default_factory=list, description="As in the stream's rules."
+    )
     inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
         default_factory=list, description="As in the stream's rules: of these tables no rule sees updates and deletes."
     )
@@ -26,6 +34,7 @@ class RuleProblem(Resource):
     schema_name: str = Field(alias="schema")
     table: str
     rule: str | None = Field(description="Its name. Null: it is about the table.")
+    scope: RuleScope | None = Field(description="Where the rule comes from. Null: it is about the table.")
     code: str = Field(description="rule_refused, rule_undecidable or missing_table.")
     message: str
     cure: str
@@ -68,7 +77,10 @@ class TriedChange(Body):
 class RulesTestRequest(Body):
     source_id: Id
     capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
-    rules: TableRowRules
+    table: TableRef
+    row_rules: Annotated[RowRules, Field(min_length=1)] = Field(
+        description="As in the stream's rules, or in a destination's: those that concern the table are tried."
+    )
     sample: Annotated[int, Field(strict=True, ge=0, le=CHANGES_MAX)] = Field(
         default=20, description="So many rows of the table are judged as INSERTs; 0: none."
     )
@@ -80,6 +92,7 @@ class RulesTestRequest(Body):
 class RuleOutcome(Resource):
     set: str = Field(description="positive or negative.")
     rule: str = Field(description="Its name.")
+    scope: RuleScope = Field(description="Where it comes from.")
     outcome: str = Field(
         description="TRUE, FALSE, NULL, UNDECIDABLE (a value did not come), FAILED, or OTHER OPERATION: the rule is "
         "for others."
@@ -114,6 +127,7 @@ class RulesTest(Resource):
 class RuleCountsOfTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
+    scopes: list[RuleScope] = Field(description="Where its rules come from.")
     passed: int = Field(description="Changes that passed as they were.")
     dropped: int
     became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")

@@ -21,8 +21,8 @@ from thalweg.kernel.lifecycle import (
 )
 from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.row_rules import RowRules
-from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules import TableRef as TableRef
+from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
@@ -104,7 +104,7 @@ class DestinationUpdate(Body):
     )
     row_rules: RowRules | None = Field(
         default=None,
-        description="Its own rules of all tables. They take effect at one position; rows that it has stay as they are. "
+        description="All rules of its own. They take effect at one position; rows that it has stay as they are. "
         "Null: they stay as they are.",
     )
     accept: Consents = Field(default_factory=list, description=ACCEPT)
