@@ -1,4 +1,4 @@
-"""Which rules concern a table, and what an engine is told of them: the union of those of all scopes."""
+"""Rules of all scopes as one table's: their sets are united for the engine, and what cannot be united is refused."""
 
 from typing import Any
 

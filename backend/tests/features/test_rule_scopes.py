@@ -32,7 +32,7 @@ OF_ENGINE = {
 
 
 def found(schema: str, table: str, rule: str) -> dict[str, Any]:
-    """What an engine says of a rule that names a column which the table does not have."""
+    """An engine's finding: the rule names a column that the table does not have."""
     return {**example("rules-check")["findings"][0], "schema": schema, "table": table, "rule": rule}
 
 

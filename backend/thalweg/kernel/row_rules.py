@@ -68,7 +68,7 @@ class RowRule(Body):
 RowRuleSet = Annotated[list[RowRule], Field(max_length=RULES_PER_TABLE_MAX)]
 Place = tuple[str | int, ...]
 Key = tuple[str | None, str | None]
-"""What rules are for: schema and table, a schema and None, or None and None for all tables."""
+"""The scope's names: schema and table, a schema and None, or None and None for all tables."""
 SETS = ("positive", "negative")
 
 
@@ -166,7 +166,7 @@ def _subsets(positive: list[RowRule], negative: list[RowRule]) -> list[tuple[Pla
 
 
 def _agree(row_rules: list[ScopedRules]) -> list[ScopedRules]:
-    """Whatever tables there are: those that concern the same ones are told to an engine as one table's rules."""
+    """Rules that may concern the same table must be fit to be one table's rules, as an engine is told of them."""
     by_key: dict[Key, ScopedRules] = {}
     problems: list[tuple[Place, str]] = []
     for number, rules in enumerate(row_rules):

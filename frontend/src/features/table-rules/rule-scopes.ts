@@ -1,4 +1,4 @@
-// Which tables rules are for, and which rules concern a table: its own, its schema's and the global ones decide together.
+// Scopes of rules: a table, a schema, or all tables. All rules that concern a table decide together.
 import type { RowRule, RuleScope, ScopedRules } from "@/api/types";
 
 export interface TableName {
@@ -6,7 +6,7 @@ export interface TableName {
   table: string;
 }
 
-/** What rules are for. Rules of the API are for such places, too. */
+/** A table, a schema, or all tables: each has its list of rules. */
 export interface RulePlace {
   scope: RuleScope;
   schema?: string | null;
