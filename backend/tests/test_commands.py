@@ -371,7 +371,7 @@ async def test_rules_of_tables_come_from_a_file(
     assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
-    assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "10", "2", "1", "0"]
+    assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "table", "10", "2", "1", "0"]
     assert "Counted since the capture started, " in shown.splitlines()[-1]
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
     assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)

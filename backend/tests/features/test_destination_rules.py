@@ -39,7 +39,7 @@ async def test_only_that_destination_has_them(
     warehouse, away = stream["destinations"]
     assert (warehouse["row_rules"], warehouse["rule_counts"]) == ([], None)
     assert away["row_rules"] == [
-        {**ORDERS, "positive": [{**SOUTH, "operations": None, "subset": False}], "negative": None}
+        {"scope": "table", **ORDERS, "positive": [{**SOUTH, "operations": None, "subset": False}], "negative": None}
     ]
     filtered = [{table["table"]: table["filtered"] for table in part["tables"]} for part in (warehouse, away, stream)]
     assert filtered == [{"customers": False, "orders": by_rules} for by_rules in (False, True, True)]
@@ -60,7 +60,9 @@ async def test_only_that_destination_has_them(
         return dict(away["rule_counts"]) if away["rule_counts"] else None
 
     counts = await eventually(counted)
-    assert counts["tables"] == [{**ORDERS, "passed": 7, "dropped": 3, "became_inserts": 0, "became_deletes": 2}]
+    assert counts["tables"] == [
+        {**ORDERS, "scopes": ["table"], "passed": 7, "dropped": 3, "became_inserts": 0, "became_deletes": 2}
+    ]
 
 
 async def test_both_engines_are_told(

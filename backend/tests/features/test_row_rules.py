@@ -40,7 +40,7 @@ async def test_the_engine_is_told_of_the_rules(
 ) -> None:
     stream = await created(operator, registered, rules=RULED)
     first, second = stream["rules"]["row_rules"]
-    assert first == {**ORDERS, "positive": [{**NORTH, "operations": None}], "negative": None}
+    assert first == {"scope": "table", **ORDERS, "positive": [{**NORTH, "operations": None}], "negative": None}
     assert second["negative"] == [{**NO_PURGES, "condition": None, "subset": False}]
     assert {table["table"]: table["filtered"] for table in stream["tables"]} == {"customers": True, "orders": True}
     of_engine = {
@@ -74,7 +74,9 @@ async def test_the_stream_tells_what_its_rules_have_decided(
     await eventually(told)
     counts = (await operator.get(path)).json()["rule_counts"]
     assert counts["counted_since"] == "2026-11-21T00:00:01.400000Z"
-    assert counts["tables"] == [{**ORDERS, "passed": 10, "dropped": 2, "became_inserts": 1, "became_deletes": 0}]
+    assert counts["tables"] == [
+        {**ORDERS, "scopes": ["table"], "passed": 10, "dropped": 2, "became_inserts": 1, "became_deletes": 0}
+    ]
 
 
 async def test_only_tables_with_rules_are_checked(
@@ -198,8 +200,9 @@ async def test_whoever_writes_a_rule_is_told_the_place(
     engine.rule_findings = findings
     body = {"source_id": registered["source"], "row_rules": ROW_RULES, "inserts_only": [ORDERS]}
     told = (await operator.post(CHECK, json=body)).json()["findings"]
-    assert [{name: value for name, value in problem.items() if name != "cure"} for problem in told] == findings
-    assert all(problem["cure"] for problem in told)
+    ours = ("cure", "scope")
+    assert [{name: value for name, value in problem.items() if name not in ours} for problem in told] == findings
+    assert all(problem["cure"] for problem in told) and told[0]["scope"] == "table"
     assert engine.checked["tables"][0] == {**ORDERS, "inserts_only": True, "rules": {"positive": [NORTH]}}
     assert (await viewer.post(CHECK, json=body)).status_code == 403
     unknown = await operator.post(CHECK, json={**body, "capture_engine_id": "nobodyknows1"})
@@ -210,9 +213,12 @@ async def test_rules_are_tried_on_rows(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
     moved = {"operation": "UPDATE", "old": {"id": 7, "region": None}, "new": {"id": "7", "region": "north"}}
-    body = {"source_id": registered["source"], "rules": ROW_RULES[0], "sample": 5, "changes": [moved]}
+    body = {"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "sample": 5, "changes": [moved]}
     told = await operator.post(TRY, json=body)
-    assert told.json() == example("rules-test"), told.text
+    answer = example("rules-test")
+    for change in answer["changes"]:
+        change["rules"] = [{**rule, "scope": "table"} for rule in change["rules"]]
+    assert told.json() == answer, told.text
     asked = {name: engine.checked[name] for name in ("source_name", "tables", "sample", "changes")}
     assert asked == {
         "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
@@ -223,6 +229,7 @@ async def test_rules_are_tried_on_rows(
     assert all(finding["cure"] for finding in found)
     assert (await viewer.post(TRY, json=body)).status_code == 403
     for changed, pointer in (
+        ({"table": {**ORDERS, "table": "parcels"}}, "/row_rules"),
         ({"sample": 101}, "/sample"),
         ({"changes": [{"operation": "INSERT"}]}, "/changes/0"),
         ({"changes": [{"operation": "DELETE", "old": {}, "new": {}}]}, "/changes/0"),

@@ -13,7 +13,8 @@ from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
 from thalweg.kernel.lifecycle import DesiredStatus, Stage
-from thalweg.kernel.row_rules import TableRowRules
+from thalweg.kernel.row_rules import ScopedRules
+from thalweg.kernel.rules_by_table import RulesByTable
 from thalweg.kernel.secret_box import SecretBox
 
 FORMAT = 1
@@ -97,7 +98,11 @@ def receiving_definition(row: StreamRow, destination: DestinationRow, secrets: S
         "force": row.force or destination.force,
         "parameters": {**row.parameters, **destination.parameters},
         "destinations": [
-            {**own, **_own_rules(destination), "conninfo": stored_target(destination.database, secrets).for_engine()}
+            {
+                **own,
+                **_own_rules(row, destination),
+                "conninfo": stored_target(destination.database, secrets).for_engine(),
+            }
         ],
         "receive_from": {"engine": identity_name(row.capture_engine_id)},
     }
@@ -123,17 +128,23 @@ def _destination(row: StreamRow, destination: DestinationRow, secrets: SecretBox
     definition = {
         "id": destination.id, "name": destination.database.name, "status": destination.desired_status,
         "force": destination.force, "parameters": destination.parameters, "backlog": destination.backlog,
-        **_own_rules(destination),
+        **_own_rules(row, destination),
     }  # fmt: skip
     if destination.engine_id != row.capture_engine_id:
         return {**definition, "send_to": _peer(destination.engine)}
     return {**definition, "conninfo": stored_target(destination.database, secrets).for_engine()}
 
 
-def _own_rules(destination: DestinationRow) -> Definition:
-    """The capturing engine judges changes by them, and the one that applies filters its copy."""
-    ruled = [TableRowRules.model_validate(rules) for rules in destination.row_rules]
-    rules = [{"schema": table.schema_name, "table": table.table, **table.for_engine()} for table in ruled]
+def _own_rules(row: StreamRow, destination: DestinationRow) -> Definition:
+    """The capturing engine judges changes by them, and the one that applies filters its copy. Of every table of the
+    stream that they concern, so that those of wider scopes are in force for a table that was added since."""
+    by_table = RulesByTable(ScopedRules.model_validate(rules) for rules in destination.row_rules)
+    names = [(table["schema"], table["table"]) for table in row.tables]
+    rules = [
+        {"schema": schema, "table": table, **by_table.for_engine(schema, table)}
+        for schema, table in names
+        if by_table.concerns(schema, table)
+    ]
     return {"rules": rules} if rules else {}
 
 

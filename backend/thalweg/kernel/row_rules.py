@@ -1,7 +1,8 @@
-"""Rules of tables: which of a table's rows are copied, and which of its changes are captured. The engine reads the
-conditions; the limits here are its own, or narrower (engine/contract/control-api.md)."""
+"""Rules of tables: which of a table's rows are copied, and which of its changes are captured. A rule is for one table,
+for those of a schema, or for all; engines are told of them table by table. They read the conditions; the limits here
+are theirs, or narrower (engine/contract/control-api.md)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -47,7 +48,7 @@ class RuledOperation(StrEnum):
 
 
 class RowRule(Body):
-    name: RuleName = Field(description="Once in a table.", examples=["north_only"])
+    name: RuleName = Field(description="Once among the rules that concern a table.", examples=["north_only"])
     operations: Annotated[list[RuledOperation], Field(min_length=1, max_length=len(RuledOperation))] | None = Field(
         default=None, description="The operations that it is for, each once. Null: all."
     )
@@ -59,51 +60,96 @@ class RowRule(Body):
     subset: StrictBool = Field(
         default=False,
         description="The destination keeps exactly the rows for which the rules are true: an update that brings a row "
-        "in becomes an insert, and one that takes it out becomes a delete. All positive rules of a table make a "
-        "subset, or none; such a rule names no operations.",
+        "in becomes an insert, and one that takes it out becomes a delete. All positive rules that concern a "
+        "table make a subset, or none; such a rule names no operations.",
     )
 
 
 RowRuleSet = Annotated[list[RowRule], Field(max_length=RULES_PER_TABLE_MAX)]
 Place = tuple[str | int, ...]
+Key = tuple[str | None, str | None]
+"""The scope's names: schema and table, a schema and None, or None and None for all tables."""
+SETS = ("positive", "negative")
 
 
-class TableRowRules(Body):
-    """The rules of one table. A change passes unless a negative rule is true for it, and if a positive one is, where
-    there is a positive set. An empty positive set lets nothing pass."""
+class RuleScope(StrEnum):
+    TABLE = "table"
+    SCHEMA = "schema"
+    GLOBAL = "global"
 
-    schema_name: TableIdentifier = Field(alias="schema", examples=["public"])
-    table: TableIdentifier = Field(description="Its exact name.", examples=["orders"])
+
+def keys_of(schema: str, table: str) -> tuple[Key, Key, Key]:
+    """Of the rules that concern a table, its own first."""
+    return (schema, table), (schema, None), (None, None)
+
+
+def scope_of(key: Key) -> RuleScope:
+    schema, table = key
+    if table is not None:
+        return RuleScope.TABLE
+    return RuleScope.GLOBAL if schema is None else RuleScope.SCHEMA
+
+
+class ScopedRules(Body):
+    """The rules of one scope. All rules that concern a table, its own, its schema's and the global ones, decide
+    together: a change passes unless a negative rule is true for it, and if a positive one is, where one of them has a
+    positive set. Positive sets that are all empty let nothing pass."""
+
+    scope: RuleScope = Field(
+        default=RuleScope.TABLE,
+        description="Which tables of the stream they concern, also those that it gets later. `global`: all.",
+    )
+    schema_name: TableIdentifier | None = Field(
+        default=None, alias="schema", description="Its exact name. Null for the scope `global`.", examples=["public"]
+    )
+    table: TableIdentifier | None = Field(
+        default=None, description="Its exact name. Only for the scope `table`.", examples=["orders"]
+    )
     positive: RowRuleSet | None = Field(default=None, description="Null: no such set.")
     negative: RowRuleSet | None = Field(default=None, description="Null: no such set.")
 
     @property
-    def table_name(self) -> tuple[str, str]:
+    def key(self) -> Key:
         return self.schema_name, self.table
 
-    def for_engine(self) -> dict[str, Any]:
-        """The member `rules` of a table in the desired document."""
-        return self.model_dump(mode="json", include={"positive", "negative"}, exclude_defaults=True)
+    def rules(self) -> Iterable[tuple[Place, RowRule]]:
+        """Each with its place below these."""
+        for member, rules in zip(SETS, (self.positive, self.negative), strict=True):
+            for number, rule in enumerate(rules or []):
+                yield (member, number), rule
 
     @model_validator(mode="after")
     def _can_be_kept(self) -> Self:
-        problems: list[tuple[Place, str]] = []
-        sets = {"positive": self.positive, "negative": self.negative}
+        problems = self._misplaced()
         if self.positive is None and self.negative is None:
-            problems.append(((), "Give positive or negative rules, or leave the table out."))
-        if sum(len(rules or []) for rules in sets.values()) > RULES_PER_TABLE_MAX:
-            problems.append(((), f"A table has at most {RULES_PER_TABLE_MAX} rules."))
+            problems.append(((), "Give positive or negative rules, or leave this out."))
         seen: set[str] = set()
-        for member, rules in sets.items():
-            for number, rule in enumerate(rules or []):
-                if rule.name in seen:
-                    problems.append(((member, number, "name"), "Another rule of the table has this name."))
-                seen.add(rule.name)
-                if rule.operations and len(set(rule.operations)) < len(rule.operations):
-                    problems.append(((member, number, "operations"), "It names an operation twice."))
+        for place, rule in self.rules():
+            if rule.name in seen:
+                problems.append(((*place, "name"), "Another rule has this name."))
+            seen.add(rule.name)
+            if rule.operations and len(set(rule.operations)) < len(rule.operations):
+                problems.append(((*place, "operations"), "It names an operation twice."))
+        if sum(1 for _ in self.rules()) > RULES_PER_TABLE_MAX:
+            problems.append(((), TOO_MANY))
         problems += _subsets(self.positive or [], self.negative or [])
         _refuse(problems, self)
         return self
+
+    def _misplaced(self) -> list[tuple[Place, str]]:
+        problems: list[tuple[Place, str]] = []
+        for member, name, scopes in (
+            ("schema", self.schema_name, (RuleScope.TABLE, RuleScope.SCHEMA)),
+            ("table", self.table, (RuleScope.TABLE,)),
+        ):
+            if self.scope in scopes and name is None:
+                problems.append(((member,), f"Rules of the scope {self.scope} name a {member}."))
+            elif self.scope not in scopes and name is not None:
+                problems.append(((member,), f"Rules of the scope {self.scope} name no {member}."))
+        return problems
+
+
+TOO_MANY = f"At most {RULES_PER_TABLE_MAX} rules can concern a table."
 
 
 def _subsets(positive: list[RowRule], negative: list[RowRule]) -> list[tuple[Place, str]]:
@@ -115,19 +161,46 @@ def _subsets(positive: list[RowRule], negative: list[RowRule]) -> list[tuple[Pla
         if rule.subset and rule.operations:
             problems.append((("positive", number, "subset"), "A rule that makes a subset names no operations."))
         if rule.subset != positive[0].subset:
-            problems.append((("positive", number, "subset"), "All positive rules of a table make a subset, or none."))
+            problems.append((("positive", number, "subset"), "All positive rules make a subset, or none."))
     return problems
 
 
-def _once(tables: list[TableRowRules]) -> list[TableRowRules]:
-    seen: set[tuple[str, str]] = set()
+def _agree(row_rules: list[ScopedRules]) -> list[ScopedRules]:
+    """Rules that may concern the same table must be fit to be one table's rules, as an engine is told of them."""
+    by_key: dict[Key, ScopedRules] = {}
     problems: list[tuple[Place, str]] = []
-    for number, table in enumerate(tables):
-        if table.table_name in seen:
-            problems.append(((number, "table"), "The table has rules already: name it once."))
-        seen.add(table.table_name)
-    _refuse(problems, tables)
-    return tables
+    for number, rules in enumerate(row_rules):
+        if rules.key in by_key:
+            member = {RuleScope.TABLE: "table", RuleScope.SCHEMA: "schema", RuleScope.GLOBAL: "scope"}[rules.scope]
+            problems.append(((number, member), f"There are rules for {in_words(rules.key)} already: write them once."))
+        by_key.setdefault(rules.key, rules)
+    for number, rules in enumerate(row_rules):
+        wider = {RuleScope.TABLE: ((rules.schema_name, None), (None, None)), RuleScope.SCHEMA: ((None, None),)}
+        others = [by_key[key] for key in wider.get(rules.scope, ()) if key in by_key]
+        problems += [((number, *place), why) for place, why in _clashes(rules, others)]
+    _refuse(problems, row_rules)
+    return row_rules
+
+
+def _clashes(rules: ScopedRules, wider: list[ScopedRules]) -> list[tuple[Place, str]]:
+    """With those of wider scopes, which concern the same tables."""
+    problems: list[tuple[Place, str]] = []
+    for other in wider:
+        names = {rule.name for _, rule in other.rules()}
+        where = in_words(other.key)
+        for place, rule in rules.rules():
+            if rule.name in names:
+                problems.append(((*place, "name"), f"A rule of {where} has this name, and concerns the table too."))
+        if rules.positive and other.positive and rules.positive[0].subset != other.positive[0].subset:
+            problems.append(
+                (
+                    ("positive", 0, "subset"),
+                    f"All positive rules that concern a table make a subset, or none; see those of {where}.",
+                )
+            )
+    if sum(1 for one in (rules, *wider) for _ in one.rules()) > RULES_PER_TABLE_MAX:
+        problems.append(((), f"{TOO_MANY[:-1]}, those of wider scopes included."))
+    return problems
 
 
 def _refuse(problems: list[tuple[Place, str]], value: Any) -> None:
@@ -144,17 +217,26 @@ def _refuse(problems: list[tuple[Place, str]], value: Any) -> None:
         )
 
 
+def in_words(key: Key) -> str:
+    schema, table = key
+    if table is not None:
+        return f"{schema}.{table}"
+    return "all tables" if schema is None else f"the schema {schema}"
+
+
 def finding_in_words(finding: Mapping[str, Any]) -> str:
-    """`finding` is what an engine says of a rule, as the contract and the REST API have it."""
-    rule = f", rule {finding['rule']}" if finding["rule"] is not None else ""
+    """`finding` is what an engine says of a rule, as the REST API has it."""
+    wider = {RuleScope.SCHEMA: (finding["schema"], None), RuleScope.GLOBAL: (None, None)}
+    of_scope = f" of {in_words(wider[finding['scope']])}" if finding["scope"] in wider else ""
+    rule = f", rule {finding['rule']}{of_scope}" if finding["rule"] is not None else ""
     place = f", line {finding['line']}, column {finding['column']}" if finding["line"] is not None else ""
     table = f"{finding['schema']}.{finding['table']}"
     return f"{table}{rule}{place}: {finding['message'].rstrip('.')} ({finding['code']})."
 
 
-RowRules = Annotated[list[TableRowRules], Field(max_length=1000), AfterValidator(_once)]
+RowRules = Annotated[list[ScopedRules], Field(max_length=1000), AfterValidator(_agree)]
 
 
-def stored(row_rules: list[TableRowRules]) -> list[dict[str, Any]]:
+def stored(row_rules: list[ScopedRules]) -> list[dict[str, Any]]:
     """As the store keeps those of a destination."""
     return [rules.model_dump(mode="json", by_alias=True) for rules in row_rules]

@@ -38,7 +38,7 @@ class TableRules(Body):
     )
     row_rules: RowRules = Field(
         default_factory=list,
-        description="Tables, by their exact names, of which only some rows are copied and only some changes captured. "
+        description="Which rows of tables are copied, and which changes captured. "
         "Changed rules apply to changes from then on; rows at the destination stay as they are until their table is "
         "copied again.",
     )

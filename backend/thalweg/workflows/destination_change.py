@@ -10,7 +10,7 @@ from thalweg.inspection.target import target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
-from thalweg.kernel.row_rules import TableRowRules
+from thalweg.kernel.row_rules import ScopedRules
 from thalweg.workflows.row_rules import DESTINATION, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_preparation import Places, accepted_facts, not_ready
 
@@ -30,7 +30,7 @@ async def update_destination(
 
 
 async def _checked(
-    context: Context, row: StreamRow, destination: DestinationRow, row_rules: list[TableRowRules], accept: list[str]
+    context: Context, row: StreamRow, destination: DestinationRow, row_rules: list[ScopedRules], accept: list[str]
 ) -> Json:
     """Facts for the audit log: what was accepted. The engines are asked, which may take seconds: nothing is locked
     meanwhile, the version is checked again."""
@@ -38,7 +38,7 @@ async def _checked(
         {name: value for name, value in table.items() if name in ("schema", "table", "inserts_only")}
         for table in row.tables
     ]
-    before = [TableRowRules.model_validate(rules) for rules in destination.row_rules]
+    before = [ScopedRules.model_validate(rules) for rules in destination.row_rules]
     engines = {engine.id: engine for engine in (row.capture_engine, destination.engine)}
     source = target_of(row.source, context.resources)
     checklist = Checklist(CheckSide.SOURCE)

@@ -3,14 +3,11 @@
 from fastapi import APIRouter, Response
 
 from thalweg.db.operations import OperationAccepted
+from thalweg.features.streams.rule_schemas import RulesCheck, RulesCheckRequest, RulesTest, RulesTestRequest
 from thalweg.features.streams.schemas import (
     DestinationAdd,
     DestinationUpdate,
     PreflightRequest,
-    RulesCheck,
-    RulesCheckRequest,
-    RulesTest,
-    RulesTestRequest,
     Stream,
     StreamCreate,
     StreamUpdate,

@@ -10,13 +10,15 @@ from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.rule_documents import RuleFinding
+from thalweg.features.streams.rule_schemas import RuleProblem
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
-from thalweg.kernel.row_rules import TableRowRules, finding_in_words
+from thalweg.kernel.row_rules import RuleScope, ScopedRules, finding_in_words, in_words, keys_of
+from thalweg.kernel.rules_by_table import RulesByTable
 
 
 @dataclass(frozen=True)
@@ -37,20 +39,22 @@ CURES: dict[str, str] = {
     "read only key columns, or name no other operation than INSERT.",
     ErrorCode.MISSING_TABLE: "Take the table's rules away, or create the table.",
 }
+TOO_WIDE = (
+    "The rule must fit every table that it concerns. Correct it at the place that its line names, or narrow its scope: "
+    "give it to a schema whose tables it fits, or to these tables only."
+)
 TOO_OLD = "This engine knows no rules: upgrade it to the version of the control plane, or leave the rules out."
 
 
-def with_rules(tables: list[Json], row_rules: list[TableRowRules]) -> list[Json]:
+def with_rules(tables: list[Json], row_rules: list[ScopedRules]) -> list[Json]:
     """The tables with those rules that are theirs, as an engine is told of them."""
-    of_rows = {rule.table_name: rule.for_engine() for rule in row_rules}
-    return [
-        {**table, **({"rules": of_rows[name]} if (name := (table["schema"], table["table"])) in of_rows else {})}
-        for table in tables
-    ]
+    by_table = RulesByTable(row_rules)
+    told = [(table, by_table.for_engine(table["schema"], table["table"])) for table in tables]
+    return [{**table, "rules": rules} if rules else table for table, rules in told]
 
 
 async def check_row_rules(
-    context: Context, engines: list[EngineRow], source: Target, tables: list[Json], row_rules: list[TableRowRules],
+    context: Context, engines: list[EngineRow], source: Target, tables: list[Json], row_rules: list[ScopedRules],
     owner: Owner,
 ) -> tuple[list[Check], list[FieldProblem]]:  # fmt: skip
     """`engines` are those that need the rules, the capturing one first; `tables` are the stream's. The problems are
@@ -64,18 +68,21 @@ async def check_row_rules(
 
 async def _check(
     context: Context, checklist: Checklist, engines: list[EngineRow], source: Target, tables: list[Json],
-    row_rules: list[TableRowRules], owner: Owner,
+    row_rules: list[ScopedRules], owner: Owner,
 ) -> list[FieldProblem]:  # fmt: skip
-    chosen = {(table["schema"], table["table"]) for table in tables}
-    lost = {at: ".".join(rule.table_name) for at, rule in enumerate(row_rules) if rule.table_name not in chosen}
+    lost = without_tables(row_rules, tables)
     if lost:
-        cure = "Correct the table's name, include the table, or take its rules away."
+        cure = "Correct the name, include such a table, or take these rules away."
+        names = listed([in_words(row_rules[at].key) for at in lost])
         checklist.fail(
-            owner.check, owner.title,
-            f"There are rules for tables that the stream does not have: {listed(list(lost.values()))}.", cure,
-        )  # fmt: skip
-        missing = {f"/{at}/table": f"The stream does not have {name}." for at, name in lost.items()}
-        return [_problem(owner, place, message, cure) for place, message in missing.items()]
+            owner.check, owner.title, f"There are rules for tables that the stream does not have: {names}.", cure
+        )
+        return [
+            _problem(
+                owner, f"/{at}/{row_rules[at].scope}", f"The stream does not have {in_words(row_rules[at].key)}.", cure
+            )
+            for at in lost
+        ]
     ruled = [table for table in with_rules(tables, row_rules) if "rules" in table]
     findings: list[RuleFinding] = []
     for number, engine in enumerate(engines):
@@ -89,34 +96,40 @@ async def _check(
             return []
         # The others read the same rules for the copy: of them it is enough that they know any.
         findings = findings if number else found
-    if findings:
-        codes = dict.fromkeys(finding.code for finding in findings)
+    by_table = RulesByTable(row_rules)
+    shown = [rule_problem(finding, by_table) for finding in findings]
+    if shown:
         checklist.fail(
             owner.check, owner.title,
             f"The rules of {len({(finding.schema_name, finding.table) for finding in findings})} of "
             f"{len(ruled)} tables cannot be kept: {owner.name} would stop.",
-            " ".join(cure_of(code) for code in codes), None, [_in_words(finding) for finding in findings],
+            " ".join(dict.fromkeys(one.cure for one in shown)), None, [_in_words(one) for one in shown],
         )  # fmt: skip
     else:
         checklist.ok(owner.check, owner.title, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
-    return [_problem(owner, _place(one, row_rules), _in_words(one), cure_of(one.code)) for one in findings]
+    return [_problem(owner, _place(one, by_table), _in_words(one), one.cure) for one in shown]
 
 
 def _problem(owner: Owner, place: str, message: str, cure: str) -> FieldProblem:
     return FieldProblem(pointer=place, code=owner.check, message=message, cure=cure)
 
 
-def _place(finding: RuleFinding, tables: list[TableRowRules]) -> str:
-    """Of the rule in the list of tables' rules, or of its condition; else of the table."""
-    for number, table in enumerate(tables):
-        if table.table_name != (finding.schema_name, finding.table):
-            continue
-        for member, rules in (("positive", table.positive), ("negative", table.negative)):
-            for at, rule in enumerate(rules or []):
-                if rule.name == finding.rule:
-                    return f"/{number}/{member}/{at}" + ("/condition" if finding.line is not None else "")
-        return f"/{number}"
-    return ""
+def without_tables(row_rules: list[ScopedRules], tables: list[Json]) -> list[int]:
+    """The places of rules that concern none of the tables."""
+    chosen = {key for table in tables for key in keys_of(table["schema"], table["table"])}
+    return [at for at, rules in enumerate(row_rules) if rules.key not in chosen]
+
+
+def rule_problem(finding: RuleFinding, by_table: RulesByTable) -> RuleProblem:
+    _, scope = by_table.place_of(finding.schema_name, finding.table, finding.rule)
+    return RuleProblem(**finding.model_dump(by_alias=True), scope=scope, cure=_cure_of(finding.code, scope))
+
+
+def _place(problem: RuleProblem, by_table: RulesByTable) -> str:
+    """Of the rule in the list of all rules, or of its condition; else of the table's own rules."""
+    place, scope = by_table.place_of(problem.schema_name, problem.table, problem.rule)
+    of_condition = "/condition" if scope is not None and problem.line is not None else ""
+    return "".join(f"/{part}" for part in place) + of_condition
 
 
 def ask_for_changed_rules(checklist: Checklist, tables_before: list[Json], tables: list[Json], of: str = "") -> None:
@@ -137,11 +150,13 @@ def ask_for_changed_rules(checklist: Checklist, tables_before: list[Json], table
         )  # fmt: skip
 
 
-def _in_words(finding: RuleFinding) -> str:
-    return finding_in_words(finding.model_dump(by_alias=True))
+def _in_words(problem: RuleProblem) -> str:
+    return finding_in_words(problem.model_dump(by_alias=True))
 
 
-def cure_of(code: str) -> str:
+def _cure_of(code: str, scope: RuleScope | None) -> str:
+    if code == ErrorCode.RULE_REFUSED and scope in (RuleScope.SCHEMA, RuleScope.GLOBAL):
+        return TOO_WIDE
     return CURES.get(code, "Do what its line says.")
 
 

@@ -5,49 +5,71 @@ from thalweg.db.models import EngineRow
 from thalweg.engine_client import rule_documents
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.rule_documents import RuleFinding
-from thalweg.features.streams.schemas import (
-    Json,
+from thalweg.features.streams.rule_schemas import (
     JudgedChange,
-    RuleProblem,
     RulesCheck,
     RulesCheckRequest,
     RulesTest,
     RulesTestRequest,
 )
-from thalweg.inspection.target import target_of
+from thalweg.features.streams.schemas import Json
+from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
+from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
-from thalweg.workflows.row_rules import TOO_OLD, ask, cure_of, knows_none
+from thalweg.kernel.row_rules import in_words
+from thalweg.kernel.rules import TableRules
+from thalweg.kernel.rules_by_table import RulesByTable
+from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problem, with_rules, without_tables
 from thalweg.workflows.stream_placement import capturing_engine
-from thalweg.workflows.stream_preparation import database_of
+from thalweg.workflows.stream_preparation import database_of, tables_at
 
 
 async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     source = target_of(await database_of(context, "/source_id", body.source_id), context.resources)
     engine = await capturing_engine(context, body.capture_engine_id)
-    given_up = {(table.schema_name, table.table) for table in body.inserts_only}
-    tables: list[Json] = [
-        {
-            "schema": rule.schema_name, "table": rule.table, "rules": rule.for_engine(),
-            **({"inserts_only": True} if rule.table_name in given_up else {}),
-        }
-        for rule in body.row_rules
-    ]  # fmt: skip
     await context.release()
+    tables = await _tables(context, source, body)
+    alone = without_tables(body.row_rules, tables)
+    if alone:
+        why = f"No table is named for the rules of {in_words(body.row_rules[alone[0]].key)}."
+        raise _invalid(f"/row_rules/{alone[0]}", why, "Name the stream's tables by `include`, as for the stream.")
+    ruled = [table for table in with_rules(tables, body.row_rules) if "rules" in table]
     try:
-        findings = await ask(context, engine, source, tables)
+        findings = await ask(context, engine, source, ruled)
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
-    return RulesCheck(findings=_with_cures(findings))
+    by_table = RulesByTable(body.row_rules)
+    return RulesCheck(findings=[rule_problem(finding, by_table) for finding in findings])
+
+
+async def _tables(context: Context, source: Target, body: RulesCheckRequest) -> list[Json]:
+    """Those that the rules name, and those that `include` matches."""
+    given_up = {(table.schema_name, table.table) for table in body.inserts_only}
+    keys = [rules.key for rules in body.row_rules]
+    names = [(schema, table) for schema, table in keys if schema is not None and table is not None]
+    if body.include:
+        names += await tables_at(context, source, TableRules(include=body.include, exclude=body.exclude))
+    return [
+        {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
+        for schema, table in dict.fromkeys(names)
+    ]
+
+
+def _invalid(pointer: str, message: str, cure: str) -> Problem:
+    error = FieldProblem(pointer=pointer, code="invalid", message=message, cure=cure)
+    return Problem("invalid_request", message, cure, errors=[error])
 
 
 async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     row = await database_of(context, "/source_id", body.source_id)
     source, name = target_of(row, context.resources), row.name
     engine = await capturing_engine(context, body.capture_engine_id)
-    rules, resources = body.rules, context.resources
-    table: Json = {"schema": rules.schema_name, "table": rules.table, "rules": rules.for_engine()}
+    resources, by_table = context.resources, RulesByTable(body.row_rules)
+    key = (body.table.schema_name, body.table.table)
+    if not by_table.concerns(*key):
+        raise _invalid("/row_rules", f"None of the rules concerns {in_words(key)}.", "Name a table that they concern.")
+    table: Json = {"schema": key[0], "table": key[1], "rules": by_table.for_engine(*key)}
     client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     await context.release()
     try:
@@ -58,20 +80,18 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     return RulesTest(
-        findings=_with_cures(tried.findings),
-        changes=[_judged(change) for change in tried.changes],
+        findings=[rule_problem(finding, by_table) for finding in tried.findings],
+        changes=[_judged(change, by_table, key) for change in tried.changes],
     )
 
 
-def _judged(change: rule_documents.JudgedChange) -> JudgedChange:
+def _judged(change: rule_documents.JudgedChange, by_table: RulesByTable, key: tuple[str, str]) -> JudgedChange:
     document = change.model_dump()
     if change.error is not None:
         document["error"]["sqlstate"] = change.error.sqlstate or None
+    for rule in document["rules"]:
+        _, rule["scope"] = by_table.place_of(*key, rule["rule"])
     return JudgedChange.model_validate(document)
-
-
-def _with_cures(findings: list[RuleFinding]) -> list[RuleProblem]:
-    return [RuleProblem(**finding.model_dump(by_alias=True), cure=cure_of(finding.code)) for finding in findings]
 
 
 def _problem(engine: EngineRow, failure: EngineFailure) -> Problem:

@@ -6,7 +6,7 @@ from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
-from thalweg.kernel.row_rules import TableRowRules
+from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.stream_preparation import (
     Places,
@@ -40,7 +40,7 @@ async def _checked(
     destinations = [
         Planned(
             destination.database, {**parameters, **destination.parameters}, own, destination.engine,
-            [TableRowRules.model_validate(rules) for rules in destination.row_rules],
+            [ScopedRules.model_validate(rules) for rules in destination.row_rules],
         )
         for destination in row.destinations
         if destination.desired_status != DesiredStatus.DROPPED

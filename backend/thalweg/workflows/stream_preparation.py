@@ -15,7 +15,7 @@ from thalweg.features.streams.schemas import (
 )
 from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.carried_code import AskedCode
-from thalweg.inspection.catalogue import read_tables
+from thalweg.inspection.catalogue import Table, read_tables
 from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
@@ -35,7 +35,7 @@ from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
-from thalweg.kernel.row_rules import TableRowRules
+from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
@@ -49,11 +49,7 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
     source = await database_of(context, "/source_id", body.source_id)
     target = target_of(source, context.resources)
     await context.release()
-    try:
-        async with connected(target, context.resources.settings.database_connect_timeout) as connection:
-            tables = await read_tables(connection)
-    except ConnectionFailure as failure:
-        raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
+    tables = await _read_tables(context, target)
     given_up = body.rules.given_up
     chosen = [table.resource(table.name in given_up) for table in await chosen_tables(tables, body.rules)]
     unmatched = (await select_tables(body.rules, [table.name for table in tables])).unmatched
@@ -62,6 +58,19 @@ async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePr
         bytes=sum(table.bytes for table in chosen), rows_estimated=known_sum(table.rows_estimated for table in chosen),
         unmatched=[f"{rule.schema_name}.{rule.table}" for rule in unmatched],
     )  # fmt: skip
+
+
+async def tables_at(context: Context, source: Target, rules: TableRules) -> list[tuple[str, str]]:
+    """The names of those that the rules choose."""
+    return [table.name for table in await chosen_tables(await _read_tables(context, source), rules)]
+
+
+async def _read_tables(context: Context, source: Target) -> list[Table]:
+    try:
+        async with connected(source, context.resources.settings.database_connect_timeout) as connection:
+            return await read_tables(connection)
+    except ConnectionFailure as failure:
+        raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
 
 
 async def run_preflight(context: Context, body: PreflightRequest) -> Preflight:
@@ -88,7 +97,7 @@ class Planned:
     parameters: Parameters
     own: frozenset[tuple[str, str]] = frozenset()
     engine: EngineRow | Problem | None = None
-    row_rules: list[TableRowRules] = field(default_factory=list)
+    row_rules: list[ScopedRules] = field(default_factory=list)
 
 
 def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem) -> list[Planned]:

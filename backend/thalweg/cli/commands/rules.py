@@ -8,7 +8,7 @@ import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json, styled
-from thalweg.kernel.row_rules import finding_in_words
+from thalweg.kernel.row_rules import RuleScope, finding_in_words, keys_of
 
 app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
 REPLICATED = ("PASSED", "BECOMES INSERT", "BECOMES DELETE")
@@ -17,9 +17,17 @@ RowRules = Annotated[
     typer.FileText | None,
     typer.Option(
         metavar="FILE",
-        help="A JSON file with the rules of tables, a list like row_rules in the REST API. - reads standard input.",
+        help="A JSON file with rules of tables, of schemas and global ones: a list like row_rules in the REST API. - "
+        "reads standard input.",
     ),
 ]
+
+
+def table_rule(text: str) -> Json:
+    schema, dot, table = text.partition(".")
+    if not dot:
+        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders, or public.* for all.")
+    return {"schema": schema, "table": table}
 
 
 def _refuse(constant: str) -> Never:
@@ -53,6 +61,14 @@ def check(
         typer.FileText, typer.Argument(help="A JSON file, a list like row_rules in the REST API. - is standard input.")
     ],
     source: Annotated[str, typer.Option(help="The database's name or id.")],
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="schema.table, with * and ? as wildcards: the stream's tables, for rules of a schema and global ones. "
+            "May be repeated."
+        ),
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")] = None,
     engine: Annotated[str | None, typer.Option(help="The engine that captures, if there are several.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,6 +76,8 @@ def check(
     api = connect()
     row_rules = row_rules_in(file)
     body: Json = {"source_id": api.find("/databases", "database", source)["id"], "row_rules": row_rules}
+    body |= {"include": [table_rule(text) for text in include or []]}
+    body |= {"exclude": [table_rule(text) for text in exclude or []]}
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     result = api.post("/streams:check-rules", body)
@@ -80,7 +98,8 @@ def test(
     ],
     source: Annotated[str, typer.Option(help="The database's name or id.")],
     table: Annotated[
-        str | None, typer.Argument(help="Which of its tables, as schema.table, if it has several.")
+        str | None,
+        typer.Argument(help="The table to try them on, as schema.table. Left out: the only one that the file names."),
     ] = None,
     sample: Annotated[int, typer.Option(help="How many rows of the table to judge, at most 100.")] = 20,
     changes: Annotated[
@@ -95,10 +114,10 @@ def test(
 ) -> None:
     """Try the rules of a table on its rows: what each rule makes of each. Fails when one would stop a stream."""
     api = connect()
-    rules = _rules_of(row_rules_in(file), table)
+    row_rules = row_rules_in(file)
     body: Json = {
-        "source_id": api.find("/databases", "database", source)["id"], "rules": rules, "sample": sample,
-        "changes": row_rules_in(changes) if changes else [],
+        "source_id": api.find("/databases", "database", source)["id"], "table": _tried_table(row_rules, table),
+        "row_rules": row_rules, "sample": sample, "changes": row_rules_in(changes) if changes else [],
     }  # fmt: skip
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
@@ -107,22 +126,22 @@ def test(
         print_json(result)
     else:
         for finding in result["findings"]:
-            _print_finding(finding, [rules])
+            _print_finding(finding, row_rules)
         _print_changes(result["changes"])
     if result["findings"] or any(change["error"] for change in result["changes"]):
         raise typer.Exit(1)
 
 
-def _rules_of(tables: list[Json], name: str | None) -> Json:
-    named = {f"{table.get('schema')}.{table.get('table')}": table for table in tables}
-    if name is None and len(named) == 1:
-        return tables[0]
-    if name not in named:
-        raise CommandError(
-            "The file has rules for several tables." if name is None else f"The file has no rules for {name}.",
-            f"Name one of its tables: {', '.join(named)}.",
-        )
-    return named[name]
+def _tried_table(row_rules: list[Json], name: str | None) -> Json:
+    keys = [(rules.get("schema"), rules.get("table")) for rules in row_rules]
+    named = [f"{schema}.{table}" for schema, table in keys if schema and table]
+    if name is None and len(named) != 1:
+        cure = f"Name one of its tables: {', '.join(named)}." if named else "Name a table of the source."
+        raise CommandError(f"The file names {len(named) or 'no'} tables.", cure)
+    tried = table_rule(name or named[0])
+    if not set(keys_of(tried["schema"], tried["table"])).intersection(keys):
+        raise CommandError(f"The file has no rules for {name}.", "Name a table that its rules concern.")
+    return tried
 
 
 def _print_changes(changes: list[Json]) -> None:
@@ -132,11 +151,15 @@ def _print_changes(changes: list[Json]) -> None:
         values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
         style = "red" if change["error"] else "green" if change["verdict"] in REPLICATED else "dim"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
-        told = "; ".join(f"{rule['rule']} {_in_words(rule)}" for rule in change["rules"])
+        told = "; ".join(f"{_called(rule)} {_in_words(rule)}" for rule in change["rules"])
         if told:
             out.print(line("    ", told))
         if change["error"]:
             out.print(line("    ", f"{change['error']['message']} ({change['error']['code']})"))
+
+
+def _called(rule: Json) -> str:
+    return str(rule["rule"]) if rule["scope"] == RuleScope.TABLE else f"{rule['rule']} ({rule['scope']})"
 
 
 def _in_words(rule: Json) -> str:
@@ -155,9 +178,10 @@ def _print_finding(finding: Json, row_rules: list[Json]) -> None:
 
 
 def _condition(finding: Json, row_rules: list[Json]) -> str:
-    for table in row_rules:
-        if (table["schema"], table["table"]) == (finding["schema"], finding["table"]):
-            for rule in [*(table.get("positive") or []), *(table.get("negative") or [])]:
+    keys = keys_of(finding["schema"], finding["table"])
+    for rules in row_rules:
+        if (rules.get("schema"), rules.get("table")) in keys:
+            for rule in [*(rules.get("positive") or []), *(rules.get("negative") or [])]:
                 if rule["name"] == finding["rule"]:
                     return str(rule.get("condition") or "")
     return ""

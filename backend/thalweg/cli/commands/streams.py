@@ -7,7 +7,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
-from thalweg.cli.commands.rules import RowRules, row_rules_in
+from thalweg.cli.commands.rules import RowRules, row_rules_in, table_rule
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
@@ -71,19 +71,15 @@ def rules_of(
     include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None
 ) -> Json:
     """`inserts_only` and `row_rules` stand in the rules where there are any: an earlier release does not know them."""
-    rules: Json = {"include": [_rule(text) for text in include], "exclude": [_rule(text) for text in exclude or []]}
+    rules: Json = {
+        "include": [table_rule(text) for text in include],
+        "exclude": [table_rule(text) for text in exclude or []],
+    }
     if inserts_only:
-        rules["inserts_only"] = [_rule(text) for text in inserts_only]
+        rules["inserts_only"] = [table_rule(text) for text in inserts_only]
     if row_rules:
         rules["row_rules"] = row_rules_in(row_rules)
     return rules
-
-
-def _rule(text: str) -> Json:
-    schema, dot, table = text.partition(".")
-    if not dot:
-        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders, or public.* for all.")
-    return {"schema": schema, "table": table}
 
 
 def parameters_of(api: Api, settings: list[str] | None) -> Json:
@@ -176,11 +172,11 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
     title = f"RULES AT {destination} OF" if destination else "RULES OF"
     out.print()
     print_table(
-        [title, ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
+        [title, "FROM", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", number(table["passed"]), number(table["dropped"]),
-                number(table["became_inserts"]), number(table["became_deletes"]),
+                f"{table['schema']}.{table['table']}", ", ".join(table["scopes"]), number(table["passed"]),
+                number(table["dropped"]), number(table["became_inserts"]), number(table["became_deletes"]),
             ]
             for table in counts["tables"]
         ],

@@ -7,6 +7,7 @@ from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import CHANGES, DestinationBacklog
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.parameters import effective
+from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.features.streams.schemas import (
     CopyStage,
     DatabaseRef,
@@ -35,7 +36,7 @@ from thalweg.kernel.lifecycle import (
     TableState,
     offered_stream_actions,
 )
-from thalweg.kernel.row_rules import TableRowRules
+from thalweg.kernel.row_rules import ScopedRules, keys_of, scope_of
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.states import destination_state, stream_state
 from thalweg.kernel.sums import known_sum
@@ -89,7 +90,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
         tables=_sum_of([destination.tables for destination in destinations]), actions=actions,
-        rule_counts=observed.get("rule_counts"),
+        rule_counts=_rule_counts(observed, row.rules.get("row_rules", [])),
     )  # fmt: skip
 
 
@@ -177,8 +178,8 @@ def _destination(
     copies = heard and observed.get("phase") == StreamPhase.INSTANTIATING
     return StreamDestination(
         **_destination_fields(row, destination, live, at), parameters=destination.parameters,
-        row_rules=[TableRowRules.model_validate(rules) for rules in destination.row_rules],
-        rule_counts=observed.get("rule_counts"),
+        row_rules=[ScopedRules.model_validate(rules) for rules in destination.row_rules],
+        rule_counts=_rule_counts(observed, destination.row_rules),
         effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
         instantiation=instantiation_of(observed.get("instantiation"), runs=copies),
@@ -322,8 +323,8 @@ def _tables(
     row: StreamRow, observed: dict[str, Any], *, heard: bool, ruled: list[dict[str, Any]]
 ) -> list[StreamTable]:  # fmt: skip
     """Every table of the stream, also those that the engine has not reported on. An engine that does not answer leaves
-    their counts as they were; their states are not known. `ruled`: those with rules of the destination's own."""
-    own = {(table["schema"], table["table"]) for table in ruled}
+    their counts as they were; their states are not known. `ruled`: the rules of the destination's own."""
+    own = {(rules["schema"], rules["table"]) for rules in ruled}
     seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
@@ -331,7 +332,7 @@ def _tables(
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
-                filtered="rules" in table or (table["schema"], table["table"]) in own,
+                filtered="rules" in table or not own.isdisjoint(keys_of(table["schema"], table["table"])),
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
@@ -339,6 +340,19 @@ def _tables(
             )
         )  # fmt: skip
     return shown
+
+
+def _rule_counts(observed: dict[str, Any], row_rules: list[dict[str, Any]]) -> RuleCounts | None:
+    """With the scopes that `row_rules` have for each table now."""
+    counts = observed.get("rule_counts")
+    if counts is None:
+        return None
+    keys = {(rules["schema"], rules["table"]) for rules in row_rules}
+    tables = [
+        {**table, "scopes": [scope_of(key) for key in keys_of(table["schema"], table["table"]) if key in keys]}
+        for table in counts["tables"]
+    ]
+    return RuleCounts.model_validate({**counts, "tables": tables})
 
 
 def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AllowInfNan, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, StrictBool
 
 from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.lifecycle import (
     DesiredStatus,
@@ -20,9 +20,9 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.models import Body, Id, Name, Resource
-from thalweg.kernel.row_rules import RowRules, RuledOperation, TableRowRules
-from thalweg.kernel.rules import RULES_MAX, TableRules
+from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
+from thalweg.kernel.rules import TableRules
 from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
@@ -104,7 +104,7 @@ class DestinationUpdate(Body):
     )
     row_rules: RowRules | None = Field(
         default=None,
-        description="Its own rules of all tables. They take effect at one position; rows that it has stay as they are. "
+        description="All rules of its own. They take effect at one position; rows that it has stay as they are. "
         "Null: they stay as they are.",
     )
     accept: Consents = Field(default_factory=list, description=ACCEPT)
@@ -144,106 +144,6 @@ class PreflightRequest(Body):
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
     accept: Consents = Field(default_factory=list, description=ACCEPT)
-
-
-class RulesCheckRequest(Body):
-    source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
-    row_rules: Annotated[RowRules, Field(min_length=1)]
-    inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
-        default_factory=list, description="As in the stream's rules: of these tables no rule sees updates and deletes."
-    )
-
-
-class RuleProblem(Resource):
-    """Something that would stop a stream with these rules."""
-
-    schema_name: str = Field(alias="schema")
-    table: str
-    rule: str | None = Field(description="Its name. Null: it is about the table.")
-    code: str = Field(description="rule_refused, rule_undecidable or missing_table.")
-    message: str
-    cure: str
-    line: int | None = Field(description="In the rule's condition, from 1. Null: it is about the whole rule.")
-    column: int | None = Field(description="In characters, from 1; null like the line.")
-    offset: int | None = Field(description="In bytes of UTF-8, from 0; null like the line.")
-
-
-class RulesCheck(Resource):
-    findings: list[RuleProblem] = Field(description="Empty: the rules can be kept.")
-
-
-Value = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
-Finite = Annotated[StrictFloat, AllowInfNan(False)]
-TriedRow = Annotated[dict[str, Value | StrictBool | StrictInt | Finite | None], Field(max_length=1600)]
-CHANGES_MAX = 100
-
-
-class TriedChange(Body):
-    """Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL."""
-
-    operation: RuledOperation
-    old: TriedRow | None = Field(default=None, description="The row before an UPDATE or DELETE.")
-    new: TriedRow | None = Field(default=None, description="The row after an INSERT or UPDATE.")
-
-    @model_validator(mode="after")
-    def _has_its_rows(self) -> Self:
-        needed = {"old": self.operation in ("UPDATE", "DELETE"), "new": self.operation in ("INSERT", "UPDATE")}
-        for name, is_needed in needed.items():
-            if (getattr(self, name) is not None) != is_needed:
-                needs = "needs" if is_needed else "has no"
-                raise PydanticCustomError("row_mismatch", f"{self.operation.value} {needs} `{name}`.")
-        return self
-
-    def for_engine(self) -> dict[str, Any]:
-        rows = {"old": self.old, "new": self.new}
-        return {"operation": self.operation.value, **{name: row for name, row in rows.items() if row is not None}}
-
-
-class RulesTestRequest(Body):
-    source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
-    rules: TableRowRules
-    sample: Annotated[int, Field(strict=True, ge=0, le=CHANGES_MAX)] = Field(
-        default=20, description="So many rows of the table are judged as INSERTs; 0: none."
-    )
-    changes: Annotated[list[TriedChange], Field(max_length=CHANGES_MAX)] = Field(
-        default_factory=list, description="Changes to judge, before the rows of the table."
-    )
-
-
-class RuleOutcome(Resource):
-    set: str = Field(description="positive or negative.")
-    rule: str = Field(description="Its name.")
-    outcome: str = Field(
-        description="TRUE, FALSE, NULL, UNDECIDABLE (a value did not come), FAILED, or OTHER OPERATION: the rule is "
-        "for others."
-    )
-    before: str | None = Field(
-        description="The same for the row before an UPDATE, where the rules make a subset; null otherwise."
-    )
-
-
-class RuleStop(Resource):
-    code: str = Field(description="rule_undecidable or rule_failed.")
-    message: str
-    sqlstate: str | None
-
-
-class JudgedChange(Resource):
-    operation: str
-    old: dict[str, str | None] | None = Field(description="The row before; values longer than 200 bytes are cut.")
-    new: dict[str, str | None] | None = Field(description="The row after, likewise.")
-    rules: list[RuleOutcome]
-    verdict: str = Field(description="PASSED, DROPPED, BECOMES INSERT, BECOMES DELETE, or STOPS THE STREAM.")
-    error: RuleStop | None = Field(description="What stops the stream.")
-
-
-class RulesTest(Resource):
-    findings: list[RuleProblem] = Field(
-        description="As streams:check-rules has them. If a rule is refused, nothing is judged."
-    )
-    changes: list[JudgedChange] = Field(description="Those of the request, then the table's rows as INSERTs.")
 
 
 class StreamError(Resource):
@@ -365,23 +265,6 @@ class StreamTable(Resource):
     last_change: LastChange | None = Field(
         description="Since its apply started; null when there was none. Of several destinations: at the slowest."
     )
-
-
-class RuleCountsOfTable(Resource):
-    schema_name: str = Field(alias="schema")
-    table: str
-    passed: int = Field(description="Changes that passed as they were.")
-    dropped: int
-    became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")
-    became_deletes: int = Field(description="Updates that took a row out of the subset, and are a DELETE there.")
-
-
-class RuleCounts(Resource):
-    counted_since: datetime = Field(
-        description="When the counts last began at 0, as they do whenever the capture starts; of a destination's "
-        "rules, whenever its changes begin to be read. What is then read again counts again."
-    )
-    tables: list[RuleCountsOfTable] = Field(description="Every table with rules.")
 
 
 class Blocker(Resource):

@@ -101,6 +101,21 @@ def _replaced(tables: list[Json], own: Json, by: Json | None) -> list[Json]:
     return [table for table in renamed if not _is(table, own)]
 
 
+def _check_rules_stay(row: StreamRow, schemas: set[str]) -> None:
+    """A table that moves keeps the rules that concern it; those of another schema would be unchecked."""
+    rules = [
+        *row.rules.get("row_rules", []),
+        *(one for destination in row.destinations for one in destination.row_rules),
+    ]
+    ruled = sorted({one["schema"] for one in rules if one["schema"] in schemas and one["table"] is None})
+    if ruled:
+        raise Problem(
+            "conflict", f"The table would come under other rules: there are rules of the schema {' and '.join(ruled)}.",
+            "Give the tables of this schema rules of their own instead, follow the table, and then write the rules of "
+            "the schema again.",
+        )  # fmt: skip
+
+
 async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
     """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is."""
     before = desired_facts(row)
@@ -110,6 +125,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
             "Resolve that table's trouble first.",
         )  # fmt: skip
     own = {"schema": body.schema_name, "table": body.table}
+    if by is not None and by["schema"] != body.schema_name:
+        _check_rules_stay(row, {body.schema_name, by["schema"]})
     include = _replaced(row.rules["include"], own, by)
     if by is not None and by not in include:
         include.append(by)

@@ -3713,7 +3713,7 @@ export interface components {
              * Row Rules
              * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
              */
-            row_rules?: components["schemas"]["TableRowRules"][];
+            row_rules?: components["schemas"]["ScopedRules"][];
             /**
              * Accept
              * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
@@ -3740,7 +3740,7 @@ export interface components {
              * Row Rules
              * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
              */
-            row_rules?: components["schemas"]["TableRowRules"][];
+            row_rules?: components["schemas"]["ScopedRules"][];
         };
         /**
          * DestinationSample
@@ -3846,9 +3846,9 @@ export interface components {
             } | null;
             /**
              * Row Rules
-             * @description Its own rules of all tables. They take effect at one position; rows that it has stay as they are. Null: they stay as they are.
+             * @description All rules of its own. They take effect at one position; rows that it has stay as they are. Null: they stay as they are.
              */
-            row_rules?: components["schemas"]["TableRowRules"][] | null;
+            row_rules?: components["schemas"]["ScopedRules"][] | null;
             /**
              * Accept
              * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
@@ -5784,7 +5784,7 @@ export interface components {
         RowRule: {
             /**
              * Name
-             * @description Once in a table.
+             * @description Once among the rules that concern a table.
              * @example north_only
              */
             name: string;
@@ -5801,7 +5801,7 @@ export interface components {
             condition?: string | null;
             /**
              * Subset
-             * @description The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, and one that takes it out becomes a delete. All positive rules of a table make a subset, or none; such a rule names no operations.
+             * @description The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, and one that takes it out becomes a delete. All positive rules that concern a table make a subset, or none; such a rule names no operations.
              * @default false
              */
             subset: boolean;
@@ -5826,6 +5826,11 @@ export interface components {
             schema: string;
             /** Table */
             table: string;
+            /**
+             * Scopes
+             * @description Where its rules come from.
+             */
+            scopes: components["schemas"]["RuleScope"][];
             /**
              * Passed
              * @description Changes that passed as they were.
@@ -5861,6 +5866,8 @@ export interface components {
              * @description Its name.
              */
             rule: string;
+            /** @description Where it comes from. */
+            scope: components["schemas"]["RuleScope"];
             /**
              * Outcome
              * @description TRUE, FALSE, NULL, UNDECIDABLE (a value did not come), FAILED, or OTHER OPERATION: the rule is for others.
@@ -5886,6 +5893,8 @@ export interface components {
              * @description Its name. Null: it is about the table.
              */
             rule: string | null;
+            /** @description Where the rule comes from. Null: it is about the table. */
+            scope: components["schemas"]["RuleScope"] | null;
             /**
              * Code
              * @description rule_refused, rule_undecidable or missing_table.
@@ -5911,6 +5920,11 @@ export interface components {
              */
             offset: number | null;
         };
+        /**
+         * RuleScope
+         * @enum {string}
+         */
+        RuleScope: "table" | "schema" | "global";
         /** RuleStop */
         RuleStop: {
             /**
@@ -5946,7 +5960,17 @@ export interface components {
              */
             capture_engine_id?: string | null;
             /** Row Rules */
-            row_rules: components["schemas"]["TableRowRules"][];
+            row_rules: components["schemas"]["ScopedRules"][];
+            /**
+             * Include
+             * @description As in the stream's rules: the tables that rules of a schema and global ones are checked against, beside those that `row_rules` name.
+             */
+            include?: components["schemas"]["TableRule"][];
+            /**
+             * Exclude
+             * @description As in the stream's rules.
+             */
+            exclude?: components["schemas"]["TableRule"][];
             /**
              * Inserts Only
              * @description As in the stream's rules: of these tables no rule sees updates and deletes.
@@ -5975,7 +5999,12 @@ export interface components {
              * @description As for the stream. Null: the only one.
              */
             capture_engine_id?: string | null;
-            rules: components["schemas"]["TableRowRules"];
+            table: components["schemas"]["TableRef"];
+            /**
+             * Row Rules
+             * @description As in the stream's rules, or in a destination's: those that concern the table are tried.
+             */
+            row_rules: components["schemas"]["ScopedRules"][];
             /**
              * Sample
              * @description So many rows of the table are judged as INSERTs; 0: none.
@@ -6319,6 +6348,41 @@ export interface components {
             window_seconds?: number | null;
             /** Enabled */
             enabled?: boolean | null;
+        };
+        /**
+         * ScopedRules
+         * @description The rules of one scope. All rules that concern a table, its own, its schema's and the global ones, decide
+         *     together: a change passes unless a negative rule is true for it, and if a positive one is, where one of them has a
+         *     positive set. Positive sets that are all empty let nothing pass.
+         */
+        ScopedRules: {
+            /**
+             * @description Which tables of the stream they concern, also those that it gets later. `global`: all.
+             * @default table
+             */
+            scope: components["schemas"]["RuleScope"];
+            /**
+             * Schema
+             * @description Its exact name. Null for the scope `global`.
+             * @example public
+             */
+            schema?: string | null;
+            /**
+             * Table
+             * @description Its exact name. Only for the scope `table`.
+             * @example orders
+             */
+            table?: string | null;
+            /**
+             * Positive
+             * @description Null: no such set.
+             */
+            positive?: components["schemas"]["RowRule"][] | null;
+            /**
+             * Negative
+             * @description Null: no such set.
+             */
+            negative?: components["schemas"]["RowRule"][] | null;
         };
         /** SecondFactor */
         SecondFactor: {
@@ -7040,7 +7104,7 @@ export interface components {
              * Row Rules
              * @description Rules of tables for this destination alone, beside the stream's.
              */
-            row_rules: components["schemas"]["TableRowRules"][];
+            row_rules: components["schemas"]["ScopedRules"][];
             /** @description What these rules have decided since its changes began to be read. Null: it has none, nothing is read for it now, or the engine's version does not report it. */
             rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
@@ -7534,34 +7598,6 @@ export interface components {
             table: string;
         };
         /**
-         * TableRowRules
-         * @description The rules of one table. A change passes unless a negative rule is true for it, and if a positive one is, where
-         *     there is a positive set. An empty positive set lets nothing pass.
-         */
-        TableRowRules: {
-            /**
-             * Schema
-             * @example public
-             */
-            schema: string;
-            /**
-             * Table
-             * @description Its exact name.
-             * @example orders
-             */
-            table: string;
-            /**
-             * Positive
-             * @description Null: no such set.
-             */
-            positive?: components["schemas"]["RowRule"][] | null;
-            /**
-             * Negative
-             * @description Null: no such set.
-             */
-            negative?: components["schemas"]["RowRule"][] | null;
-        };
-        /**
          * TableRule
          * @description Matches schema and table by name: `*` stands for any characters, `?` for one; case matters.
          */
@@ -7594,9 +7630,9 @@ export interface components {
             inserts_only?: components["schemas"]["TableRef"][];
             /**
              * Row Rules
-             * @description Tables, by their exact names, of which only some rows are copied and only some changes captured. Changed rules apply to changes from then on; rows at the destination stay as they are until their table is copied again.
+             * @description Which rows of tables are copied, and which changes captured. Changed rules apply to changes from then on; rows at the destination stay as they are until their table is copied again.
              */
-            row_rules?: components["schemas"]["TableRowRules"][];
+            row_rules?: components["schemas"]["ScopedRules"][];
         };
         /**
          * TableState

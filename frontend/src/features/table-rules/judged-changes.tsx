@@ -3,6 +3,7 @@ import type { JudgedChange, RuleOutcome } from "@/api/types";
 import type { StateInWords } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
 import { ToneBadge } from "@/ui/tone";
+import { scopeInWords } from "./rule-scopes";
 
 type Row = JudgedChange & { place: number };
 
@@ -56,7 +57,7 @@ export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; ord
             definition: "Rows that the table has count as inserts. Long values are cut.",
             cell: (change) => <Change change={change} order={order} />,
           },
-          ...(changes[0]?.rules ?? []).map(({ set, rule }, number) => ruleColumn(set, rule, number)),
+          ...(changes[0]?.rules ?? []).map((outcome, number) => ruleColumn(outcome, number)),
           { key: "verdict", header: "Verdict", cell: (change) => <Verdict change={change} /> },
         ]}
         rows={rows}
@@ -67,11 +68,11 @@ export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; ord
   );
 }
 
-function ruleColumn(set: string, rule: string, number: number): Column<Row> {
+function ruleColumn({ set, rule, scope }: RuleOutcome, number: number): Column<Row> {
   return {
     key: `${set} ${rule}`,
-    header: rule,
-    definition: set === "positive" ? "A rule that lets pass." : "A rule that keeps out.",
+    header: scope === "table" ? rule : `${rule} (${scopeInWords[scope]})`,
+    definition: `A rule that ${set === "positive" ? "lets pass" : "keeps out"}.`,
     cell: ({ rules }) => <Outcome outcome={rules[number]} />,
   };
 }

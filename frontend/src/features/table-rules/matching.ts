@@ -1,11 +1,7 @@
 // Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
 // rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
-import type { TableRowRules, TableRule, TableRules } from "@/api/types";
-
-interface TableName {
-  schema: string;
-  table: string;
-}
+import type { ScopedRules, TableRule, TableRules } from "@/api/types";
+import { isSamePlace, ofTable, type RulePlace, type TableName } from "./rule-scopes";
 
 /** Linear in pattern × name, whatever the pattern: no regular expression that a pattern could blow up. */
 export function patternMatches(pattern: string, name: string): boolean {
@@ -50,7 +46,7 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
   const exact = { schema: table.schema, table: table.table };
   if (isSelected(rules, table)) {
     const without = {
-      ...withRowRules(withInsertsOnly(rules, table, false), table, null),
+      ...withRowRules(withInsertsOnly(rules, table, false), ofTable(table), null),
       include: include.filter((rule) => !names(rule, table)),
       exclude,
     };
@@ -87,15 +83,15 @@ export function withInsertsOnly(rules: TableRules, table: TableName, wanted: boo
   return { ...rules, inserts_only: wanted ? [...others, own] : others };
 }
 
-/** The rules of one table's rows. */
-export function rowRulesOf(rules: TableRules, table: TableName): TableRowRules | undefined {
-  return rules.row_rules?.find((tableRules) => names(tableRules, table));
+/** The rules of rows of one place itself. */
+export function rowRulesOf(rules: TableRules, place: RulePlace): ScopedRules | undefined {
+  return rules.row_rules?.find((own) => isSamePlace(own, place));
 }
 
-/** The rules with others for a table's rows; null: with none. */
-export function withRowRules(rules: TableRules, table: TableName, own: TableRowRules | null): TableRules {
-  if (!own && !rowRulesOf(rules, table)) return rules;
-  const others = (rules.row_rules ?? []).filter((tableRules) => !names(tableRules, table));
+/** The rules with others for a place's rows; null: with none. */
+export function withRowRules(rules: TableRules, place: RulePlace, own: ScopedRules | null): TableRules {
+  if (!own && !rowRulesOf(rules, place)) return rules;
+  const others = (rules.row_rules ?? []).filter((other) => !isSamePlace(other, place));
   return { ...rules, row_rules: own ? [...others, own] : others };
 }
 

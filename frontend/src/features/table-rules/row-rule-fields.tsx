@@ -11,6 +11,8 @@ interface RowRuleFieldsProps {
   /** Of its name. */
   fault: string | undefined;
   findings: RuleProblem[];
+  /** The rule is for several tables: its findings say which. */
+  isWide: boolean;
   /** The table's, as far as they are known. */
   columns: SourceColumn[];
   /** The rule may tell the old row from the new: it makes no subset. */
@@ -20,7 +22,7 @@ interface RowRuleFieldsProps {
 }
 
 export function RowRuleFields(props: RowRuleFieldsProps) {
-  const { rule, fault, findings, columns, readsRows, onChange, onRemove } = props;
+  const { rule, fault, findings, isWide, columns, readsRows, onChange, onRemove } = props;
   const legend = rule.positive ? "Lets pass" : "Keeps out";
   const called = rule.name.trim() || "the new rule";
   return (
@@ -62,8 +64,9 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
         />
         {findings.map((finding) => (
           <Finding
-            key={`${finding.offset} ${finding.message}`}
+            key={`${finding.schema}.${finding.table} ${finding.offset} ${finding.message}`}
             finding={finding}
+            isWide={isWide}
             condition={rule.condition}
           />
         ))}
@@ -72,13 +75,20 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
   );
 }
 
-function Finding({ finding, condition }: { finding: RuleProblem; condition: string }) {
+interface FindingProps {
+  finding: RuleProblem;
+  isWide: boolean;
+  condition: string;
+}
+
+function Finding({ finding, isWide, condition }: FindingProps) {
   const line = markedLine(condition, finding);
   return (
     <Stack gap={4} role="alert">
       <Group gap={6} wrap="nowrap" align="flex-start">
         <ToneIcon tone="bad" size={14} />
         <Text size="sm">
+          {isWide && `${finding.schema}.${finding.table}: `}
           {line && `Line ${finding.line}, column ${finding.column}: `}
           {finding.message}
         </Text>

@@ -1,42 +1,67 @@
-import { Button, Checkbox, Group, Stack, Text } from "@mantine/core";
+import { Button, Checkbox, Group, Select, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { columnsQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import { useRulesCheck, useRulesTest } from "@/api/streams";
-import type { RuleProblem, TableRowRules } from "@/api/types";
+import type { RuleProblem, ScopedRules, TableRules } from "@/api/types";
 import { HelpLink } from "@/ui/help-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneIcon } from "@/ui/tone";
+import { completeRules, rowRulesOf } from "./matching";
 import { RowRuleFields } from "./row-rule-fields";
 import { draftOf, faultOfName, mayBeSubset, type RuleDraft, type RulesDraft, rulesOf } from "./rule-drafts";
+import { concerns, isSamePlace, overlap, placeInWords, type RulePlace, type TableName } from "./rule-scopes";
 import { RulesTrial } from "./rules-trial";
+
+const NO_TABLE: TableName = { schema: "", table: "" };
 
 interface RowRulesEditorProps {
   sourceId: string;
   captureEngineId: string | null;
-  table: { schema: string; table: string };
-  insertsOnly: boolean;
-  own: TableRowRules | undefined;
-  onSave: (own: TableRowRules | null) => void;
+  place: RulePlace;
+  /** All rules; those of the place are edited. */
+  rules: TableRules;
+  /** The tables that `rules` choose, as far as they are known. */
+  tables: TableName[];
+  onSave: (own: ScopedRules | null) => void;
   onClose: () => void;
 }
 
-/** The rules of one table. They are kept in the form around it, which saves or creates the stream. */
+/** The rules of one table, of a schema, or of all tables. They are kept in the form around it, which saves or creates
+ * the stream. */
 export function RowRulesEditor(props: RowRulesEditorProps) {
-  const { sourceId, captureEngineId, table, insertsOnly, own, onSave, onClose } = props;
-  const [draft, setDraft] = useState(() => draftOf(own));
+  const { sourceId, captureEngineId, place, rules, tables, onSave, onClose } = props;
+  const [draft, setDraft] = useState(() => draftOf(rowRulesOf(rules, place)));
+  const [tried, setTried] = useState<string | null>(null);
   const check = useRulesCheck();
   const test = useRulesTest();
-  const known = useQuery(columnsQuery(sourceId, table));
+  const isWide = !place.table;
+  const concerned = isWide
+    ? tables.filter((table) => concerns(place, table))
+    : [{ schema: place.schema ?? "", table: place.table ?? "" }];
+  const table = concerned.find((candidate) => placeInWords(candidate) === tried) ?? concerned[0];
+  const known = useQuery({ ...columnsQuery(sourceId, table ?? NO_TABLE), enabled: table !== undefined });
   const columns = known.data?.columns ?? [];
-  const rules = rulesOf(table, draft);
-  const valid = draft.rules.every((rule) => faultOfName(draft, rule) === undefined);
+  const own = rulesOf(place, draft);
+  const beside = (rules.row_rules ?? []).filter(
+    (other) => !isSamePlace(other, place) && overlap(other, place),
+  );
+  const taken = new Set(
+    beside.flatMap(({ positive, negative }) =>
+      [...(positive ?? []), ...(negative ?? [])].map(({ name }) => name),
+    ),
+  );
+  const wider = beside.filter((other) => other.table === null || other.table === undefined);
+  const valid = draft.rules.every((rule) => faultOfName(draft, rule, taken) === undefined);
   const findings = (check.data ?? test.data)?.findings ?? [];
   const isSubset = draft.subset && mayBeSubset(draft);
-  const ofTable = findings.filter(({ rule }) => rule === null);
+  const ofOthers = findings.filter(({ rule }) => !draft.rules.some(({ name }) => name.trim() === rule));
   const hasPositive = draft.rules.some((rule) => rule.positive);
+  const asked = { source_id: sourceId, capture_engine_id: captureEngineId };
+  const insertsOnly = (rules.inserts_only ?? []).filter((ref) => concerns(place, ref));
+  const { include, exclude } = completeRules(rules);
 
   // The findings are about the text before.
   const change = (next: RulesDraft) => {
@@ -56,8 +81,8 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
         A change passes unless a rule keeps it out; and if a rule lets it pass, where there is a rule of that
-        kind. The initial copy takes the rows whose insert would pass.{" "}
-        <HelpLink help="guides/rules" about="rules of tables" />
+        kind. The rules of a table, of its schema and of all tables decide together. The initial copy takes
+        the rows whose insert would pass. <HelpLink help="guides/rules" about="rules of tables" />
       </Text>
       {known.isError && (
         <ProblemAlert
@@ -69,8 +94,9 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         <RowRuleFields
           key={rule.key}
           rule={rule}
-          fault={faultOfName(draft, rule)}
+          fault={faultOfName(draft, rule, taken)}
           findings={findings.filter((finding) => finding.rule === rule.name.trim())}
+          isWide={isWide}
           columns={columns}
           readsRows={!(rule.positive && isSubset)}
           onChange={replace}
@@ -99,37 +125,65 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
           onChange={(event) => change({ ...draft, nothingPasses: event.currentTarget.checked })}
         />
       )}
-      {ofTable.map((finding) => (
-        <ProblemAlert key={finding.message} problem={asAlert(finding)} />
+      {ofOthers.map((finding) => (
+        <ProblemAlert
+          key={`${finding.schema}.${finding.table} ${finding.message}`}
+          problem={asAlert(finding)}
+        />
       ))}
       {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
       {check.data && findings.length === 0 && (
         <Group gap={6} role="status">
           <ToneIcon tone="good" />
-          <Text size="sm">The rules fit the table at the source.</Text>
+          <Text size="sm">The rules fit {isWide ? "these tables" : "the table"} at the source.</Text>
         </Group>
       )}
       <RulesTrial
-        asked={valid && rules ? { source_id: sourceId, capture_engine_id: captureEngineId, rules } : null}
+        asked={
+          valid && own && table
+            ? {
+                ...asked,
+                table: { schema: table.schema, table: table.table },
+                row_rules: [own, ...beside.filter((other) => concerns(other, table))],
+              }
+            : null
+        }
         test={test}
         onTry={(body) => {
           check.reset();
           test.mutate(body);
         }}
         order={columns.map(({ name }) => name)}
+        choice={
+          isWide && (
+            <Select
+              label="Table"
+              searchable
+              limit={100}
+              maw={320}
+              allowDeselect={false}
+              data={concerned.map(placeInWords)}
+              value={table ? placeInWords(table) : null}
+              onChange={(chosen) => {
+                test.reset();
+                setTried(chosen);
+              }}
+            />
+          )
+        }
       />
       <Group justify="space-between">
         <Button
           variant="default"
           loading={check.isPending}
-          disabled={!rules || !valid}
+          disabled={!own || !valid}
           onClick={() =>
-            rules &&
+            own &&
             check.mutate({
-              source_id: sourceId,
-              capture_engine_id: captureEngineId,
-              row_rules: [rules],
-              ...(insertsOnly ? { inserts_only: [table] } : {}),
+              ...asked,
+              row_rules: [own, ...wider],
+              ...(isWide ? { include, exclude } : {}),
+              ...(insertsOnly.length > 0 ? { inserts_only: insertsOnly } : {}),
             })
           }
         >
@@ -139,7 +193,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button disabled={!valid} onClick={() => onSave(rules)}>
+          <Button disabled={!valid} onClick={() => onSave(own)}>
             Use these rules
           </Button>
         </Group>

@@ -12,7 +12,8 @@ const orders: SourceTable = { ...keylessTable, table: "orders", identified: true
 const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
 const north = { name: "north", condition: "regoin = 'north'", subset: true };
 const noPurges = { name: "no_purges", operations: ["DELETE" as const, "TRUNCATE" as const], subset: false };
-const own = { schema: "public", table: "orders", positive: [north], negative: [noPurges] };
+const ofOrders = { scope: "table" as const, schema: "public", table: "orders" };
+const own = { ...ofOrders, positive: [north], negative: [noPurges] };
 
 function Form({ given = all, onChange }: { given?: TableRules; onChange: (rules: TableRules) => void }) {
   const [rules, setRules] = useState(given);
@@ -43,7 +44,7 @@ describe("RowRules", () => {
   it("gives a table rules of both kinds", async () => {
     const onChange = vi.fn();
     renderUi(<Form onChange={onChange} />);
-    await userEvent.click(screen.getByRole("combobox", { name: "Give a table rules" }));
+    await userEvent.click(screen.getByRole("combobox", { name: "Give tables rules" }));
     await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
     const dialog = await screen.findByRole("dialog", { name: "Rules of public.orders" });
     await press("Add a rule that lets pass");
@@ -56,7 +57,7 @@ describe("RowRules", () => {
     const negative = within(screen.getByRole("group", { name: "Keeps out" }));
     const name = negative.getByRole("textbox", { name: "Name of the rule" });
     await fill(name, "north");
-    expect(negative.getByText("Another rule of the table has this name.")).toBeVisible();
+    expect(negative.getByText("Another rule that concerns the table has this name.")).toBeVisible();
     await fill(name, "no_purges");
     await userEvent.click(negative.getByRole("checkbox", { name: "TRUNCATE" }));
     await userEvent.click(negative.getByRole("checkbox", { name: "DELETE" }));
@@ -73,6 +74,7 @@ describe("RowRules", () => {
       schema: "public",
       table: "orders",
       rule: "north",
+      scope: "table" as const,
       code: "rule_refused",
       message: 'the table has no column "regoin"',
       cure: "Correct the rule.",
@@ -102,9 +104,72 @@ describe("RowRules", () => {
     expect(await screen.findByText("The rules fit the table at the source.")).toBeVisible();
   });
 
+  it("gives rules to all tables of a schema, which are checked against them", async () => {
+    const onChange = vi.fn();
+    const sent: unknown[] = [];
+    const noTests = { name: "no_tests", condition: "tag = 'test'", subset: false };
+    const finding = {
+      schema: "public",
+      table: "orders",
+      rule: "no_tests",
+      scope: "schema" as const,
+      code: "rule_refused",
+      message: "there is no such column",
+      cure: "Narrow its scope.",
+      line: 1,
+      column: 1,
+      offset: 0,
+    };
+    stubApi({
+      "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
+      "POST /api/v1/streams:check-rules": async (request) => {
+        sent.push(await request.json());
+        return { body: { findings: [finding] } };
+      },
+      "POST /api/v1/streams:test-rules": async (request) => {
+        sent.push(await request.json());
+        return { body: { findings: [], changes: [] } };
+      },
+    });
+    const given = { ...all, row_rules: [own], inserts_only: [{ schema: "public", table: "orders" }] };
+    renderUi(<Form given={given} onChange={onChange} />);
+    await userEvent.click(screen.getByRole("combobox", { name: "Give tables rules" }));
+    const offered = (await screen.findAllByRole("option")).map(({ textContent }) => textContent);
+    expect(offered).toEqual(["all tables", "the schema public"]);
+    await userEvent.click(screen.getByRole("option", { name: "the schema public" }));
+    await press("Add a rule that keeps out");
+    await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "no_purges");
+    expect(screen.getByText("Another rule that concerns the table has this name.")).toBeVisible();
+    await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "no_tests");
+    await fill(screen.getByRole("textbox", { name: "Condition" }), "tag = 'test'");
+    await press("Check");
+    expect(await screen.findByRole("alert")).toHaveTextContent(
+      "public.orders: Line 1, column 1: there is no",
+    );
+    await press("Try");
+    expect(await screen.findByText(/the table has no rows/)).toBeVisible();
+    const scoped = { scope: "schema", schema: "public", negative: [noTests] };
+    const asked = { source_id: "source01", capture_engine_id: "engine01" };
+    const insertsOnly = { inserts_only: given.inserts_only };
+    expect(sent).toEqual([
+      { ...asked, row_rules: [scoped], include: all.include, exclude: [], ...insertsOnly },
+      {
+        ...asked,
+        table: { schema: "public", table: "orders" },
+        row_rules: [scoped, own],
+        sample: 20,
+        changes: [],
+      },
+    ]);
+    await expectNoAxeViolations();
+    await press("Use these rules");
+    expect(onChange).toHaveBeenLastCalledWith({ ...given, row_rules: [own, scoped] });
+    expect(screen.getByRole("button", { name: "Rules of the schema public" })).toBeVisible();
+  });
+
   it("takes the rules away with the last one, and keeps a set that lets nothing pass", async () => {
     const onChange = vi.fn();
-    const nothing = { schema: "public", table: "orders", positive: [] };
+    const nothing = { ...ofOrders, positive: [] };
     renderUi(<Form given={{ ...all, row_rules: [nothing] }} onChange={onChange} />);
     expect(screen.getByText("nothing passes")).toBeVisible();
     await press("Rules of public.orders");

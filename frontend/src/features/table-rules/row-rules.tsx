@@ -1,14 +1,10 @@
 import { Button, Fieldset, Group, Modal, Select, Stack, Text } from "@mantine/core";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
-import type { TableRowRules, TableRules } from "@/api/types";
-import { rowRulesOf, takesInsertsOnly, withRowRules } from "./matching";
+import type { ScopedRules, TableRules } from "@/api/types";
+import { rowRulesOf, withRowRules } from "./matching";
 import { RowRulesEditor } from "./row-rules-editor";
-
-interface TableName {
-  schema: string;
-  table: string;
-}
+import { everywhere, ofSchema, ofTable, placeInWords, type RulePlace, type TableName } from "./rule-scopes";
 
 interface RowRulesProps {
   sourceId: string;
@@ -18,73 +14,89 @@ interface RowRulesProps {
   tables: TableName[];
   rules: TableRules;
   onChange: (rules: TableRules) => void;
+  /** The destination whose own rules they are, where others are beside them. */
+  destination?: string;
 }
 
-const name = ({ schema, table }: TableName) => `${schema}.${table}`;
-
-function summary({ positive, negative }: TableRowRules): string {
+function summary({ positive, negative }: ScopedRules): string {
   const all = [...(positive ?? []), ...(negative ?? [])];
   if (all.length === 0) return "nothing passes";
   return all.map((rule) => rule.name).join(", ");
 }
 
-/** Rules for the rows of single tables: the tables that have any, and a way to the editor for the others. */
-export function RowRules({ sourceId, captureEngineId, tables, rules, onChange }: RowRulesProps) {
-  const [edited, setEdited] = useState<TableName | null>(null);
+const keyOf = ({ schema, table }: Omit<RulePlace, "scope">) =>
+  JSON.stringify([schema ?? null, table ?? null]);
+
+/** Rules for rows: what has any, all tables, schemas or single ones, and a way to the editor for the others. */
+export function RowRules(props: RowRulesProps) {
+  const { sourceId, captureEngineId, tables, rules, onChange, destination } = props;
+  const [edited, setEdited] = useState<RulePlace | null>(null);
   const ruled = rules.row_rules ?? [];
-  const others = tables.filter((table) => !rowRulesOf(rules, table));
   if (tables.length === 0 && ruled.length === 0) return null;
+  const at = destination ? ` at ${destination}` : "";
+  const schemas = [...new Set(tables.map(({ schema }) => schema))].sort();
+  const isFree = (place: RulePlace) => !rowRulesOf(rules, place);
+  const wide = [everywhere, ...schemas.map(ofSchema)].filter(isFree);
+  const single = tables.map(ofTable).filter(isFree);
+  const asOption = (place: RulePlace) => ({ value: keyOf(place), label: placeInWords(place) });
   return (
-    <Fieldset legend="Rows" mt="xs" p="xs">
+    <Fieldset legend={`Rows${at}`} mt="xs" p="xs">
       <Text size="xs" c="dimmed">
-        All rows and changes of a table are replicated, unless it has rules that decide which.
+        {destination
+          ? `Of what the stream's rules let pass, ${destination} gets everything, unless rules of its own decide.`
+          : "All rows and changes of a table are replicated, unless rules decide which."}
       </Text>
       <Stack gap={6} mt={6}>
-        {ruled.map((tableRules) => (
-          <Group key={name(tableRules)} gap="xs" wrap="nowrap">
+        {ruled.map((own) => (
+          <Group key={keyOf(own)} gap="xs" wrap="nowrap">
             <Button
               size="compact-sm"
               variant="default"
               leftSection={<IconPencil size={13} aria-hidden />}
-              aria-label={`Rules of ${name(tableRules)}`}
-              onClick={() => setEdited(tableRules)}
+              aria-label={`Rules of ${placeInWords(own)}${at}`}
+              onClick={() => setEdited(own)}
             >
               Rules
             </Button>
             <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-              {name(tableRules)}:{" "}
+              {placeInWords(own)}:{" "}
               <Text span c="dimmed">
-                {summary(tableRules)}
+                {summary(own)}
               </Text>
             </Text>
           </Group>
         ))}
-        {others.length > 0 && (
+        {(wide.length > 0 || single.length > 0) && (
           <Select
-            aria-label="Give a table rules"
-            placeholder="Give a table rules"
+            aria-label={`Give tables rules${at}`}
+            placeholder="Give tables rules"
             searchable
             limit={100}
             maw={320}
-            data={others.map(name)}
+            data={[
+              { group: "Several tables", items: wide.map(asOption) },
+              { group: "One table", items: single.map(asOption) },
+            ].filter(({ items }) => items.length > 0)}
             value={null}
-            onChange={(chosen) => setEdited(others.find((table) => name(table) === chosen) ?? null)}
+            onChange={(chosen) =>
+              setEdited([...wide, ...single].find((place) => keyOf(place) === chosen) ?? null)
+            }
           />
         )}
       </Stack>
       <Modal
         opened={edited !== null}
         onClose={() => setEdited(null)}
-        title={edited ? `Rules of ${name(edited)}` : ""}
+        title={edited ? `Rules of ${placeInWords(edited)}${at}` : ""}
         size="xl"
       >
         {edited && (
           <RowRulesEditor
             sourceId={sourceId}
             captureEngineId={captureEngineId}
-            table={{ schema: edited.schema, table: edited.table }}
-            insertsOnly={takesInsertsOnly(rules, edited)}
-            own={rowRulesOf(rules, edited)}
+            place={edited}
+            rules={rules}
+            tables={tables}
             onClose={() => setEdited(null)}
             onSave={(own) => {
               onChange(withRowRules(rules, edited, own));

@@ -2,6 +2,7 @@ import { Stack, Text } from "@mantine/core";
 import type { RuleCounts, RuleCountsOfTable } from "@/api/types";
 import { formatAgo, formatCount, formatTime } from "@/lib/format";
 import { type Column, DataTable } from "@/ui/data-table";
+import { scopeInWords } from "./rule-scopes";
 
 const name = ({ schema, table }: RuleCountsOfTable) => `${schema}.${table}`;
 
@@ -22,6 +23,12 @@ function countColumn(
 
 const columns: Column<RuleCountsOfTable>[] = [
   { key: "table", header: "Table", cell: name, sortBy: name },
+  {
+    key: "from",
+    header: "Rules from",
+    definition: "Where its rules come from: they are its own, its schema's, or for all tables.",
+    cell: ({ scopes }) => scopes.map((scope) => scopeInWords[scope]).join(", "),
+  },
   countColumn("passed", "Passed", "Changes that the rules let pass as they were."),
   countColumn("dropped", "Dropped", "Changes that the rules did not let pass."),
   countColumn(

@@ -1,5 +1,6 @@
-// The rules of a table as the editor holds them: one list, whose members say which set they are in.
-import type { RowRule, RuledOperation, TableRowRules } from "@/api/types";
+// The rules of a place as the editor holds them: one list, whose members say which set they are in.
+import type { RowRule, RuledOperation, ScopedRules } from "@/api/types";
+import type { RulePlace } from "./rule-scopes";
 
 export interface RuleDraft {
   /** For React; never sent. */
@@ -22,7 +23,7 @@ export interface RulesDraft {
 
 export const operations: RuledOperation[] = ["INSERT", "UPDATE", "DELETE", "TRUNCATE"];
 
-export function draftOf(own: TableRowRules | undefined): RulesDraft {
+export function draftOf(own: ScopedRules | undefined): RulesDraft {
   const positive = own?.positive ?? [];
   const drafts = (rules: RowRule[], isPositive: boolean) =>
     rules.map((rule) => ({
@@ -42,11 +43,8 @@ export function draftOf(own: TableRowRules | undefined): RulesDraft {
 export const mayBeSubset = ({ rules }: RulesDraft) =>
   rules.some((rule) => rule.positive) && !rules.some((rule) => rule.positive && rule.operations.length > 0);
 
-/** Null: the table has no rules. */
-export function rulesOf(
-  { schema, table }: { schema: string; table: string },
-  draft: RulesDraft,
-): TableRowRules | null {
+/** Null: there are none. */
+export function rulesOf({ scope, schema, table }: RulePlace, draft: RulesDraft): ScopedRules | null {
   const subset = draft.subset && mayBeSubset(draft);
   const sent = (rule: RuleDraft): RowRule => ({
     name: rule.name.trim(),
@@ -59,18 +57,23 @@ export function rulesOf(
   const hasPositive = positive.length > 0 || draft.nothingPasses;
   if (!hasPositive && negative.length === 0) return null;
   return {
-    schema,
-    table,
+    scope,
+    ...(schema ? { schema } : {}),
+    ...(table ? { table } : {}),
     ...(hasPositive ? { positive } : {}),
     ...(negative.length > 0 ? { negative } : {}),
   };
 }
 
-/** The fault of a rule's name, in words. */
-export function faultOfName({ rules }: RulesDraft, rule: RuleDraft): string | undefined {
+/** The fault of a rule's name, in words. `taken`: by rules of other places that concern the same tables. */
+export function faultOfName(
+  { rules }: RulesDraft,
+  rule: RuleDraft,
+  taken: ReadonlySet<string>,
+): string | undefined {
   const name = rule.name.trim();
   if (name === "") return "Give it a name.";
-  if (rules.some((other) => other.key !== rule.key && other.name.trim() === name))
-    return "Another rule of the table has this name.";
+  if (taken.has(name) || rules.some((other) => other.key !== rule.key && other.name.trim() === name))
+    return "Another rule that concerns the table has this name.";
   return undefined;
 }

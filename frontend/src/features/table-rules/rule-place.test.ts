@@ -6,6 +6,7 @@ const at = (line: number | null, column: number | null): RuleProblem => ({
   schema: "public",
   table: "orders",
   rule: "north",
+  scope: "table",
   code: "rule_refused",
   message: "there is no such column",
   cure: "Correct it.",

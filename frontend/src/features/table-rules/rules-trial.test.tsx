@@ -1,12 +1,13 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import type { JudgedChange, TableRowRules } from "@/api/types";
+import type { JudgedChange, ScopedRules } from "@/api/types";
 import { expectNoAxeViolations, type Routes, renderUi, stubApi } from "@/test/render";
 import { RowRulesEditor } from "./row-rules-editor";
 import { triedChanges } from "./tried-changes";
 
-const own: TableRowRules = {
+const own: ScopedRules = {
+  scope: "table",
   schema: "public",
   table: "orders",
   positive: [{ name: "north", condition: "region = 'north'", subset: true }],
@@ -28,8 +29,8 @@ function judged(
     verdict: "PASSED",
     error: null,
     rules: [
-      { set: "negative", rule: "no_tests", outcome: negative, before: null },
-      { set: "positive", rule: "north", outcome: positive, before },
+      { set: "negative", rule: "no_tests", scope: "global" as const, outcome: negative, before: null },
+      { set: "positive", rule: "north", scope: "table" as const, outcome: positive, before },
     ],
     ...change,
   };
@@ -44,9 +45,9 @@ function edit(routes: Routes) {
     <RowRulesEditor
       sourceId="source01"
       captureEngineId={null}
-      table={{ schema: "public", table: "orders" }}
-      insertsOnly={false}
-      own={own}
+      place={own}
+      rules={{ include: [{ schema: "public", table: "*" }], row_rules: [own] }}
+      tables={[]}
       onSave={() => {}}
       onClose={() => {}}
     />,
@@ -101,7 +102,7 @@ describe("trying rules", () => {
     await press("Try");
     const table = within(await screen.findByRole("table", { name: "Verdicts" }));
     const rows = table.getAllByRole("row").map((row) => row.textContent);
-    expect(rows[0]).toBe("Changeno_testsnorthVerdict");
+    expect(rows[0]).toBe("Changeno_tests (all tables)northVerdict");
     expect(rows[1]).toBe(
       "UPDATEold: region=south, id=7new: region=NULL, id=7falsefalse before, true afterBecomes an insert",
     );
@@ -115,7 +116,8 @@ describe("trying rules", () => {
     expect(asked).toEqual({
       source_id: "source01",
       capture_engine_id: null,
-      rules: own,
+      table: { schema: "public", table: "orders" },
+      row_rules: [own],
       sample: 3,
       changes: [moved],
     });
@@ -127,6 +129,7 @@ describe("trying rules", () => {
       schema: "public",
       table: "orders",
       rule: "north",
+      scope: "table" as const,
       code: "rule_refused",
       message: "there is no such column",
       cure: "Correct the rule.",

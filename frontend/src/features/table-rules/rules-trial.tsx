@@ -1,5 +1,5 @@
 import { Button, Fieldset, Group, NumberInput, Stack, Text, Textarea } from "@mantine/core";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import type { useRulesTest } from "@/api/streams";
 import type { RulesTestRequest } from "@/api/types";
@@ -19,10 +19,12 @@ interface RulesTrialProps {
   onTry: (body: RulesTestRequest) => void;
   /** The table's columns, as far as they are known. */
   order: string[];
+  /** Chooses the table, where the rules are for several. */
+  choice?: ReactNode;
 }
 
 /** Tries the rules on rows that the table has, and on changes that somebody writes down. */
-export function RulesTrial({ asked, test, onTry, order }: RulesTrialProps) {
+export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProps) {
   const [rows, setRows] = useState<number | string>(ROWS);
   const [text, setText] = useState("");
   const { changes, fault } = triedChanges(text);
@@ -35,6 +37,7 @@ export function RulesTrial({ asked, test, onTry, order }: RulesTrialProps) {
           The engine judges rows that the table has now, as the initial copy would take them, and changes that
           you write down. Nothing is replicated.
         </Text>
+        {choice}
         <NumberInput
           label="Rows of the table"
           min={0}

@@ -2,6 +2,7 @@ import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } 
 import { useEffect, useRef, useState } from "react";
 import type { Check, Database, Engine, StreamCreate, TablePreview } from "@/api/types";
 import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-checks";
+import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { asText, bytes, counted } from "@/lib/format";
 import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
@@ -90,7 +91,21 @@ export function ReviewStep(props: ReviewStepProps) {
                 </Fact>
               )}
               {ruled.length > 0 && (
-                <Fact label="Rows by rules">{ruled.map(rule).join(", ")}: only some rows and changes.</Fact>
+                <Fact label="Rows by rules">
+                  {ruled.map(placeInWords).join(", ")}: only some rows and changes.
+                </Fact>
+              )}
+              {body.destinations.map(
+                ({ database_id, row_rules }) =>
+                  row_rules &&
+                  row_rules.length > 0 && (
+                    <Fact
+                      key={database_id}
+                      label={`At ${destinations.find(({ database }) => database.id === database_id)?.database.name}`}
+                    >
+                      {row_rules.map(placeInWords).join(", ")}: only some of these rows and changes.
+                    </Fact>
+                  ),
               )}
               {acceptedChecks(given).length > 0 && (
                 <Fact label="Accepted">

@@ -1,16 +1,21 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
-import { describe, expect, it } from "vitest";
-import type { SourceTable, TableRules } from "@/api/types";
+import { describe, expect, it, vi } from "vitest";
+import type { Database, ScopedRules, SourceTable, TableRules } from "@/api/types";
 import { usePreview } from "@/features/table-rules/use-preview";
-import { keylessTable as log } from "@/test/data";
+import { database, keylessTable as log } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { TablesStep } from "./tables-step";
 
+interface StepProps {
+  destinations: Database[];
+  onDestinationRules: (databaseId: string, rules: ScopedRules[]) => void;
+}
+
 const taken: SourceTable = { ...log, inserts_only: true, replicable: true, unsupported: [] };
 
-function Step() {
+function Step({ destinations = [], onDestinationRules = () => {} }: Partial<StepProps>) {
   const [rules, setRules] = useState<TableRules>({
     include: [{ schema: "public", table: "*" }],
     exclude: [],
@@ -23,6 +28,9 @@ function Step() {
       rules={rules}
       onChange={setRules}
       preview={preview}
+      destinations={destinations}
+      destinationRules={{}}
+      onDestinationRules={onDestinationRules}
     />
   );
 }
@@ -51,4 +59,24 @@ describe("TablesStep", () => {
     expect(screen.getByRole("status")).toHaveTextContent("1 table will be replicated");
     await expectNoAxeViolations();
   });
+});
+
+it("asks for the rules of each destination, too", async () => {
+  const onDestinationRules = vi.fn();
+  stubApi({
+    "GET /api/v1/databases/source01/tables": { body: { items: [taken], next_cursor: null } },
+    "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
+    "POST /api/v1/streams:preview-tables": {
+      body: { tables: [taken], replicable: 1, bytes: 8192, rows_estimated: 10, unmatched: [] },
+    },
+  });
+  renderUi(
+    <Step destinations={[database("dest0001", "warehouse")]} onDestinationRules={onDestinationRules} />,
+  );
+  await userEvent.click(await screen.findByRole("combobox", { name: "Give tables rules at warehouse" }));
+  await userEvent.click(await screen.findByRole("option", { name: "all tables" }));
+  expect(await screen.findByRole("dialog", { name: "Rules of all tables at warehouse" })).toBeVisible();
+  await userEvent.click(screen.getByRole("checkbox", { name: "Nothing passes" }));
+  await userEvent.click(screen.getByRole("button", { name: "Use these rules" }));
+  expect(onDestinationRules).toHaveBeenCalledWith("dest0001", [{ scope: "global", positive: [] }]);
 });

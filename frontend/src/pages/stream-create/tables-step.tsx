@@ -2,7 +2,7 @@ import { Grid } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { tablesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
-import type { TableRules } from "@/api/types";
+import type { Database, ScopedRules, TableRules } from "@/api/types";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
 import { RowRules } from "@/features/table-rules/row-rules";
@@ -21,11 +21,17 @@ interface TablesStepProps {
   rules: TableRules;
   onChange: (rules: TableRules) => void;
   preview: PreviewQuery;
+  destinations: Database[];
+  /** By the destination's database: the rules of its own. */
+  destinationRules: Record<string, ScopedRules[]>;
+  onDestinationRules: (databaseId: string, rules: ScopedRules[]) => void;
 }
 
 const name = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
 
-export function TablesStep({ sourceId, captureEngineId, rules, onChange, preview }: TablesStepProps) {
+export function TablesStep(props: TablesStepProps) {
+  const { sourceId, captureEngineId, rules, onChange, preview } = props;
+  const { destinations, destinationRules, onDestinationRules } = props;
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
   // Only the preview knows which changes of a table the rules give up.
@@ -55,6 +61,17 @@ export function TablesStep({ sourceId, captureEngineId, rules, onChange, preview
                     rules={rules}
                     onChange={onChange}
                   />
+                  {destinations.map((database) => (
+                    <RowRules
+                      key={database.id}
+                      sourceId={sourceId}
+                      captureEngineId={captureEngineId}
+                      tables={preview.data?.tables ?? []}
+                      rules={{ ...rules, row_rules: destinationRules[database.id] ?? [] }}
+                      onChange={({ row_rules }) => onDestinationRules(database.id, row_rules ?? [])}
+                      destination={database.name}
+                    />
+                  ))}
                 </>
               )
             )}

@@ -84,6 +84,16 @@ describe("several destinations", () => {
     ]);
   });
 
+  it("carry the rules of their own", () => {
+    const row_rules = [{ scope: "global" as const, positive: [] }];
+    const destinationRules = { dest0002: row_rules, gone: row_rules };
+    expect(toStreamCreate({ ...several, destinationRules }, []).destinations).toEqual([
+      { database_id: "dest0001" },
+      { database_id: "dest0002", row_rules },
+    ]);
+    expect(withSource({ ...several, destinationRules }, "other").destinationRules).toEqual({});
+  });
+
   it("cannot both be received by one other engine", () => {
     const known = { ...engine, identity: receivingEngine.identity };
     const state = {

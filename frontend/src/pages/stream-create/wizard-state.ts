@@ -1,5 +1,12 @@
 // The wizard's state and what each step needs before the next one opens. Pure: tested without a browser.
-import type { Engine, ParameterValue, StreamCreate, StreamParameter, TableRules } from "@/api/types";
+import type {
+  Engine,
+  ParameterValue,
+  ScopedRules,
+  StreamCreate,
+  StreamParameter,
+  TableRules,
+} from "@/api/types";
 import { anyFault, changedValues, defaults } from "@/features/parameters/parameter-values";
 import { completeRules } from "@/features/table-rules/matching";
 
@@ -24,6 +31,8 @@ export interface WizardState {
   /** By the destination's database; what is missing is the same engine. */
   applyEngineIds: Record<string, string>;
   rules: TableRules;
+  /** By the destination's database: the rules of its own. */
+  destinationRules: Record<string, ScopedRules[]>;
   /** Consents of checks. One that the checks ask for no longer does nothing. */
   accepted: string[];
   parameters: Record<string, ParameterValue>;
@@ -37,6 +46,7 @@ export const emptyWizard: WizardState = {
   engineId: null,
   applyEngineIds: {},
   rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
+  destinationRules: {},
   accepted: [],
   parameters: {},
   name: "",
@@ -116,13 +126,19 @@ export function furthestStep(state: WizardState, facts: WizardFacts): number {
 export function withSource(state: WizardState, sourceId: string): WizardState {
   if (sourceId === state.sourceId) return state;
   const destinationIds = state.destinationIds.filter((id) => id !== sourceId);
-  return { ...state, sourceId, destinationIds, rules: emptyWizard.rules };
+  const { rules, destinationRules } = emptyWizard;
+  return { ...state, sourceId, destinationIds, rules, destinationRules };
 }
 
 function destinations(state: WizardState): StreamCreate["destinations"] {
   return state.destinationIds.map((id) => {
     const engineId = applyEngineId(state, id);
-    return { database_id: id, ...(engineId ? { engine_id: engineId } : {}) };
+    const rules = state.destinationRules[id] ?? [];
+    return {
+      database_id: id,
+      ...(engineId ? { engine_id: engineId } : {}),
+      ...(rules.length > 0 ? { row_rules: rules } : {}),
+    };
   });
 }
 

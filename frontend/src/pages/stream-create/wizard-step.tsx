@@ -74,6 +74,14 @@ export function WizardStep(props: WizardStepProps) {
           rules={state.rules}
           onChange={(rules) => onChange((now) => ({ ...now, rules }))}
           preview={preview}
+          destinations={destinations}
+          destinationRules={state.destinationRules}
+          onDestinationRules={(databaseId, own) =>
+            onChange((now) => ({
+              ...now,
+              destinationRules: { ...now.destinationRules, [databaseId]: own },
+            }))
+          }
         />
       );
     case "preflight":

@@ -5,11 +5,19 @@ import { check, destination, refusedBy, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { DestinationRules } from "./destination-rules";
 
-const ofOrders = { schema: "public", table: "orders", positive: [], negative: null };
+const ofOrders = { scope: "table" as const, schema: "public", table: "orders", positive: [], negative: null };
 const counts = {
   counted_since: "2026-11-21T00:00:01.400000Z",
   tables: [
-    { schema: "public", table: "orders", passed: 120, dropped: 34, became_inserts: 5, became_deletes: 6 },
+    {
+      schema: "public",
+      table: "orders",
+      scopes: ["table" as const, "global" as const],
+      passed: 120,
+      dropped: 34,
+      became_inserts: 5,
+      became_deletes: 6,
+    },
   ],
 };
 const changed = check({
@@ -32,7 +40,7 @@ it("shows each destination's own rules and what they have decided", async () => 
   renderUi(<DestinationRules stream={two()} mayAct />);
   expect(screen.getByText("all that the stream's rules let pass")).toBeVisible();
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
-  expect(cells).toEqual(["public.orders", "120", "34", "5", "6"]);
+  expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6"]);
   expect(screen.getByText(/^Counted since changes began to be read for north/)).toBeVisible();
   await expectNoAxeViolations();
 });

@@ -9,6 +9,7 @@ import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleCountsTable } from "@/features/table-rules/rule-counts";
+import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { Panel } from "@/ui/panel";
 import { RestCall } from "@/ui/rest-call";
 
@@ -46,8 +47,8 @@ export function DestinationRules({ stream, mayAct }: DestinationRulesProps) {
                   all that the stream's rules let pass
                 </Text>
               )}
-              {row_rules.map(({ schema, table }) => (
-                <Code key={`${schema}.${table}`}>{`${schema}.${table}`}</Code>
+              {row_rules.map(placeInWords).map((place) => (
+                <Code key={place}>{place}</Code>
               ))}
             </Group>
             {row_rules.length > 0 && <RuleCountsTable counts={rule_counts} destination={database.name} />}

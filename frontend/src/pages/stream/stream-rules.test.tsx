@@ -1,13 +1,18 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import type { Check, SourceTable, TableRules } from "@/api/types";
-import { check, keylessTable, refusedBy, stream } from "@/test/data";
+import type { Check, SourceTable, StreamTable, TableRules } from "@/api/types";
+import { check, destination, keylessTable, refusedBy, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { StreamRules } from "./stream-rules";
 
 const all: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
 const log: SourceTable = { ...keylessTable, identified: true, replicable: true, unsupported: [] };
+const noTests = {
+  scope: "global" as const,
+  negative: [{ name: "no_tests", condition: "tag = 'test'", subset: false }],
+};
+const nothing = { scope: "table" as const, schema: "public", table: "orders", positive: [] };
 const leftOut = check({
   id: "left_out",
   side: "destination",
@@ -93,22 +98,61 @@ it("asks again where a check says something else", async () => {
 });
 
 it("says what the rules of tables have decided", async () => {
-  const ruled = { ...all, row_rules: [{ schema: "public", table: "orders", positive: [], negative: null }] };
+  const ruled = { ...all, row_rules: [noTests, nothing] };
   const counts = {
     counted_since: "2026-11-21T00:00:01.400000Z",
     tables: [
-      { schema: "public", table: "orders", passed: 120, dropped: 34, became_inserts: 5, became_deletes: 6 },
+      {
+        schema: "public",
+        table: "orders",
+        scopes: ["table" as const, "global" as const],
+        passed: 120,
+        dropped: 34,
+        became_inserts: 5,
+        became_deletes: 6,
+      },
     ],
   };
   const { unmount } = renderUi(<StreamRules stream={stream({ rules: ruled, rule_counts: counts })} mayAct />);
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
-  expect(cells).toEqual(["public.orders", "120", "34", "5", "6"]);
+  expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6"]);
   expect(screen.getByText(/^Counted since the capture started/)).toBeVisible();
   await expectNoAxeViolations();
   unmount();
   renderUi(<StreamRules stream={stream({ rules: ruled })} mayAct />);
   expect(screen.queryByRole("table")).toBeNull();
   expect(screen.getByText(/is counted while changes are captured/)).toBeVisible();
+});
+
+it("shows the rules in force for a table, and where each comes from", async () => {
+  const small = { name: "small", operations: ["INSERT" as const], condition: null, subset: false };
+  const ofSchema = { scope: "schema" as const, schema: "public", positive: [small] };
+  const ruled = { ...all, row_rules: [noTests] };
+  const destinations = [destination({ row_rules: [ofSchema] })];
+  renderUi(<StreamRules stream={stream({ rules: ruled, destinations })} mayAct />);
+  expect(screen.getByText("all tables")).toBeVisible();
+  await userEvent.click(screen.getByRole("combobox", { name: "Rules in force" }));
+  await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
+  const cells = within(await screen.findByRole("table")).getAllByRole("cell");
+  expect(cells.map(({ textContent }) => textContent)).toEqual([
+    ...["no_tests", "the stream", "all tables", "keeps out", "all", "tag = 'test'"],
+    ...["small", destination().database.name, "its schema", "lets pass", "INSERT", "always"],
+  ]);
+  await expectNoAxeViolations();
+});
+
+it("says where nothing passes, or all does", async () => {
+  const other = { schema: "public", table: "customers" };
+  const tables = [...stream().tables, { ...(stream().tables[0] as StreamTable), ...other }];
+  renderUi(<StreamRules stream={stream({ rules: { ...all, row_rules: [nothing] }, tables })} mayAct />);
+  const choose = async (table: string) => {
+    await userEvent.click(screen.getByRole("combobox", { name: "Rules in force" }));
+    await userEvent.click(await screen.findByRole("option", { name: table }));
+  };
+  await choose("public.orders");
+  expect(await screen.findByText("Nothing passes the rules of the stream.")).toBeVisible();
+  await choose("public.customers");
+  expect(await screen.findByText(/^No rule concerns public.customers/)).toBeVisible();
 });
 
 it("has no counts where no table has rules", () => {

@@ -4,7 +4,7 @@ import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useUpdateStream } from "@/api/streams";
-import type { Check, Stream, TableRules } from "@/api/types";
+import type { Check, Stream, TableRule, TableRules } from "@/api/types";
 import { AcceptedChecks } from "@/features/preflight/accepted-checks";
 import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
@@ -14,6 +14,8 @@ import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleCountsTable } from "@/features/table-rules/rule-counts";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
+import { placeInWords } from "@/features/table-rules/rule-scopes";
+import { RulesInForce } from "@/features/table-rules/rules-in-force";
 import { usePreview } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -23,12 +25,17 @@ import { RestCall } from "@/ui/rest-call";
 export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
   const [editing, setEditing] = useState(false);
   const { rules } = stream;
+  const pattern = ({ schema, table }: TableRule) => `${schema}.${table ?? "*"}`;
   const lines = [
-    ["Include", rules.include],
-    ["Exclude", rules.exclude ?? []],
-    ...(rules.inserts_only?.length ? [["Inserts only", rules.inserts_only] as const] : []),
-    ...(rules.row_rules?.length ? [["Rows by rules", rules.row_rules] as const] : []),
+    ["Include", rules.include.map(pattern)],
+    ["Exclude", (rules.exclude ?? []).map(pattern)],
+    ...(rules.inserts_only?.length ? [["Inserts only", rules.inserts_only.map(pattern)] as const] : []),
+    ...(rules.row_rules?.length ? [["Rows by rules", rules.row_rules.map(placeInWords)] as const] : []),
   ] as const;
+  const owned = [
+    { owner: "the stream", rules: rules.row_rules ?? [] },
+    ...stream.destinations.map(({ database, row_rules }) => ({ owner: database.name, rules: row_rules })),
+  ].filter((own) => own.rules.length > 0);
   return (
     <Panel
       title="Table rules"
@@ -49,12 +56,13 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
             {label}
           </Text>
           {list.length === 0 && <Text size="sm">none</Text>}
-          {list.map((rule) => (
-            <Code key={`${rule.schema}.${rule.table}`}>{`${rule.schema}.${rule.table}`}</Code>
+          {list.map((place) => (
+            <Code key={place}>{place}</Code>
           ))}
         </Group>
       ))}
       {rules.row_rules && rules.row_rules.length > 0 && <RuleCountsTable counts={stream.rule_counts} />}
+      {owned.length > 0 && <RulesInForce tables={stream.tables} owned={owned} />}
       <Modal opened={editing} onClose={() => setEditing(false)} title="Edit table rules" size="xl">
         <RulesForm stream={stream} onClose={() => setEditing(false)} />
       </Modal>
