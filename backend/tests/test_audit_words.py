@@ -13,8 +13,9 @@ from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 MADE = {
     *(f"streams_{action}" for action in StreamAction), *(f"destinations_{action}" for action in DestinationAction),
     *(f"stream_tables_{how}" for how in (TroubleResolution.COPY, TroubleResolution.ACCEPT)),
+    "stream_errors_edit", "stream_errors_leave_out",
 }  # fmt: skip
-"""Names that the code puts together."""
+"""Names that the code puts together, or chooses."""
 WRITERS = ("record", "record_as", "asked", "_audit", "_change", "_take_away")
 NOUNS = tuple({action.split("_")[0] for action in SENTENCES})
 
@@ -43,6 +44,10 @@ def test_every_action_has_a_sentence() -> None:
     ("action", "before", "after", "sentence"),
     [
         ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
+        (
+            "stream_errors_leave_out", {"id": 7}, {"error_id": 7, "change": 2},
+            "Change 2 of parked transaction 7 left out",
+        ),
         ("stream_errors_delete", {"id": 7}, {"destination_id": "w"}, "Parked transaction 7 discarded"),
         ("destinations_stop", {"id": "w"}, {"id": "w"}, "Destination w paused"),
         ("destinations_drop", None, {"id": "w2", "database": "Warehouse 2"}, "Destination Warehouse 2 dropped"),

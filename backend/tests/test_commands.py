@@ -221,7 +221,22 @@ async def test_stream_from_databases_to_deletion(
     shown = (await run("errors", "s", "--show", "1")).out
     assert "INSERT public.orders" in shown and shown.startswith("Transaction 1 (xid ")
     assert "≠ 19.90" in shown
+    assert "1. INSERT public.orders" in shown and "Edited: amount = 9.90. Reason: the price" in shown
     assert (await run("errors", "s", "--show", "1", "--execute", "1")).code != 0
+    assert "--change NUMBER" in (await run("errors", "s", "--leave-out", "1", "--reason", "a duplicate")).err
+    change = ("--change", "1")
+    assert "--reason" in (await run("errors", "s", "--leave-out", "1", *change)).err
+    left_out = await run("errors", "s", "--leave-out", "1", *change, "--reason", "a duplicate")
+    assert (left_out.code, "is left out" in left_out.out) == (0, True)
+    assert engine.edits == {1: {"left_out": True, "reason": "a duplicate"}}
+    wrong = await run("errors", "s", "--edit", "1", *change, "--set", "amount", "--reason", "a price")
+    assert "is not COLUMN=VALUE" in wrong.err
+    assert "no new values" in (await run("errors", "s", "--edit", "1", *change, "--reason", "a price")).err
+    edit = ("--edit", "1", *change, "--set", "amount=a=b", "--null", "id", "--reason", "a price")
+    assert (await run("errors", "s", *edit)).code == 0
+    assert engine.edits == {1: {"values": {"amount": "a=b", "id": None}, "reason": "a price"}}
+    assert (await run("errors", "s", "--restore", "1", *change)).code == 0
+    assert engine.edits == {}
     assert (await run("streams", "delete", "s", "--wait")).code == 0
     assert (await run("operations")).out.count("stream.") == 5
     assert (await run.at_terminal("databases", "remove", "shop", typed="n\n")).code == 1

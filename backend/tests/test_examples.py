@@ -119,6 +119,7 @@ async def test_operations_take_the_examples(
     stream = {"stream_id": (await send("streams_create"))["stream_id"]}
     await send("streams_update", **stream)
     await send("destinations_update", **stream, destination_id="warehouse")
+    await send("stream_errors_edit", **stream, destination_id="warehouse", error_id=1, number=1)
 
     run = await send("advisor_runs_create")
     await send("advisor_runs_update", run_id=run["id"])

@@ -67,6 +67,9 @@ class EngineDouble:
         self.deleted: list[int] = []
         self.tried: list[int] = []
         self.dry_run_succeeds = True
+        self.edits: dict[int, dict[str, Any]] = {}
+        """By the change's number, of any transaction."""
+        self.knows_edits = True
         self.ticks = 0
         self.started_at = example("status")["engine"]["started_at"]
         self.listen: str | None = None
@@ -129,6 +132,11 @@ class EngineDouble:
             ),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._delete, methods=["DELETE"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._contents),
+            Route(
+                "/v1/streams/{id}/destinations/{destination}/errors/{error}/changes/{change}",
+                self._change,
+                methods=["GET", "PUT", "DELETE"],
+            ),
         ]
         return Starlette(
             routes=[Route(r.path, self._guarded(r.endpoint), methods=list(r.methods or [])) for r in routes]
@@ -435,6 +443,21 @@ class EngineDouble:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         contents = example("error-contents")
         await asyncio.sleep(self.contents_take)
+        return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
+
+    async def _change(self, request: Request) -> Response:
+        if not self.knows_edits:
+            return self._refuse(404, "not_found", f"There is no {request.method} {request.url.path}")
+        error_id, number = int(request.path_params["error"]), int(request.path_params["change"])
+        contents = example("error-contents")
+        if error_id > self.parked or number > contents["changes_total"]:
+            return self._refuse(404, "unknown_error_transaction", "There is none.")
+        if request.method == "PUT":
+            self.edits[number] = await request.json()
+            return Response(status_code=204)
+        if request.method == "DELETE":
+            del self.edits[number]
+            return Response(status_code=204)
         return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
 
     async def _execute(self, request: Request) -> Response:

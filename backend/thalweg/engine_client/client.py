@@ -152,6 +152,22 @@ class EngineClient:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
 
+    async def error_change(self, stream_id: str, destination: str, error_id: int, number: int) -> ParkedContents:
+        """One change of it, by its number. Several of a TRUNCATE of several tables."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(ParkedContents, "GET", _change(stream_id, destination, error_id, number))
+
+    async def edit_error(
+        self, stream_id: str, destination: str, error_id: int, number: int, edit: dict[str, Any]
+    ) -> None:
+        """Raises EngineFailure with status 400 where the change has no such values, 503 while the queue is executed."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        await patient._request("PUT", _change(stream_id, destination, error_id, number), edit)
+
+    async def restore_error(self, stream_id: str, destination: str, error_id: int, number: int) -> None:
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        await patient._request("DELETE", _change(stream_id, destination, error_id, number))
+
     async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionReport:
         """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
         part = "" if error_id is None else f"/{error_id}"
@@ -214,6 +230,10 @@ class EngineClient:
 
 def _path(stream_id: str, destination: str) -> str:
     return f"/v1/streams/{stream_id}/destinations/{destination}"
+
+
+def _change(stream_id: str, destination: str, error_id: int, number: int) -> str:
+    return f"{_path(stream_id, destination)}/errors/{error_id}/changes/{number}"
 
 
 def _silence(url: str, error: Exception, *, reads: bool) -> EngineFailure:

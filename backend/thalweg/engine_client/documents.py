@@ -482,6 +482,8 @@ class ParkedError(Document):
     message: str
     sqlstate: str = ""
     parked_at: datetime
+    edited: int = 0
+    left_out: int = 0
 
 
 class ParkedCause(Document):
@@ -531,6 +533,8 @@ class ParkedErrors(Document):
 class DryRun(Document):
     succeeds: bool
     error: EngineError | None
+    edited: int = 0
+    left_out: int = 0
 
 
 class ExecutionReport(Document):
@@ -554,7 +558,16 @@ class ParkedColumn(Document):
     before_differs: bool | None
 
 
+class ParkedEdit(Document):
+    left_out: bool
+    values: dict[str, str | None]
+    reason: str
+
+
 class ParkedChange(Document):
+    """`number`: in the transaction. Older engines tell none, and know no edits."""
+
+    number: int | None = None
     operation: str
     schema_name: str = Field(alias="schema")
     table: str
@@ -562,6 +575,7 @@ class ParkedChange(Document):
     found_by: list[str]
     rows_found: int | None
     problem: str | None
+    edit: ParkedEdit | None = None
 
 
 class ParkedContents(Document):

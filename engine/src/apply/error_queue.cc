@@ -14,6 +14,7 @@
 #include "apply/applier/group_executor.h"
 #include "apply/applier/parking.h"
 #include "apply/data_error.h"
+#include "apply/parked_edits.h"
 #include "apply/parked_execution.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
@@ -53,9 +54,11 @@ std::string utc_text(std::string_view time) {
 }
 
 const std::string kSelectParked = fmt::format(
-    "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, {} "
-    "FROM thalweg.error_queue WHERE stream_id = $1",
-    utc_text("parked_at"));
+    "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, {0}, "
+    "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'values'), "
+    "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'left_out') "
+    "FROM thalweg.error_queue q WHERE stream_id = $1",
+    utc_text("parked_at"), kEditsOfQ);
 
 // A cause, from what the message says. Its beginning or its end names the table, in the engine's own words
 // (final_error.cc); else it is the transaction's only one. The server names constraints and columns: one that speaks
@@ -84,7 +87,9 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .code = std::string(rows.text(row, 5)),
           .message = std::string(rows.text(row, 6)),
           .sqlstate = std::string(rows.text(row, 7)),
-          .parked_at = std::string(rows.text(row, 8))};
+          .parked_at = std::string(rows.text(row, 8)),
+          .edited = static_cast<uint64_t>(rows.integer(row, 9)),
+          .left_out = static_cast<uint64_t>(rows.integer(row, 10))};
 }
 
 using Entries = std::vector<std::unique_ptr<ParkedEntry>>;
@@ -93,8 +98,8 @@ using Entries = std::vector<std::unique_ptr<ParkedEntry>>;
 base::Result<Entries> load_entries(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, end_lsn, commit_micros, xid, lcrs, hashes, read_hashes, "
-                                  "table_hashes, parent_hashes, referenced_hashes, code, coalesce(tables, '{}')::text "
-                                  "FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
+                                  "table_hashes, parent_hashes, referenced_hashes, code, coalesce(tables, '{}')::text, "
+                                  "edits::text FROM thalweg.error_queue WHERE stream_id = $1 ORDER BY commit_lsn",
                                   {stream_id}));
   Entries entries;
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -102,6 +107,7 @@ base::Result<Entries> load_entries(pg::Connection& connection, std::string_view 
     entry->id = rows.integer(row, 0);
     entry->tables = rows.text(row, 12);
     entry->waits = rows.text(row, 11) == base::name_of(ErrorCode::parked_behind);
+    THALWEG_ASSIGN(entry->edits, parse_edits(rows.text(row, 13)));
     Transaction& transaction = entry->transaction;
     transaction.commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{});
     transaction.end_lsn = base::parse_lsn(rows.text(row, 2)).value_or(base::Lsn{});
@@ -369,6 +375,33 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
   });
 }
 
+base::Result<void> edit_parked(pg::Connection& connection, std::string_view stream_id, int64_t id, uint64_t number,
+                               const std::optional<telemetry::ParkedEdit>& edit) {
+  THALWEG_ASSIGN(const bool exists, queue_exists(connection));
+  if (!exists) return unknown_parked(id);
+  THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  THALWEG_TRY(hold_error_queue(connection, stream_id));
+  THALWEG_TRY(find_parked(connection, stream_id, id));
+  const std::string id_text = std::to_string(id);
+  const std::string number_text = std::to_string(number);
+  if (!edit) {
+    THALWEG_ASSIGN(const pg::Rows rows,
+                   connection.query("UPDATE thalweg.error_queue SET edits = edits - $3::text "
+                                    "WHERE stream_id = $1 AND id = $2::bigint AND edits ? $3::text",
+                                    {stream_id, id_text, number_text}));
+    if (rows.affected() == 1) return {};
+    return base::fail(ErrorCode::unknown_error_transaction,
+                      fmt::format("change {} of transaction {} is as it came", number, id));
+  }
+  THALWEG_TRY(check_edit(connection, id, number, *edit));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("UPDATE thalweg.error_queue SET edits = edits || jsonb_build_object($3::text, "
+                                  "$4::jsonb) WHERE stream_id = $1 AND id = $2::bigint",
+                                  {stream_id, id_text, number_text, edit_json(*edit)}));
+  if (rows.affected() != 1) return unknown_parked(id);
+  return {};
+}
+
 namespace {
 
 // Those with these ids, and what waits behind them and behind no other.
@@ -490,8 +523,7 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   return executed;
 }
 
-base::Result<std::optional<base::Error>> dry_run_parked(pg::Connection connection, std::string_view stream_id,
-                                                        int64_t id) {
+base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
@@ -501,10 +533,14 @@ base::Result<std::optional<base::Error>> dry_run_parked(pg::Connection connectio
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
   ParkedExecution execution(session);
   THALWEG_TRY(execution.begin(stream_id));
-  auto tried = execution.dry_run(*chain.entries.front());
-  if (tried) return std::nullopt;
+  ParkedEntry& entry = *chain.entries.front();
+  DryRun outcome;
+  for (const auto& [number, edit] : entry.edits) ++(edit.left_out ? outcome.left_out : outcome.edited);
+  auto tried = execution.dry_run(entry);
+  if (tried) return outcome;
   if (session.broken() || !is_result_of_dry_run(tried.error().code)) return std::unexpected(std::move(tried).error());
-  return std::move(tried).error();
+  outcome.error = std::move(tried).error();
+  return outcome;
 }
 
 }  // namespace thalweg::apply

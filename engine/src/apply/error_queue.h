@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "pg/connection.h"
+#include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
 
 // Transactions that could not be applied and were parked whole at the destination (docs/decisions/error-queue.md).
@@ -51,6 +52,11 @@ base::Result<std::vector<telemetry::ParkedCause>> parked_causes(pg::Connection& 
 // Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
 // unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
+// Decides about one change of a transaction, in the place of what was decided before; none: as it came again. The
+// frames stay as they are. Fails with unknown_error_transaction, invalid_request (parked_edits.h), and with
+// database_busy while transactions are executed.
+base::Result<void> edit_parked(pg::Connection& connection, std::string_view stream_id, int64_t id, uint64_t number,
+                               const std::optional<telemetry::ParkedEdit>& edit);
 // Until the session ends, prevents copies of tables while transactions are executed, and executions while a copy is
 // taken, so that no old row is written into a table that is being copied. Waits briefly for the session of an engine
 // that has died; then database_busy.
@@ -71,10 +77,14 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
 // behind it; the returned failure is the first one's and counts the rest.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id,
                                   const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {});
-// Applies one and rolls it back, with the constraints that are deferred checked: why it would fail, or nothing. Takes
-// its rows' locks meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the
+struct DryRun {
+  std::optional<base::Error> error;  // none: it would go through
+  uint64_t edited = 0;               // of its changes: were applied with other values
+  uint64_t left_out = 0;             // of its changes: were not applied
+};
+// Applies one as it is edited and rolls it back, with the constraints that are deferred checked. Takes its rows' locks
+// meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the
 // destination's locks are not to be had.
-base::Result<std::optional<base::Error>> dry_run_parked(pg::Connection connection, std::string_view stream_id,
-                                                        int64_t id);
+base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id);
 
 }  // namespace thalweg::apply

@@ -466,7 +466,7 @@ TEST(ErrorQueue, ThoseWithOneCauseAreExecutedTogether) {
   EXPECT_EQ(execute(failed).error().code, ErrorCode::unknown_error_transaction);
 }
 
-base::Result<std::optional<base::Error>> dry_run(ApplyHarness& h, int64_t id) {
+base::Result<DryRun> dry_run(ApplyHarness& h, int64_t id) {
   auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   if (!opened) return std::unexpected(opened.error());
   return dry_run_parked(std::move(*opened), "teststream", id);
@@ -482,15 +482,15 @@ TEST(ErrorQueue, ADryRunTellsTheOutcomeAndLeavesNothing) {
   const std::string before = h.select(everything);
   const auto fails = dry_run(h, 2);
   ASSERT_TRUE(fails) << fails.error().message;
-  ASSERT_TRUE(*fails) << "there is no row";
-  EXPECT_EQ((*fails)->code, ErrorCode::apply_conflict);
-  EXPECT_NE((*fails)->message.find("\"id\" = 5"), std::string::npos) << (*fails)->message;
+  ASSERT_TRUE(fails->error) << "there is no row";
+  EXPECT_EQ(fails->error->code, ErrorCode::apply_conflict);
+  EXPECT_NE(fails->error->message.find("\"id\" = 5"), std::string::npos) << fails->error->message;
   EXPECT_EQ(h.select(everything), before);
   h.run("INSERT INTO items VALUES (5, 'here now', 0), (6, 'here now', 0)");
   const std::string with_rows = h.select(everything);
   const auto succeeds = dry_run(h, 2);
   ASSERT_TRUE(succeeds) << succeeds.error().message;
-  EXPECT_FALSE(*succeeds) << (*succeeds)->message;
+  EXPECT_FALSE(succeeds->error) << succeeds->error->message;
   EXPECT_EQ(h.select(everything), with_rows);
   EXPECT_EQ(dry_run(h, 3).error().code, ErrorCode::parked_behind);
   EXPECT_EQ(dry_run(h, 99).error().code, ErrorCode::unknown_error_transaction);
@@ -508,12 +508,12 @@ TEST(ErrorQueue, ADryRunChecksWhatIsDeferred) {
       "DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse(); ALTER TABLE items ENABLE ALWAYS TRIGGER refuse");
   const auto refused = dry_run(h, 1);
   ASSERT_TRUE(refused) << refused.error().message;
-  ASSERT_TRUE(*refused);
-  EXPECT_NE((*refused)->message.find("not today"), std::string::npos) << (*refused)->message;
+  ASSERT_TRUE(refused->error);
+  EXPECT_NE(refused->error->message.find("not today"), std::string::npos) << refused->error->message;
   h.run("DROP TRIGGER refuse ON items");
   const auto tried = dry_run(h, 1);
   ASSERT_TRUE(tried) << tried.error().message;
-  EXPECT_FALSE(*tried);
+  EXPECT_FALSE(tried->error);
 }
 
 }  // namespace

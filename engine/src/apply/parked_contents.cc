@@ -12,6 +12,7 @@
 
 #include "apply/applier/statements.h"
 #include "apply/applier/tuple_values.h"
+#include "apply/parked_edits.h"
 #include "apply/parked_frames.h"
 #include "base/plain_text.h"
 
@@ -103,20 +104,23 @@ pg::Parameter parameter(const lcr::Value& value, base::TypeId type) {
 // Owner: one thread.
 class ContentsReader {
  public:
-  ContentsReader(pg::Connection& connection, TableNames names, std::chrono::steady_clock::time_point deadline)
-      : connection_(connection), names_(std::move(names)), deadline_(deadline) {}
+  ContentsReader(pg::Connection& connection, TableNames names, ParkedEdits edits,
+                 std::chrono::steady_clock::time_point deadline)
+      : connection_(connection), names_(std::move(names)), edits_(std::move(edits)), deadline_(deadline) {}
 
-  base::Result<std::vector<ShownChange>> read(int64_t id) {
-    THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame); }));
+  base::Result<std::vector<ShownChange>> read(int64_t id, std::optional<uint64_t> only) {
+    THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame, only); }));
+    if (only && changes_.empty()) return unknown_change(id, *only);
     return std::move(changes_);
   }
 
  private:
-  base::Result<bool> take(const FrameView& frame) {
+  base::Result<bool> take(const FrameView& frame, std::optional<uint64_t> only) {
     if (frame.kind() == FrameKind::table) {
       THALWEG_TRY(describe(frame));
     } else if (lcr::is_change(frame.kind())) {
-      if (changes_.size() == kParkedChangesShownMax) return false;
+      if (++number_ < only.value_or(0)) return true;
+      if (changes_.size() == kParkedChangesShownMax || (only && number_ > *only)) return false;
       THALWEG_TRY(frame.kind() == FrameKind::truncate ? show_truncate(frame) : show_row(frame));
       arena_.reset();
     }
@@ -176,13 +180,17 @@ class ContentsReader {
 
   ShownChange& begin_change(std::string_view operation, const Table& table) {
     const auto& description = table.source->description;
-    return changes_.emplace_back(ShownChange{.operation = operation,
-                                             .schema_name = description.schema_name,
-                                             .table_name = description.table_name,
-                                             .columns = {},
-                                             .found_by = {},
-                                             .rows_found = {},
-                                             .problem = table.problem});
+    const auto edit = edits_.find(number_);
+    return changes_.emplace_back(
+        ShownChange{.number = number_,
+                    .operation = operation,
+                    .schema_name = description.schema_name,
+                    .table_name = description.table_name,
+                    .columns = {},
+                    .found_by = {},
+                    .rows_found = {},
+                    .problem = table.problem,
+                    .edit = edit == edits_.end() ? std::nullopt : std::optional(edit->second)});
   }
 
   base::Result<void> show_row(const FrameView& frame) {
@@ -337,35 +345,40 @@ class ContentsReader {
 
   pg::Connection& connection_;
   const TableNames names_;
+  const ParkedEdits edits_;
   const std::chrono::steady_clock::time_point deadline_;
   std::atomic<uint64_t> generations_{0};
   metadata::TableLoader loader_{generations_};
   std::vector<Table> tables_;
   std::vector<ShownChange> changes_;
+  uint64_t number_ = 0;  // of the change at hand
   Arena arena_;
   bool looks_no_more_ = false;  // a lock or a slow search: the next row would take as long
 };
 
 base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& connection, std::string_view stream_id,
-                                                            int64_t id,
+                                                            int64_t id, std::optional<uint64_t> only,
                                                             std::chrono::steady_clock::time_point deadline) {
   THALWEG_ASSIGN(TableNames names, TableNames::read(connection, stream_id));  // asks whether the schema can be trusted
-  THALWEG_ASSIGN(const pg::Rows entry,
-                 connection.query("SELECT lcrs FROM thalweg.error_queue WHERE stream_id = $1 AND id = $2::bigint",
-                                  {stream_id, std::to_string(id)}));
+  THALWEG_ASSIGN(const pg::Rows entry, connection.query(fmt::format("SELECT lcrs, {} FROM thalweg.error_queue q "
+                                                                    "WHERE stream_id = $1 AND id = $2::bigint",
+                                                                    kEditsOfQ),
+                                                        {stream_id, std::to_string(id)}));
   if (entry.size() == 0) return unknown_parked(id);
+  THALWEG_ASSIGN(ParkedEdits edits, parse_edits(entry.text(0, 1)));
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
-  THALWEG_ASSIGN(contents.changes, ContentsReader(connection, std::move(names), deadline).read(id));
+  THALWEG_ASSIGN(contents.changes,
+                 ContentsReader(connection, std::move(names), std::move(edits), deadline).read(id, only));
   return contents;
 }
 
 }  // namespace
 
 base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id,
-                                                    std::chrono::milliseconds patience) {
+                                                    std::chrono::milliseconds patience, std::optional<uint64_t> only) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   THALWEG_TRY(connection.script(kBegin));
-  auto contents = read_in_transaction(connection, stream_id, id, deadline);
+  auto contents = read_in_transaction(connection, stream_id, id, only, deadline);
   if (!connection.broken()) THALWEG_TRY(connection.script("ROLLBACK"));
   return contents;
 }

@@ -63,8 +63,9 @@ base::Result<void> ParkedExecution::read_ahead(std::span<ParkedEntry* const> ent
   base::Result<void> taken;
   for (size_t row = 0; row < rows.size() && taken; ++row) {
     ParkedEntry& entry = *by_id.at(rows.integer(row, 0));
+    uint64_t changes = 0;
     taken = visit_frames(bytes_from_hex(rows.text(row, 1)),
-                         [&](const lcr::FrameView& frame) { return take_frame(frame, entry.transaction, fill); });
+                         [&](const lcr::FrameView& frame) { return take_frame(frame, entry, changes, fill); });
     entry.is_read = taken.has_value();
   }
   if (fill != nullptr) pool_.drop(fill);
@@ -224,22 +225,35 @@ base::Result<void> ParkedExecution::note(int64_t id, const base::Error& why) {
 base::Result<void> ParkedExecution::read(ParkedEntry& entry) {
   session_.leave_pipeline();
   Block* fill = nullptr;
+  uint64_t changes = 0;
   auto loaded =
       visit_parked_frames(session_.connection(), entry.id, [&](const lcr::FrameView& frame) -> base::Result<bool> {
-        THALWEG_TRY(take_frame(frame, entry.transaction, fill));
+        THALWEG_TRY(take_frame(frame, entry, changes, fill));
         return true;
       });
   if (fill != nullptr) pool_.drop(fill);
   return loaded;
 }
 
-base::Result<void> ParkedExecution::take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill) {
-  if (frame.kind() != lcr::FrameKind::table) {
+base::Result<void> ParkedExecution::take_frame(const lcr::FrameView& frame, ParkedEntry& entry, uint64_t& changes,
+                                               Block*& fill) {
+  Transaction& transaction = entry.transaction;
+  if (frame.kind() == lcr::FrameKind::table) {
+    THALWEG_ASSIGN(const auto source, tables_.described(frame));
+    transaction.tables.add(source);
+    return {};
+  }
+  if (lcr::is_change(frame.kind())) ++changes;
+  const auto edit = lcr::is_change(frame.kind()) ? entry.edits.find(changes) : entry.edits.end();
+  if (edit == entry.edits.end()) {
     transaction.frames.append(pool_, fill, frame.bytes());
     return {};
   }
-  THALWEG_ASSIGN(const auto source, tables_.described(frame));
-  transaction.tables.add(source);
+  if (edit->second.left_out) return {};
+  const auto* const source = transaction.tables.find(frame.relation(), frame.header().table_version);
+  if (source == nullptr) return base::fail(ErrorCode::corrupt_frame, "a change came before its table's description");
+  THALWEG_ASSIGN(const auto edited, edited_frame(frame, edit->second, source->description));
+  transaction.frames.append(pool_, fill, edited);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "apply/applier/destination_session.h"
 #include "apply/applier/group_executor.h"
 #include "apply/frame_blocks.h"
+#include "apply/parked_edits.h"
 #include "apply/parked_tables.h"
 #include "apply/transaction.h"
 #include "base/error.h"
@@ -22,8 +23,9 @@ struct ParkedEntry {
   int64_t id = 0;
   bool waits = false;  // says that it waits behind an earlier one
   std::string tables;  // the array of their names, as it was read: a rename changes it
+  ParkedEdits edits;
   bool is_read = false;
-  Transaction transaction;  // its frames, while `is_read`
+  Transaction transaction;  // its frames as they are to be applied, while `is_read`
 };
 
 // Owner: one thread. One for a session: what the session has prepared is known by this one's tables.
@@ -50,7 +52,8 @@ class ParkedExecution {
  private:
   void drop_read();
   base::Result<void> read(ParkedEntry& entry);
-  base::Result<void> take_frame(const lcr::FrameView& frame, Transaction& transaction, Block*& fill);
+  // `changes`: how many of the entry's changes came before, and then with it.
+  base::Result<void> take_frame(const lcr::FrameView& frame, ParkedEntry& entry, uint64_t& changes, Block*& fill);
   base::Result<void> find_tables(const Transaction& transaction);
   base::Result<void> prepare(ParkedEntry& entry);
   base::Result<void> run(const ParkedEntry& entry);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "apply/ranges.h"
 #include "pg/bookkeeping_trust.h"
 
@@ -11,6 +13,11 @@ namespace thalweg::apply {
 std::unexpected<base::Error> unknown_parked(int64_t error_id) {
   return base::fail(base::ErrorCode::unknown_error_transaction,
                     "the error queue has no transaction " + std::to_string(error_id));
+}
+
+std::unexpected<base::Error> unknown_change(int64_t error_id, uint64_t number) {
+  return base::fail(base::ErrorCode::unknown_error_transaction,
+                    fmt::format("transaction {} of the error queue has no change {}", error_id, number));
 }
 
 base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error_id,

@@ -37,6 +37,7 @@ base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error
 
 // unknown_error_transaction.
 std::unexpected<base::Error> unknown_parked(int64_t error_id);
+std::unexpected<base::Error> unknown_change(int64_t error_id, uint64_t number);
 
 // Current names of a stream's tables at the destination. A table is identified by its relation: since a transaction was
 // parked, its table may have been renamed, and the name given to another one.

@@ -63,6 +63,7 @@ CREATE TABLE thalweg.error_queue (
   table_hashes bytea NOT NULL,
   parent_hashes bytea NOT NULL DEFAULT '\x',
   referenced_hashes bytea NOT NULL DEFAULT '\x',
+  edits jsonb NOT NULL DEFAULT '{}',
   parked_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (stream_id, commit_lsn)
 );
@@ -82,6 +83,10 @@ ALTER TABLE thalweg.error_queue ADD COLUMN parent_hashes bytea NOT NULL DEFAULT 
   ADD COLUMN referenced_hashes bytea NOT NULL DEFAULT '\x';
 UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 )sql";
+
+// No version of its own either: an engine that does not know it executes transactions as they came.
+constexpr const char* kAddEditsToErrorQueue =
+    "ALTER TABLE thalweg.error_queue ADD COLUMN edits jsonb NOT NULL DEFAULT '{}'";
 
 // By which the data layer finds an applier's row, or none when another engine has taken the stream over. No version of
 // its own either.
@@ -129,7 +134,10 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
                                     "WHERE attrelid = 'thalweg.error_queue'::pg_catalog.regclass "
                                     "AND attname = 'parent_hashes'), EXISTS (SELECT FROM pg_catalog.pg_class "
                                     "WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
-                                    "AND relname = 'apply_progress_epoch') FROM thalweg.schema_version"));
+                                    "AND relname = 'apply_progress_epoch'), EXISTS (SELECT FROM "
+                                    "pg_catalog.pg_attribute WHERE attrelid = "
+                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits') "
+                                    "FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
                         fmt::format("schema thalweg at the destination has version {}, this engine knows {}",
@@ -138,6 +146,7 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     }
     if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
     if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));
+    if (!version.boolean(0, 3)) THALWEG_TRY(connection.script(kAddEditsToErrorQueue));
     return {};
   });
 }

@@ -30,6 +30,7 @@ constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kStreamIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kCauseBytesMax = 16;  // a hash in hex
+constexpr size_t kReasonBytesMax = 4000;
 
 int http_status(ErrorCode code) {
   switch (code) {
@@ -74,6 +75,32 @@ ApiAnswer no_such_path(const ApiRequest& request) {
 bool parse_number(std::string_view text, auto& number) {
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   return problem == std::errc{} && end == text.data() + text.size();
+}
+
+// {"reason": "...", "left_out": true}, or {"reason": "...", "values": {"column": "text form" or null}}.
+base::Result<telemetry::ParkedEdit> parse_edit(std::string_view body) {
+  THALWEG_ASSIGN(const nlohmann::json document, parse_strict(body));
+  ObjectReader reader(document, "");
+  telemetry::ParkedEdit edit;
+  edit.reason = reader.string("reason", 1, kReasonBytesMax);
+  edit.left_out = reader.boolean("left_out", false);
+  const nlohmann::json* const values = reader.member("values", !edit.left_out);
+  if (values != nullptr && (edit.left_out || !values->is_object() || values->empty())) {
+    reader.refuse("values", "must be an object of columns, of a change that is not left out");
+  }
+  THALWEG_TRY(reader.finish());
+  if (values == nullptr) return edit;
+  ObjectReader columns(*values, "/values");
+  for (const auto& [column, value] : values->items()) {
+    if (value.is_null()) {
+      columns.member(column, true);
+      edit.values[column] = std::nullopt;
+    } else {
+      edit.values[column] = columns.string(column, 0, body.size());
+    }
+  }
+  THALWEG_TRY(columns.finish());
+  return edit;
 }
 
 base::Result<int64_t> parse_error_id(std::string_view text) {
@@ -245,11 +272,17 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
   const bool executes = path == "/execute" && request.method == "POST";
   const bool tries = path == "/dry-run" && request.method == "POST";
   const bool shows = path.empty() && request.method == "GET";
+  constexpr std::string_view kChanges = "/changes/";
+  if (path.starts_with(kChanges)) {
+    const auto changed = parse_error_id(number);
+    if (!changed) return failure_answer(changed.error());
+    return dispatch_change(request, target, *changed, path.substr(kChanges.size()));
+  }
   if (!executes && !tries && !shows && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
   auto id = parse_error_id(number);
   if (!id) return failure_answer(id.error());
   if (shows) {
-    auto contents = streams_.error_contents(target, *id);
+    auto contents = streams_.error_contents(target, *id, std::nullopt);
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
   if (tries) {
@@ -258,6 +291,22 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
   }
   if (executes) return execute({.id = *id});
   return done_answer(streams_.drop_error(target, *id), 204);
+}
+
+// One change of a parked transaction, by its number.
+ApiAnswer Api::dispatch_change(const ApiRequest& request, const StreamTarget& target, int64_t error_id,
+                               std::string_view number) {
+  uint64_t change = 0;
+  if (!parse_number(number, change)) return no_such_path(request);
+  if (request.method == "GET") {
+    auto contents = streams_.error_contents(target, error_id, change);
+    return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
+  }
+  if (request.method == "DELETE") return done_answer(streams_.edit_error(target, error_id, change, std::nullopt), 204);
+  if (request.method != "PUT") return no_such_path(request);
+  auto edit = parse_edit(request.body);
+  if (!edit) return failure_answer(edit.error());
+  return done_answer(streams_.edit_error(target, error_id, change, *edit), 204);
 }
 
 ApiAnswer Api::put_desired(const ApiRequest& request) {

@@ -53,7 +53,9 @@ json entry_document(const telemetry::ParkedTransaction& parked) {
           {"code", parked.code},
           {"message", parked.message},
           {"sqlstate", parked.sqlstate},
-          {"parked_at", parked.parked_at}};
+          {"parked_at", parked.parked_at},
+          {"edited", parked.edited},
+          {"left_out", parked.left_out}};
 }
 
 json cause_document(const telemetry::ParkedCause& cause) {
@@ -80,6 +82,12 @@ json execution_document(const ErrorExecutionStatus& execution) {
           {"error", execution.error ? failure_document(*execution.error)["error"] : json(nullptr)}};
 }
 
+json edit_document(const telemetry::ParkedEdit& edit) {
+  json values = json::object();
+  for (const auto& [column, value] : edit.values) values[column] = value ? json(*value) : json(nullptr);
+  return {{"left_out", edit.left_out}, {"values", std::move(values)}, {"reason", edit.reason}};
+}
+
 json change_document(const telemetry::ShownChange& change) {
   json columns = json::array();
   for (const ShownColumn& column : change.columns) {
@@ -91,13 +99,15 @@ json change_document(const telemetry::ShownChange& change) {
                        {"wanted_differs", differ(column.wanted, column.now)},
                        {"before_differs", differ(column.before, column.now)}});
   }
-  return {{"operation", change.operation},
+  return {{"number", change.number},
+          {"operation", change.operation},
           {"schema", change.schema_name},
           {"table", change.table_name},
           {"columns", std::move(columns)},
           {"found_by", change.found_by},
           {"rows_found", change.rows_found ? json(*change.rows_found) : json(nullptr)},
-          {"problem", change.problem.empty() ? json(nullptr) : json(change.problem)}};
+          {"problem", change.problem.empty() ? json(nullptr) : json(change.problem)},
+          {"edit", change.edit ? edit_document(*change.edit) : json(nullptr)}};
 }
 
 }  // namespace
@@ -116,7 +126,10 @@ json errors_document(const ParkedListView& list) {
 }
 
 json dry_run_document(const DryRunView& tried) {
-  return {{"succeeds", !tried.error}, {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)}};
+  return {{"succeeds", !tried.error},
+          {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)},
+          {"edited", tried.edited},
+          {"left_out", tried.left_out}};
 }
 
 json error_contents_document(const ParkedContentsView& opened) {

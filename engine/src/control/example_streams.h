@@ -145,7 +145,8 @@ class ExampleStreams final : public ManagedStreams {
     return list;
   }
   telemetry::ParkedPart asked_part;
-  base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) override {
+  base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id,
+                                                  std::optional<uint64_t> only) override {
     using telemetry::ShownValue;
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
@@ -162,6 +163,8 @@ class ExampleStreams final : public ManagedStreams {
     opened.error.id = error_id;
     opened.contents.changes_total = 12;
     telemetry::ShownChange& change = opened.contents.changes.emplace_back();
+    change.number = only.value_or(1);
+    change.edit = telemetry::ParkedEdit{.values = {{"amount", "9.90"}}, .reason = "entered wrong"};
     change.operation = "UPDATE";
     change.schema_name = "public";
     change.table_name = "t";
@@ -207,8 +210,18 @@ class ExampleStreams final : public ManagedStreams {
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     if (error_id == 1) return DryRunView{};
-    return DryRunView{.error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
+    return DryRunView{.error = base::fail(base::ErrorCode::apply_conflict, "again").error(), .left_out = 1};
   }
+  base::Result<void> edit_error(const StreamTarget& target, int64_t error_id, uint64_t change,
+                                const std::optional<telemetry::ParkedEdit>& edit) override {
+    THALWEG_TRY(known(target));
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    edited_change = change;
+    asked_edit = edit;
+    return {};
+  }
+  uint64_t edited_change = 0;
+  std::optional<telemetry::ParkedEdit> asked_edit;
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
     EXPECT_EQ(request.destination_conninfo.text, "host=b");

@@ -228,7 +228,7 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(keys_of(tried), keys_of(contract("dry-run.example.json")));
   EXPECT_EQ(tried["succeeds"], false);
   const json fits = json::parse(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1/dry-run").body);
-  EXPECT_EQ(fits, json({{"succeeds", true}, {"error", nullptr}}));
+  EXPECT_EQ(fits, json({{"succeeds", true}, {"error", nullptr}, {"edited", 0}, {"left_out", 0}}));
   expect_failure(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404/dry-run"), 404,
                  "unknown_error_transaction");
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1").status, 204);
@@ -247,6 +247,43 @@ TEST_F(HttpServerTest, StreamActions) {
                  "unknown_error_transaction");
   expect_failure(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/99999999999999999999"), 400,
                  "invalid_request");
+}
+
+TEST_F(HttpServerTest, AChangeOfAParkedTransactionIsLeftOutOrEdited) {
+  const std::string change = "/v1/streams/k3j2h1g4/destinations/warehouse/errors/3/changes/2";
+  const json opened = json::parse(client_->get(change).body);
+  EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));
+  EXPECT_EQ(opened["changes"][0]["number"], 2);
+  EXPECT_EQ(opened["changes"][0]["edit"],
+            json({{"left_out", false}, {"values", {{"amount", "9.90"}}}, {"reason", "entered wrong"}}));
+
+  EXPECT_EQ(client_->put(change, R"({"reason": "a duplicate", "left_out": true})").status, 204);
+  EXPECT_EQ(streams_.edited_change, 2U);
+  EXPECT_TRUE(streams_.asked_edit->left_out);
+  EXPECT_EQ(streams_.asked_edit->reason, "a duplicate");
+  EXPECT_EQ(client_->put(change, R"({"reason": "too long", "values": {"a/b": "x", "c": null}})").status, 204);
+  EXPECT_FALSE(streams_.asked_edit->left_out);
+  const std::map<std::string, std::optional<std::string>> values{{"a/b", "x"}, {"c", std::nullopt}};
+  EXPECT_EQ(streams_.asked_edit->values, values);
+  EXPECT_EQ(client_->drop(change).status, 204);
+  EXPECT_FALSE(streams_.asked_edit);
+
+  for (const char* body : {R"({"left_out": true})", R"({"reason": "", "left_out": true})", R"({"reason": "why"})",
+                           R"({"reason": "why", "values": {}})", R"({"reason": "why", "values": {"a": 1}})",
+                           R"({"reason": "why", "values": {"a": "\u0000"}})",
+                           R"({"reason": "why", "left_out": true, "values": {"a": "x"}})", "[]"}) {
+    expect_failure(client_->put(change, body), 400, "invalid_request");
+  }
+  EXPECT_NE(client_->put(change, R"({"reason": "why", "values": {"a/b": 1}})").body.find("/values/a~1b"),
+            std::string::npos);
+  for (const char* number : {"x", "-1", "", "2/edit"}) {
+    expect_failure(client_->put("/v1/streams/k3j2h1g4/destinations/warehouse/errors/3/changes/" + std::string(number),
+                                R"({"reason": "why", "left_out": true})"),
+                   404, "not_found");
+  }
+  expect_failure(client_->put("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404/changes/1",
+                              R"({"reason": "why", "left_out": true})"),
+                 404, "unknown_error_transaction");
 }
 
 TEST_F(HttpServerTest, TroublesOfTablesAreResolved) {

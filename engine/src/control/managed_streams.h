@@ -220,6 +220,8 @@ struct ParkedListView {
 // The result that executing a parked transaction would have.
 struct DryRunView {
   std::optional<base::Error> error;  // none: it would go through
+  uint64_t edited = 0;               // of its changes
+  uint64_t left_out = 0;             // of its changes
 };
 
 // One of them, opened.
@@ -248,8 +250,13 @@ class ManagedStreams {
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) = 0;
   // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
-  // are.
-  virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id) = 0;
+  // are. `only`: one of its changes; else the first ones.
+  virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id,
+                                                          std::optional<uint64_t> only) = 0;
+  // Leaves a change of one out, or gives it other values; none: as it came again. Fails with unknown_error_transaction,
+  // invalid_request, and database_busy while transactions are executed.
+  virtual base::Result<void> edit_error(const StreamTarget& target, int64_t error_id, uint64_t change,
+                                        const std::optional<telemetry::ParkedEdit>& edit) = 0;
   // Covers all destinations. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
   // Markers that this engine has placed, and the passages at its components. Fails with unknown_stream.

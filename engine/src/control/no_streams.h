@@ -21,7 +21,7 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return ParkedListView{};
   }
-  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t) override {
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t, std::optional<uint64_t>) override {
     ++requests;
     return ParkedContentsView{};
   }
@@ -43,6 +43,10 @@ class NoStreams : public ManagedStreams {
   base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t) override {
     ++requests;
     return DryRunView{};
+  }
+  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t,
+                                const std::optional<telemetry::ParkedEdit>&) override {
+    return reached();
   }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return reached(); }

@@ -34,7 +34,13 @@ class Ticking final : public ManagedStreams {
   }
   base::Result<void> retry(const StreamTarget&) override { return {}; }
   base::Result<ParkedListView> errors(const StreamTarget&, const telemetry::ParkedPart&) override { return {}; }
-  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t) override { return {}; }
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t, std::optional<uint64_t>) override {
+    return {};
+  }
+  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t,
+                                const std::optional<telemetry::ParkedEdit>&) override {
+    return {};
+  }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }

@@ -55,11 +55,13 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
 }
 
 base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
+                                                                std::optional<uint64_t> only,
                                                                 const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection,
                  connect(definition, {.abandon = &abandon, .answer_bytes_max = pg::kRowBytesMax}));
   THALWEG_ASSIGN(telemetry::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
-  THALWEG_ASSIGN(telemetry::ParkedContents contents, apply::read_parked(connection, definition.id, error_id));
+  THALWEG_ASSIGN(telemetry::ParkedContents contents,
+                 apply::read_parked(connection, definition.id, error_id, apply::kContentsPatience, only));
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
@@ -83,8 +85,16 @@ base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& 
       connect(definition, {.abandon = &abandon, .lifetime = kDryRunPatience, .answer_bytes_max = pg::kRowBytesMax}));
   auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id);
   if (!tried) return std::unexpected(with_row_security(std::move(tried).error(), definition, &abandon));
-  if (*tried) *tried = with_row_security(std::move(**tried), definition, &abandon);
-  return control::DryRunView{.error = std::move(*tried)};
+  if (tried->error) tried->error = with_row_security(std::move(*tried->error), definition, &abandon);
+  return control::DryRunView{.error = std::move(tried->error), .edited = tried->edited, .left_out = tried->left_out};
+}
+
+base::Result<void> edit_parked_error(const control::Delivery& definition, int64_t error_id, uint64_t change,
+                                     const std::optional<telemetry::ParkedEdit>& edit,
+                                     const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection,
+                 connect(definition, {.abandon = &abandon, .answer_bytes_max = pg::kRowBytesMax}));
+  return apply::edit_parked(connection, definition.id, error_id, change, edit);
 }
 
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,

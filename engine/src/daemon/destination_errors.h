@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "apply/error_queue.h"
@@ -20,11 +21,15 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
                                                     const telemetry::ParkedPart& part,
                                                     const std::atomic<bool>& abandon);
 base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
+                                                                std::optional<uint64_t> only,
                                                                 const std::atomic<bool>& abandon);
 base::Result<void> execute_parked_error(const control::Delivery& definition, const telemetry::ParkedChoice& choice,
                                         const apply::ExecutionWatch& watch = {});
 base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& definition, int64_t error_id,
                                                        const std::atomic<bool>& abandon);
+base::Result<void> edit_parked_error(const control::Delivery& definition, int64_t error_id, uint64_t change,
+                                     const std::optional<telemetry::ParkedEdit>& edit,
+                                     const std::atomic<bool>& abandon);
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,
                                        const std::atomic<bool>& abandon);
 

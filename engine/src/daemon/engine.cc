@@ -328,12 +328,12 @@ base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget
   return stream->errors(target.destination, part);
 }
 
-base::Result<control::ParkedContentsView> Engine::error_contents(const control::StreamTarget& target,
-                                                                 int64_t error_id) {
+base::Result<control::ParkedContentsView> Engine::error_contents(const control::StreamTarget& target, int64_t error_id,
+                                                                 std::optional<uint64_t> only) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(openings_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
-  return stream->error_contents(target.destination, error_id);
+  return stream->error_contents(target.destination, error_id, only);
 }
 
 base::Result<telemetry::TransactionSamples> Engine::transactions(const std::string& stream) {
@@ -364,6 +364,14 @@ base::Result<control::DryRunView> Engine::dry_run_error(const control::StreamTar
   const Place place = take_place(openings_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
   return stream->dry_run_error(target.destination, error_id);
+}
+
+base::Result<void> Engine::edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,
+                                      const std::optional<telemetry::ParkedEdit>& edit) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(actions_);
+  if (!place) return busy_with_actions();
+  return stream->edit_error(target.destination, error_id, change, edit);
 }
 
 base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64_t error_id) {

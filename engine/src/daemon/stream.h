@@ -60,9 +60,12 @@ class Stream {
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
   base::Result<control::ParkedListView> errors(const std::string& destination, const telemetry::ParkedPart& part) const;
-  base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id) const;
+  base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id,
+                                                           std::optional<uint64_t> only) const;
   base::Result<std::string_view> execute_error(const std::string& destination, const telemetry::ParkedChoice& choice);
   base::Result<control::DryRunView> dry_run_error(const std::string& destination, int64_t error_id) const;
+  base::Result<void> edit_error(const std::string& destination, int64_t error_id, uint64_t change,
+                                const std::optional<telemetry::ParkedEdit>& edit) const;
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);
   base::Result<void> copy_table(const std::string& destination, const control::TableRef& table);
   base::Result<void> accept_table(const std::string& destination, const control::TableRef& table);

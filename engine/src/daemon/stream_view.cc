@@ -123,10 +123,10 @@ base::Result<control::ParkedListView> Stream::errors(const std::string& destinat
   return list;
 }
 
-base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination,
-                                                                 int64_t error_id) const {
+base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination, int64_t error_id,
+                                                                 std::optional<uint64_t> only) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return parked_error_contents(definition, error_id, abandon_);
+  return parked_error_contents(definition, error_id, only, abandon_);
 }
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
@@ -143,6 +143,12 @@ base::Result<std::string_view> Stream::execute_error(const std::string& destinat
 base::Result<control::DryRunView> Stream::dry_run_error(const std::string& destination, int64_t error_id) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
   return dry_run_parked_error(definition, error_id, abandon_);
+}
+
+base::Result<void> Stream::edit_error(const std::string& destination, int64_t error_id, uint64_t change,
+                                      const std::optional<telemetry::ParkedEdit>& edit) const {
+  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  return edit_parked_error(definition, error_id, change, edit, abandon_);
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {

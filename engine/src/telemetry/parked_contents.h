@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,13 @@ struct ShownValue {
   bool has_text() const { return state == State::text || state == State::raw; }
 };
 
+// What an operator has decided about one change of a parked transaction: it is left out, or applied with other values.
+struct ParkedEdit {
+  bool left_out = false;
+  std::map<std::string, std::optional<std::string>> values = {};  // by column, in text form; none: NULL
+  std::string reason;
+};
+
 struct ShownColumn {
   std::string name;
   bool is_identity = false;  // by it the row is found at the destination
@@ -42,6 +50,7 @@ struct ShownColumn {
 };
 
 struct ShownChange {
+  uint64_t number = 0;         // in the transaction, from 1; those of one TRUNCATE share it
   std::string_view operation;  // INSERT, UPDATE, DELETE, TRUNCATE: a string literal
   std::string schema_name;
   std::string table_name;
@@ -51,6 +60,7 @@ struct ShownChange {
   std::vector<std::string> found_by;
   std::optional<uint64_t> rows_found;  // unknown: not looked for, or `problem`
   std::string problem;                 // why the destination's row is not known
+  std::optional<ParkedEdit> edit = {};
 };
 
 struct ParkedContents {

@@ -21,6 +21,8 @@ struct ParkedTransaction {
   std::string message;
   std::string sqlstate;   // empty where the destination did not refuse by itself
   std::string parked_at;  // RFC 3339, UTC
+  uint64_t edited = 0;    // of its changes: with other values
+  uint64_t left_out = 0;  // of its changes: not to be applied
 };
 
 inline constexpr uint64_t kParkedListMax = 1000;

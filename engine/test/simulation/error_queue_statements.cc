@@ -121,10 +121,10 @@ Outcome DestinationSession::show_parked(bool with_hashes) {
     if (with_hashes) {
       found.push_back({number, columns[kCommitLsn], columns[kEndLsn], columns[kMicros], columns[kXid], columns[kLcrs]});
       add_hashes(queue.at(id), found.back());
-      found.back().push_back(columns[kCode]);
+      found.back().insert(found.back().end(), {columns[kCode], columns[kTables], "{}"});
     } else {
       found.push_back({number, columns[kCommitLsn], columns[kXid], columns[kLcrs], columns[kTables], columns[kCode],
-                       columns[kMessage], columns[kSqlstate], "2026-01-01T00:00:00.000000Z"});
+                       columns[kMessage], columns[kSqlstate], "2026-01-01T00:00:00.000000Z", "0", "0"});
     }
   }
   return rows(std::move(found));

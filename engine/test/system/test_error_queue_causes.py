@@ -143,7 +143,9 @@ def test_a_dry_run_tells_the_outcome_and_leaves_nothing(scene: Scene) -> None:
                          "DROP TRIGGER guard ON guarded")
     before = everything(scene)
     for error_id in (key, length, trigger):
-        assert errors(scene, f"/{error_id}/dry-run", "POST") == {"succeeds": True, "error": None}
+        assert errors(scene, f"/{error_id}/dry-run", "POST") == {
+            "succeeds": True, "error": None, "edited": 0, "left_out": 0,
+        }
     assert everything(scene) == before
     assert errors(scene)["execution"] is None
     # It holds nothing any more: the stream goes on with the same rows, and the execution does what was told.

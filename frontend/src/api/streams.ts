@@ -9,6 +9,7 @@ import { client, idempotencyKey, unwrap } from "./client";
 import { keys } from "./keys";
 import type { Rates } from "./live-cache";
 import type {
+  ChangeEdit,
   DestinationAdd,
   DestinationCreate,
   DestinationUpdate,
@@ -275,6 +276,26 @@ export function useExecuteSeveral(id: string, destinationId: string) {
       );
     },
     onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+  });
+}
+
+/** Decides about one change of a parked transaction; without a body, takes back what was decided. */
+export function useParkedEdit(id: string, destinationId: string, errorId: number) {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ number, body }: { number: number; body: ChangeEdit | null }) => {
+      const params = {
+        path: { stream_id: id, destination_id: destinationId, error_id: errorId, number },
+      };
+      const one = `${PARKED}/{error_id}/changes/{number}` as const;
+      if (body === null) await unwrap(client.DELETE(one, { params }));
+      else await unwrap(client.PUT(one, { params, body }));
+    },
+    onSettled: () =>
+      Promise.all([
+        cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
+        cache.invalidateQueries({ queryKey: keys.parkedContents(id, destinationId, errorId) }),
+      ]),
   });
 }
 

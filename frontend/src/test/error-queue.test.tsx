@@ -26,6 +26,8 @@ const error: ParkedTransaction = {
   message: "duplicate key",
   sqlstate: "23505",
   parked_at: "2026-11-21T00:00:05Z",
+  edited: 0,
+  left_out: 0,
 };
 
 it("discards only with a reason, and hands it over", async () => {
@@ -79,6 +81,7 @@ const contents: ParkedContents = {
   changes_total: 150,
   changes: [
     {
+      number: 1,
       operation: "UPDATE",
       schema: "public",
       table: "orders",
@@ -105,8 +108,10 @@ const contents: ParkedContents = {
       found_by: ["id"],
       rows_found: 1,
       problem: null,
+      edit: null,
     },
     {
+      number: 2,
       operation: "DELETE",
       schema: "public",
       table: "orders",
@@ -114,6 +119,7 @@ const contents: ParkedContents = {
       found_by: ["id"],
       rows_found: 0,
       problem: null,
+      edit: null,
     },
   ],
 };
@@ -287,8 +293,20 @@ it("tries a transaction before it is executed", async () => {
       message: "duplicate key (id) = (500)",
       title: duplicates.title,
       cure: duplicates.cure,
+      edited: 0,
+      left_out: 0,
     },
-    { succeeds: true, code: null, sqlstate: null, table: null, message: null, title: null, cure: null },
+    {
+      succeeds: true,
+      code: null,
+      sqlstate: null,
+      table: null,
+      message: null,
+      title: null,
+      cure: null,
+      edited: 0,
+      left_out: 1,
+    },
   ];
   stubApi({
     [QUEUE]: listed([error]),
@@ -300,7 +318,9 @@ it("tries a transaction before it is executed", async () => {
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("alert")).toHaveTextContent("duplicate key (id) = (500)");
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
-  expect(await within(dialog).findByRole("status")).toHaveTextContent("It would succeed");
+  expect(await within(dialog).findByRole("status")).toHaveTextContent(
+    "accepts its other changes now. Changes: 1 left out.",
+  );
 });
 
 it("tells which transactions failed again", () => {
@@ -319,4 +339,104 @@ it("tells which transactions failed again", () => {
   renderUi(<ExecutionProgress execution={execution} />);
   expect(screen.getByRole("alert")).toHaveTextContent("3 of 5 transactions; 1 failed again");
   expect(screen.getByRole("listitem")).toHaveTextContent("Transaction 6 of the queue: duplicate key");
+});
+
+const CHANGES = `${QUEUE.replace("GET ", "")}/4/changes`;
+
+it("leaves a change out with a reason, and takes that back", async () => {
+  let edit: ParkedContents["changes"][number]["edit"] = null;
+  stubApi({
+    [QUEUE]: () => listed([{ ...error, left_out: edit ? 1 : 0 }]),
+    [`${QUEUE}/4`]: () => ({
+      body: {
+        ...contents,
+        changes: contents.changes.map((change, at) => (at === 1 ? { ...change, edit } : change)),
+      },
+    }),
+    [`PUT ${CHANGES}/2`]: async (request) => {
+      edit = { values: {}, ...(await request.json()) };
+      return { status: 204 };
+    },
+    [`DELETE ${CHANGES}/2`]: () => {
+      edit = null;
+      return { status: 204 };
+    },
+  });
+  renderQueue();
+  await userEvent.click(await screen.findByRole("button", { name: "Open transaction 700" }));
+  expect(screen.queryByRole("button", { name: "Edit change 2" })).toBeNull();
+  await userEvent.click(await screen.findByRole("button", { name: "Leave out change 2" }));
+  const dialog = await screen.findByRole("dialog", { name: "Leave out change 2: DELETE public.orders" });
+  const leaveOut = within(dialog).getByRole("button", { name: "Leave out" });
+  expect(leaveOut).toBeDisabled();
+  await userEvent.type(within(dialog).getByLabelText(/Reason/), " still needed ");
+  await userEvent.click(leaveOut);
+  expect(
+    await screen.findByText(/Left out when the transaction is executed. Reason: still needed/),
+  ).toBeVisible();
+  expect(edit).toEqual({ values: {}, left_out: true, reason: "still needed" });
+  expect(await screen.findByText(/Changes: 1 left out/)).toBeInTheDocument();
+  await userEvent.click(screen.getByRole("button", { name: "Take back the edit of change 2" }));
+  expect(await screen.findByRole("button", { name: "Leave out change 2" })).toBeVisible();
+  expect(edit).toBeNull();
+});
+
+it("gives a change other values, and shows why they are refused", async () => {
+  const sent: unknown[] = [];
+  stubApi({
+    [QUEUE]: listed([error]),
+    [`${QUEUE}/4`]: () => ({
+      body: {
+        ...contents,
+        changes: contents.changes.map((change, at) =>
+          at === 0 && sent.length > 1
+            ? {
+                ...change,
+                edit: { left_out: false, values: { id: "501", note: null }, reason: "another key" },
+              }
+            : change,
+        ),
+      },
+    }),
+    [`PUT ${CHANGES}/1`]: async (request) => {
+      sent.push(await request.json());
+      if (sent.length > 1) return { status: 204 };
+      return {
+        status: 422,
+        body: {
+          type: "urn:thalweg:problem:invalid_request",
+          title: "The request is not valid",
+          status: 422,
+          detail: "public.orders has no such column.",
+          code: "invalid_request",
+          errors: [{ pointer: "/values/id", code: "unknown_column", message: "no such column" }],
+        },
+      };
+    },
+  });
+  renderQueue();
+  await userEvent.click(await screen.findByRole("button", { name: "Open transaction 700" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Edit change 1" }));
+  const dialog = await screen.findByRole("dialog", { name: "Edit change 1: UPDATE public.orders" });
+  await userEvent.type(within(dialog).getByLabelText(/Reason/), "another key");
+  expect(within(dialog).getByRole("button", { name: "Save" })).toBeDisabled();
+  await userEvent.click(within(dialog).getByRole("checkbox", { name: "Edit id" }));
+  const value = within(dialog).getByRole("textbox", { name: "New value of id" });
+  expect(value).toHaveValue("500");
+  await userEvent.clear(value);
+  await userEvent.type(value, "501");
+  await userEvent.click(within(dialog).getByRole("checkbox", { name: "Edit note" }));
+  expect(within(dialog).getByRole("textbox", { name: "New value of note" })).toHaveValue("");
+  await userEvent.click(within(dialog).getByRole("checkbox", { name: "note is NULL" }));
+  await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
+  expect(await within(dialog).findByRole("alert")).toHaveTextContent("/values/id");
+  await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
+  const table = await screen.findByRole("table", { name: "Change 1: UPDATE public.orders" });
+  await waitFor(() => expect(table).toHaveTextContent("edited: 501"));
+  expect(table).toHaveTextContent("edited: NULL");
+  expect(sent[1]).toEqual({
+    left_out: false,
+    values: { id: "501", note: null },
+    reason: "another key",
+  });
 });

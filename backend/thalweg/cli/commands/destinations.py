@@ -165,8 +165,27 @@ def errors(
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Discard this transaction for good: its changes are never applied.")
     ] = None,
+    leave_out: Annotated[
+        int | None, typer.Option("--leave-out", metavar="ID", help="Leave --change of this transaction out.")
+    ] = None,
+    edit: Annotated[
+        int | None, typer.Option(metavar="ID", help="Give --change of this transaction the values of --set and --null.")
+    ] = None,
+    restore: Annotated[
+        int | None, typer.Option(metavar="ID", help="Take --change of this transaction back as it came.")
+    ] = None,
+    change: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Which change, as --show numbers them.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="A column's value, in text form.")
+    ] = None,
+    nulls: Annotated[
+        list[str] | None, typer.Option("--null", metavar="COLUMN", help="A column that becomes NULL.")
+    ] = None,
     reason: Annotated[
-        str | None, typer.Option(help="Why it is discarded; the audit log keeps the reason with the changes.")
+        str | None,
+        typer.Option(help="Why it is discarded, left out or edited; the audit log keeps it with the changes."),
     ] = None,
     yes: Yes = False,
     every: Annotated[bool, typer.Option("--all", help="Also list those that wait behind another one.")] = False,
@@ -174,16 +193,21 @@ def errors(
     cursor: Annotated[str | None, typer.Option(help="Continue the list at the cursor that it printed.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Transactions parked in the error queue of a stream's destination, by cause and one by one; open one, try it,
-    apply it again, or discard it.
+    """Transactions parked in the error queue of a stream's destination, by cause and one by one; open one, leave single
+    changes of it out or edit them, try it, apply it again, or discard it.
 
     Asks on a terminal before it applies or discards one."""
-    if sum(option is not None for option in (show, execute, dry_run, discard)) + execute_all > 1:
+    of_change = next((option for option in (leave_out, edit, restore) if option is not None), None)
+    chosen = sum(option is not None for option in (show, execute, dry_run, discard, leave_out, edit, restore))
+    if chosen + execute_all > 1:
         raise CommandError(
-            "One thing at a time.", "Give one of --show, --dry-run, --execute, --execute-all and --discard."
+            "One thing at a time.",
+            "Give one of --show, --leave-out, --edit, --restore, --dry-run, --execute, --execute-all and --discard.",
         )
-    if discard is not None and not reason:
-        raise CommandError("What is discarded is lost for the destination.", "Say why: --reason '...'.")
+    if any(option is not None for option in (discard, leave_out, edit)) and not reason:
+        raise CommandError("The destination will differ from the source.", "Say why: --reason '...'.")
+    if of_change is not None and change is None:
+        raise CommandError("A transaction has several changes.", "Say which: --change NUMBER, as --show numbers them.")
     api = connect()
     stream = whole_stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
@@ -207,7 +231,7 @@ def errors(
         if as_json:
             print_json(tried)
         elif tried["succeeds"]:
-            out.print(f"Transaction {dry_run} would be applied. Nothing was changed.")
+            out.print(f"Transaction {dry_run} would be applied{edits_in_words(tried)}. Nothing was changed.")
         else:
             raise CommandError(f"Transaction {dry_run} would fail: {tried['message']}", tried["cure"])
         return
@@ -217,6 +241,20 @@ def errors(
             print_json(contents)
         else:
             show_contents(contents)
+        return
+    if of_change is not None:
+        one = f"{path}/{of_change}/changes/{change}"
+        if restore is not None:
+            api.delete(one)
+            outcome = "is applied as it came"
+        elif leave_out is not None:
+            api.put(one, {"left_out": True, "reason": reason})
+            outcome = "is left out when the transaction is executed"
+        else:
+            api.put(one, {"values": new_values(values or [], nulls or []), "reason": reason})
+            outcome = "has other values when the transaction is executed"
+        what = f"Change {change} of transaction {of_change}"
+        done(f"{what} {outcome}.", {"id": of_change, "change": change, "done": outcome})
         return
     if discard is not None:
         confirm(f"Discard transaction {discard}? Its changes are never applied at {at} then", yes)
@@ -235,7 +273,7 @@ def errors(
             [">ID", "PARKED", "COMMIT", ">LCRS", "TABLES", "MESSAGE"],
             [
                 [
-                    str(item["id"]), item["parked_at"][:19], item["commit_lsn"], str(item["lcrs"]),
+                    str(item["id"]), item["parked_at"][:19], item["commit_lsn"], lcrs_in_words(item),
                     ", ".join(item["tables"]), item["message"] or "",
                 ]
                 for item in parked
@@ -260,6 +298,29 @@ def errors(
             out.print(line(f"  {failure['error_id']}: {failure['message']}"))
 
 
+def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = dict.fromkeys(nulls)
+    for pair in values:
+        column, equals, value = pair.partition("=")
+        if not equals or not column:
+            raise CommandError(f"“{pair}” is not COLUMN=VALUE.", "For NULL, give --null COLUMN.")
+        if column in found:
+            raise CommandError(f"{column} has two values.", "Give each column once.")
+        found[column] = value
+    if not found:
+        raise CommandError("There are no new values.", "Give --set COLUMN=VALUE or --null COLUMN.")
+    return found
+
+
+def edits_in_words(counts: Json) -> str:
+    parts = [f"{counts[key]} {words}" for key, words in EDITED.items() if counts[key]]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def lcrs_in_words(error: Json) -> str:
+    return f"{error['lcrs']}{edits_in_words(error)}"
+
+
 def show_causes(causes: list[Json]) -> None:
     print_table(
         ["CAUSE", ">TRANSACTIONS", "OLDEST", "TABLE", "ERROR", "LIKELY CURE"],
@@ -274,7 +335,12 @@ def show_causes(causes: list[Json]) -> None:
     out.print()
 
 
+EDITED = {"left_out": "left out", "edited": "edited"}
 MARKS = {True: "≠ ", False: "", None: ""}
+
+
+def values_in_words(values: dict[str, str | None]) -> str:
+    return ", ".join(f"{column} = {'NULL' if value is None else value}" for column, value in values.items())
 
 
 def show_contents(contents: Json) -> None:
@@ -285,7 +351,12 @@ def show_contents(contents: Json) -> None:
             "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"
         )
         out.print()
-        out.print(line(f"{place}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
+        number = change["number"] or place
+        out.print(line(f"{number}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
+        edit = change["edit"]
+        if edit:
+            what = "Left out" if edit["left_out"] else f"Edited: {values_in_words(edit['values'])}"
+            out.print(line(f"   {what}. Reason: {edit['reason']}"))
         print_table(
             ["COLUMN", "WANTED", "BEFORE", "NOW AT THE DESTINATION"],
             [

@@ -18,6 +18,7 @@ from thalweg.engine_client.documents import ParkedContents as EngineContents
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.error_causes import likely
 from thalweg.features.streams.error_queue_schemas import (
+    ChangeEdit,
     DryRun,
     ErrorCause,
     ErrorExecution,
@@ -30,6 +31,7 @@ from thalweg.features.streams.error_queue_schemas import (
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import ExecutionState
+from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
@@ -150,13 +152,75 @@ async def dry_run(context: Context, stream_id: str, destination_id: str, error_i
     async with asked(context, row, "stream_errors_dry_run", facts, _not_executed):
         tried = await client.dry_run_error(stream_id, destination_id, error_id)
     if tried.error is None:
-        return DryRun(succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None)
+        return DryRun(
+            succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None,
+            edited=tried.edited, left_out=tried.left_out,
+        )  # fmt: skip
     error = tried.error
     _, title, cure = likely(error.code, error.sqlstate)
     return DryRun(
         succeeds=False, code=error.code, sqlstate=error.sqlstate or None, table=error.table or None,
         message=_words(error, reveals=True), title=title, cure=cure,
+        edited=tried.edited, left_out=tried.left_out,
     )  # fmt: skip
+
+
+async def edit(
+    context: Context, stream_id: str, destination_id: str, error_id: int, number: int, body: ChangeEdit
+) -> None:
+    """Leaves a change of a transaction out, or gives it other values. The audit log keeps the change as it came."""
+    row, client = await engine_of(context, stream_id, destination_id)
+    contents = await _change(client, stream_id, destination_id, error_id, number)
+    _check_values(contents, body)
+    document = body.model_dump(exclude={"values"} if body.left_out else {"left_out"})
+    facts = {"destination_id": destination_id, "error_id": error_id, "change": number, **document}
+    action = "stream_errors_leave_out" if body.left_out else "stream_errors_edit"
+    async with asked(context, row, action, facts, _not_executed) as entry:
+        entry.before = bounded(contents)
+        await context.release()
+        await client.edit_error(stream_id, destination_id, error_id, number, document)
+
+
+async def restore(context: Context, stream_id: str, destination_id: str, error_id: int, number: int) -> None:
+    row, client = await engine_of(context, stream_id, destination_id)
+    facts = {"destination_id": destination_id, "error_id": error_id, "change": number}
+    async with asked(context, row, "stream_errors_restore", facts, _not_executed):
+        await client.restore_error(stream_id, destination_id, error_id, number)
+
+
+async def _change(
+    client: EngineClient, stream_id: str, destination_id: str, error_id: int, number: int
+) -> EngineContents:
+    try:
+        return await client.error_change(stream_id, destination_id, error_id, number)
+    except EngineFailure as failure:
+        if failure.code == ErrorCode.NOT_FOUND:
+            message = "This engine cannot edit parked transactions."
+            raise Problem("engine_refused", message, "Upgrade it to the version of the control plane.") from failure
+        raise problem_of(failure) from failure
+
+
+def _check_values(contents: EngineContents, body: ChangeEdit) -> None:
+    change = contents.changes[0]
+    if body.values and change.operation not in ("INSERT", "UPDATE"):
+        message = f"A {change.operation} has no new values; it can be left out."
+        raise _wrong(FieldProblem(pointer="/values", code="no_new_values", message=message))
+    columns = {column.name for column in change.columns}
+    unknown = [
+        FieldProblem(
+            pointer="/values/" + name.replace("~", "~0").replace("/", "~1")[:200], code="unknown_column",
+            message=f"{change.schema_name}.{change.table} has no such column.",
+            cure=f"Choose one of {', '.join(sorted(columns))[:1000]}.",
+        )
+        for name in body.values
+        if name not in columns
+    ]  # fmt: skip
+    if unknown:
+        raise _wrong(*unknown[:10])
+
+
+def _wrong(*errors: FieldProblem) -> Problem:
+    return Problem("invalid_request", errors[0].message, errors[0].cure, errors=errors)
 
 
 async def discard(context: Context, stream_id: str, destination_id: str, error_id: int, reason: str) -> None:

@@ -2,12 +2,20 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from thalweg.features.streams.error_causes import CauseKind
 from thalweg.kernel.lifecycle import ExecutionState
-from thalweg.kernel.models import Resource
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Resource
+
+REASON_LENGTH_MIN = 3
+REASON_LENGTH_MAX = 1000
+VALUES_CHARACTERS_MAX = 100_000
+COLUMNS_MAX = 1600
+"""Of a table in PostgreSQL."""
 
 
 class ParkedTransaction(Resource):
@@ -20,6 +28,8 @@ class ParkedTransaction(Resource):
     message: str | None = Field(description="Why it waits. Null for viewers, because it quotes values of rows.")
     sqlstate: str | None
     parked_at: datetime
+    edited: int = Field(description="Of its changes: those that are applied with other values.")
+    left_out: int = Field(description="Of its changes: those that are not applied.")
 
 
 class ErrorCause(Resource):
@@ -83,6 +93,8 @@ class DryRun(Resource):
     message: str | None = Field(description="Why the destination refuses it, with the row's key.")
     title: str | None
     cure: str | None = Field(description="What most likely helps.")
+    edited: int = Field(description="How many changes were tried with other values.")
+    left_out: int = Field(description="How many changes were not tried.")
 
 
 class ExecutionAccepted(Resource):
@@ -131,7 +143,19 @@ class ParkedOperation(StrEnum):
     TRUNCATE = "TRUNCATE"
 
 
+class ParkedEdit(Resource):
+    left_out: bool = Field(description="The change is not applied.")
+    values: dict[str, str | None] = Field(
+        description="By column, what is applied in the place of `wanted`: in text form, null is NULL."
+    )
+    reason: str
+
+
 class ParkedChange(Resource):
+    number: int | None = Field(
+        description="In the transaction, from 1; the tables of one TRUNCATE share it. Null: the engine's version "
+        "cannot edit changes."
+    )
     operation: ParkedOperation
     schema_name: str = Field(alias="schema")
     table: str
@@ -144,9 +168,38 @@ class ParkedChange(Resource):
         description="Matching rows at the destination; null: not searched for, or see `problem`."
     )
     problem: str | None = Field(description="Why the destination's row is not known.")
+    edit: ParkedEdit | None = Field(description="What an operator has decided about it. Null: nothing.")
 
 
 class ParkedContents(Resource):
     error: ParkedTransaction
     changes_total: int = Field(description="In the transaction; `changes` holds the first 100.")
     changes: list[ParkedChange]
+
+
+NewValue = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
+class ChangeEdit(Body):
+    left_out: bool = Field(default=False, description="The change is not applied; the transaction's others are.")
+    values: dict[str, NewValue | None] = Field(
+        default={},
+        max_length=COLUMNS_MAX,
+        description="Other new values of an INSERT or UPDATE, by column: in PostgreSQL's text form, null is NULL. The "
+        "destination's types check them when the transaction is tried or executed.",
+    )
+    reason: str = Field(
+        min_length=REASON_LENGTH_MIN,
+        max_length=REASON_LENGTH_MAX,
+        pattern=NO_CONTROL_CHARACTERS,
+        description="Why the two databases may differ from now on. The queue shows it, and the audit log keeps it with "
+        "the change.",
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.left_out == bool(self.values):
+            raise PydanticCustomError("one_of", "Either leave the change out, or give it other values.")
+        if sum(len(column) + len(value or "") for column, value in self.values.items()) > VALUES_CHARACTERS_MAX:
+            raise PydanticCustomError("too_long", "The values have too many characters together.")
+        return self

@@ -6,7 +6,15 @@ from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
 from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
-from thalweg.features.streams.error_queue_schemas import DryRun, ExecutionAccepted, ParkedContents, ParkedTransactions
+from thalweg.features.streams.error_queue_schemas import (
+    REASON_LENGTH_MAX,
+    REASON_LENGTH_MIN,
+    ChangeEdit,
+    DryRun,
+    ExecutionAccepted,
+    ParkedContents,
+    ParkedTransactions,
+)
 from thalweg.features.streams.schemas import (
     Accepted,
     Overview,
@@ -164,8 +172,8 @@ ErrorId = Annotated[int, Path(ge=1, le=2**62)]
 Reason = Annotated[
     str,
     Query(
-        min_length=3,
-        max_length=1000,
+        min_length=REASON_LENGTH_MIN,
+        max_length=REASON_LENGTH_MAX,
         pattern=NO_CONTROL_CHARACTERS,
         description="Why the two databases may differ from now on. The audit log keeps the reason with what was "
         "discarded.",
@@ -211,6 +219,30 @@ async def dry_run_error(
     constraints are checked. Neither the tables nor the queue change; values drawn from sequences by triggers stay
     drawn. Refused while the queue is executed, and for a transaction that waits behind another one."""
     return await error_queue.dry_run(context, stream_id, destination_id, error_id)
+
+
+ChangeNumber = Annotated[int, Path(ge=1, le=2**62, description="The change's number in the transaction.")]
+ONE_CHANGE = f"{ONE}/errors/{{error_id}}/changes/{{number}}"
+
+
+@router.put(ONE_CHANGE, status_code=204, operation_id="stream_errors_edit")
+async def edit_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, body: ChangeEdit,
+    context: Operator,
+) -> None:  # fmt: skip
+    """Leave one change of a parked transaction out, or give it other new values, in the place of what was decided about
+    it before. Dry runs and executions apply the transaction so. The change stays recorded as it came, beside the edit.
+    Refused while the queue is executed."""
+    await error_queue.edit(context, stream_id, destination_id, error_id, number, body)
+
+
+@router.delete(ONE_CHANGE, status_code=204, operation_id="stream_errors_restore")
+async def restore_error(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, context: Operator
+) -> None:
+    """Take back what was decided about a change of a parked transaction: it is applied as it came. Refused while the
+    queue is executed."""
+    await error_queue.restore(context, stream_id, destination_id, error_id, number)
 
 
 @router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")

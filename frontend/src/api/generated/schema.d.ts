@@ -1040,6 +1040,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/changes/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Edit Error
+         * @description Leave one change of a parked transaction out, or give it other new values, in the place of what was decided about
+         *     it before. Dry runs and executions apply the transaction so. The change stays recorded as it came, beside the edit.
+         *     Refused while the queue is executed.
+         */
+        put: operations["stream_errors_edit"];
+        post?: never;
+        /**
+         * Restore Error
+         * @description Take back what was decided about a change of a parked transaction: it is applied as it came. Refused while the
+         *     queue is executed.
+         */
+        delete: operations["stream_errors_restore"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}/destinations/{destination_id}/tables:copy": {
         parameters: {
             query?: never;
@@ -3024,6 +3051,28 @@ export interface components {
          * @enum {string}
          */
         CauseName: "trigger" | "index" | "lock" | "network";
+        /** ChangeEdit */
+        ChangeEdit: {
+            /**
+             * Left Out
+             * @description The change is not applied; the transaction's others are.
+             * @default false
+             */
+            left_out: boolean;
+            /**
+             * Values
+             * @description Other new values of an INSERT or UPDATE, by column: in PostgreSQL's text form, null is NULL. The destination's types check them when the transaction is tried or executed.
+             * @default {}
+             */
+            values: {
+                [key: string]: string | null;
+            };
+            /**
+             * Reason
+             * @description Why the two databases may differ from now on. The queue shows it, and the audit log keeps it with the change.
+             */
+            reason: string;
+        };
         /**
          * ChannelKind
          * @enum {string}
@@ -3883,6 +3932,16 @@ export interface components {
              * @description What most likely helps.
              */
             cure: string | null;
+            /**
+             * Edited
+             * @description How many changes were tried with other values.
+             */
+            edited: number;
+            /**
+             * Left Out
+             * @description How many changes were not tried.
+             */
+            left_out: number;
         };
         /**
          * EdgeKind
@@ -5301,6 +5360,11 @@ export interface components {
         ParameterType: "integer" | "boolean" | "enum";
         /** ParkedChange */
         ParkedChange: {
+            /**
+             * Number
+             * @description In the transaction, from 1; the tables of one TRUNCATE share it. Null: the engine's version cannot edit changes.
+             */
+            number: number | null;
             operation: components["schemas"]["ParkedOperation"];
             /** Schema */
             schema: string;
@@ -5326,6 +5390,8 @@ export interface components {
              * @description Why the destination's row is not known.
              */
             problem: string | null;
+            /** @description What an operator has decided about it. Null: nothing. */
+            edit: components["schemas"]["ParkedEdit"] | null;
         };
         /** ParkedColumn */
         ParkedColumn: {
@@ -5364,6 +5430,23 @@ export interface components {
             /** Changes */
             changes: components["schemas"]["ParkedChange"][];
         };
+        /** ParkedEdit */
+        ParkedEdit: {
+            /**
+             * Left Out
+             * @description The change is not applied.
+             */
+            left_out: boolean;
+            /**
+             * Values
+             * @description By column, what is applied in the place of `wanted`: in text form, null is NULL.
+             */
+            values: {
+                [key: string]: string | null;
+            };
+            /** Reason */
+            reason: string;
+        };
         /**
          * ParkedOperation
          * @enum {string}
@@ -5395,6 +5478,16 @@ export interface components {
              * Format: date-time
              */
             parked_at: string;
+            /**
+             * Edited
+             * @description Of its changes: those that are applied with other values.
+             */
+            edited: number;
+            /**
+             * Left Out
+             * @description Of its changes: those that are not applied.
+             */
+            left_out: number;
         };
         /** ParkedTransactions */
         ParkedTransactions: {
@@ -13932,6 +14025,211 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DryRun"];
                 };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_edit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                error_id: number;
+                /** @description The change's number in the transaction. */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeEdit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                error_id: number;
+                /** @description The change's number in the transaction. */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Malformed request */
             400: {

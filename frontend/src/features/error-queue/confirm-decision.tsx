@@ -5,6 +5,7 @@ import { counted } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
 import { RestCall } from "@/ui/rest-call";
 import { DryRun } from "./dry-run";
+import { editsInWords } from "./edits-in-words";
 
 export interface Decision {
   error: ParkedTransaction;
@@ -45,7 +46,7 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
           <Text size="sm">
             {discards
               ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
-              : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.`}
+              : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}
           </Text>
           {!discards && (
             <DryRun

@@ -5,6 +5,7 @@ import { useDryRun } from "@/api/streams";
 import type { DryRun as Outcome } from "@/api/types";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
+import { editsInWords } from "./edits-in-words";
 
 interface DryRunProps {
   streamId: string;
@@ -38,7 +39,12 @@ function Result({ outcome }: { outcome: Outcome }) {
     return (
       <Group gap={6} role="status" wrap="nowrap">
         <IconCircleCheck size={18} color="var(--tone-good)" aria-hidden />
-        <Text size="sm">It would succeed: the destination accepts all its changes now.</Text>
+        <Text size="sm">
+          {outcome.left_out === 0
+            ? "It would succeed: the destination accepts all its changes now."
+            : "It would succeed: the destination accepts its other changes now."}
+          {editsInWords(outcome)}
+        </Text>
       </Group>
     );
   return (
@@ -49,7 +55,9 @@ function Result({ outcome }: { outcome: Outcome }) {
         message: outcome.message,
         cure: outcome.cure,
         code: outcome.code,
-        facts: outcome.sqlstate ? [`SQLSTATE ${outcome.sqlstate}`] : [],
+        facts: [outcome.sqlstate && `SQLSTATE ${outcome.sqlstate}`, editsInWords(outcome).trim()].filter(
+          (fact): fact is string => Boolean(fact),
+        ),
       }}
     />
   );

@@ -90,6 +90,12 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
                   calls={[
                     { method: "GET", path: listPath(path, rootsOnly, cause) },
                     { method: "GET", path: `${path}/ERROR_ID` },
+                    {
+                      method: "PUT",
+                      path: `${path}/ERROR_ID/changes/NUMBER`,
+                      body: { left_out: true, reason: "WHY" },
+                    },
+                    { method: "DELETE", path: `${path}/ERROR_ID/changes/NUMBER` },
                     { method: "POST", path: `${path}/ERROR_ID/dry-run` },
                     { method: "POST", path: `${path}/ERROR_ID/execute` },
                     { method: "POST", path: `${path}:execute` },

@@ -1,4 +1,4 @@
-import { Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
+import { Button, Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
 import { IconKey } from "@tabler/icons-react";
 import type { ParkedChange } from "@/api/types";
 import classes from "./parked-details.module.css";
@@ -16,8 +16,19 @@ export function rowInWords(change: ParkedChange): string {
   return `The destination has ${change.rows_found} rows like it, found by ${by}; showing one of them.`;
 }
 
-/** One change of a parked transaction, column by column. */
-export function ParkedChangeTable({ change, place }: { change: ParkedChange; place: number }) {
+interface ParkedChangeTableProps {
+  change: ParkedChange;
+  place: number;
+  /** Undefined: its engine cannot. */
+  onLeaveOut?: () => void;
+  onEdit?: () => void;
+  onRestore?: () => void;
+  restoring: boolean;
+}
+
+/** One change of a parked transaction, column by column, and what is decided about it. */
+export function ParkedChangeTable(props: ParkedChangeTableProps) {
+  const { change, place, onLeaveOut, onEdit, onRestore, restoring } = props;
   const name = `${change.operation} ${change.schema}.${change.table}`;
   return (
     <Stack gap={4}>
@@ -28,7 +39,33 @@ export function ParkedChangeTable({ change, place }: { change: ParkedChange; pla
         <Text size="sm" c="dimmed">
           {rowInWords(change)}
         </Text>
+        {onEdit && (change.operation === "INSERT" || change.operation === "UPDATE") && (
+          <Button variant="default" aria-label={`Edit change ${place}`} onClick={onEdit}>
+            Edit
+          </Button>
+        )}
+        {onLeaveOut && !change.edit?.left_out && (
+          <Button variant="default" aria-label={`Leave out change ${place}`} onClick={onLeaveOut}>
+            Leave out
+          </Button>
+        )}
+        {onRestore && change.edit && (
+          <Button
+            variant="default"
+            aria-label={`Take back the edit of change ${place}`}
+            loading={restoring}
+            onClick={onRestore}
+          >
+            Take back
+          </Button>
+        )}
       </Group>
+      {change.edit && (
+        <Text size="sm" fw={500}>
+          {change.edit.left_out ? "Left out" : "Edited"} when the transaction is executed. Reason:{" "}
+          {change.edit.reason}
+        </Text>
+      )}
       {change.columns.length > 0 && (
         <ScrollArea
           type="auto"
@@ -58,7 +95,11 @@ export function ParkedChangeTable({ change, place }: { change: ParkedChange; pla
                       {column.identity && <IconKey size={12} role="img" aria-label="finds the row" />}
                     </Group>
                   </Table.Td>
-                  <ParkedValueCell value={column.wanted} differs={column.wanted_differs} />
+                  <ParkedValueCell
+                    value={column.wanted}
+                    differs={column.wanted_differs}
+                    edited={change.edit?.values[column.name]}
+                  />
                   <ParkedValueCell value={column.before} differs={column.before_differs} />
                   <ParkedValueCell value={column.now} />
                 </Table.Tr>

@@ -2,6 +2,7 @@ import { Box, Button, Code, Group, Stack, Text } from "@mantine/core";
 import type { ParkedTransaction } from "@/api/types";
 import { formatTime } from "@/lib/format";
 import type { Column } from "@/ui/data-table";
+import { editsInWords } from "./edits-in-words";
 
 interface Actions {
   mayAct: boolean;
@@ -57,7 +58,9 @@ function Message({ error }: { error: ParkedTransaction }) {
         <Text size="sm">{error.message}</Text>
       )}
       <Text size="xs" c="dimmed">
-        {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`].filter(Boolean).join(" · ")}
+        {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`, editsInWords(error).trim()]
+          .filter(Boolean)
+          .join(" · ")}
       </Text>
     </Box>
   );

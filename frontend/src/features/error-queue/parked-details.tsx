@@ -1,12 +1,15 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
-import { parkedContentsQuery } from "@/api/streams";
-import type { ParkedTransaction } from "@/api/types";
+import { parkedContentsQuery, useParkedEdit } from "@/api/streams";
+import type { ParkedChange, ParkedTransaction } from "@/api/types";
 import { counted } from "@/lib/format";
 import { useNarrow } from "@/ui/narrow";
+import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCall } from "@/ui/rest-call";
+import { type ChangeDecision, EditChange } from "./edit-change";
 import { ParkedChangeTable } from "./parked-change-table";
 
 interface ParkedDetailsProps {
@@ -21,6 +24,17 @@ interface ParkedDetailsProps {
 export function ParkedDetails({ streamId, destinationId, error, path, onClose }: ParkedDetailsProps) {
   const contents = useQuery(parkedContentsQuery(streamId, destinationId, error.id));
   const narrow = useNarrow();
+  const restored = useParkedEdit(streamId, destinationId, error.id);
+  const [deciding, setDeciding] = useState<ChangeDecision | null>(null);
+  const actionsOf = (change: ParkedChange) => {
+    const { number } = change;
+    if (number === null) return {};
+    return {
+      onLeaveOut: () => setDeciding({ change, number, leavesOut: true }),
+      onEdit: () => setDeciding({ change, number, leavesOut: false }),
+      onRestore: () => restored.mutate({ number, body: null }),
+    };
+  };
   return (
     <Modal opened onClose={onClose} title={`Transaction ${error.xid}`} size="80rem" fullScreen={narrow}>
       <Stack gap="md">
@@ -42,14 +56,31 @@ export function ParkedDetails({ streamId, destinationId, error, path, onClose }:
                   Read again
                 </Button>
               </Group>
+              {restored.isError && <ProblemAlert problem={problemInWords(restored.error)} />}
               {changes.map((change, place) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a change has no other name than its place
-                <ParkedChangeTable key={place} change={change} place={place + 1} />
+                <ParkedChangeTable
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a change has no other name than its place
+                  key={place}
+                  change={change}
+                  place={change.number ?? place + 1}
+                  restoring={restored.isPending && restored.variables?.number === change.number}
+                  {...actionsOf(change)}
+                />
               ))}
             </Stack>
           )}
         </QueryFaces>
         <RestCall call={{ method: "GET", path: `${path}/${error.id}` }} />
+        {deciding && (
+          <EditChange
+            {...deciding}
+            streamId={streamId}
+            destinationId={destinationId}
+            errorId={error.id}
+            path={path}
+            onClose={() => setDeciding(null)}
+          />
+        )}
       </Stack>
     </Modal>
   );

@@ -7,10 +7,12 @@ interface ParkedValueCellProps {
   value: ParkedValue;
   /** From the destination's row as it is now; null where that is not known. */
   differs?: boolean | null;
+  /** What is applied in its place; null is NULL. */
+  edited?: string | null;
 }
 
 /** One cell: the value, whether it differs, and what of it is not shown. Never by colour alone. */
-export function ParkedValueCell({ value, differs = null }: ParkedValueCellProps) {
+export function ParkedValueCell({ value, differs = null, edited }: ParkedValueCellProps) {
   return (
     <Table.Td className={differs ? classes.differs : undefined}>
       {differs && (
@@ -30,11 +32,20 @@ export function ParkedValueCell({ value, differs = null }: ParkedValueCellProps)
           raw bytes: the destination cannot read them as the column's type
         </Text>
       )}
+      {edited !== undefined && (
+        <Text size="xs" className={classes.edited}>
+          edited: <Words value={asValue(edited)} />
+        </Text>
+      )}
     </Table.Td>
   );
 }
 
-function Words({ value }: { value: ParkedValue }) {
+function asValue(text: string | null): Pick<ParkedValue, "state" | "text"> {
+  return { state: text === null ? "null" : "text", text };
+}
+
+function Words({ value }: { value: Pick<ParkedValue, "state" | "text"> }) {
   if (value.state === "null") return <span className={classes.word}>NULL</span>;
   if (value.state === "unchanged") return <span className={classes.word}>unchanged, not sent</span>;
   if (value.state === "absent") return <span className={classes.word}>–</span>;
