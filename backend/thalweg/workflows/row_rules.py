@@ -89,17 +89,28 @@ async def _check(
             return []
         # The others read the same rules for the copy: of them it is enough that they know any.
         findings = findings if number else found
-    if findings:
-        codes = dict.fromkeys(finding.code for finding in findings)
+    certain = [finding for finding in findings if finding.certain]
+    if certain:
+        codes = dict.fromkeys(finding.code for finding in certain)
         checklist.fail(
             owner.check, owner.title,
-            f"The rules of {len({(finding.schema_name, finding.table) for finding in findings})} of "
-            f"{len(ruled)} tables cannot be kept: {owner.name} would stop.",
-            " ".join(cure_of(code) for code in codes), None, [_in_words(finding) for finding in findings],
+            f"The rules of {len(_tables_of(certain))} of {len(ruled)} tables cannot be kept: {owner.name} would stop.",
+            " ".join(cure_of(code) for code in codes), None, [_in_words(finding) for finding in certain],
+        )  # fmt: skip
+    elif findings:
+        checklist.warn(
+            owner.check, owner.title,
+            f"The rules of {len(_tables_of(findings))} of {len(ruled)} tables read values that an update may not "
+            f"bring: {owner.name} would stop in front of it.",
+            cure_of(ErrorCode.RULE_UNDECIDABLE), None, [_in_words(finding) for finding in findings],
         )  # fmt: skip
     else:
         checklist.ok(owner.check, owner.title, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
-    return [_problem(owner, _place(one, row_rules), _in_words(one), cure_of(one.code)) for one in findings]
+    return [_problem(owner, _place(one, row_rules), _in_words(one), cure_of(one.code)) for one in certain]
+
+
+def _tables_of(findings: list[RuleFinding]) -> set[tuple[str, str]]:
+    return {(finding.schema_name, finding.table) for finding in findings}
 
 
 def _problem(owner: Owner, place: str, message: str, cure: str) -> FieldProblem:

@@ -5816,7 +5816,7 @@ export interface components {
             counted_since: string;
             /**
              * Tables
-             * @description Every table with rules.
+             * @description Every table with rules. What is rolled back counts, too.
              */
             tables: components["schemas"]["RuleCountsOfTable"][];
         };
@@ -5868,7 +5868,7 @@ export interface components {
             outcome: string;
             /**
              * Before
-             * @description The same for the row before an UPDATE, where the rules make a subset; null otherwise.
+             * @description The same for the row before an UPDATE of a subset; null otherwise.
              */
             before: string | null;
         };
@@ -5910,6 +5910,11 @@ export interface components {
              * @description In bytes of UTF-8, from 0; null like the line.
              */
             offset: number | null;
+            /**
+             * Certain
+             * @description False: only an update that leaves a long value as it was would stop the stream.
+             */
+            certain: boolean;
         };
         /** RuleStop */
         RuleStop: {
@@ -5932,7 +5937,7 @@ export interface components {
         RulesCheck: {
             /**
              * Findings
-             * @description Empty: the rules can be kept.
+             * @description None of them certain: the rules can be kept.
              */
             findings: components["schemas"]["RuleProblem"][];
         };

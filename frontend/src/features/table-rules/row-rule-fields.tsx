@@ -75,9 +75,9 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
 function Finding({ finding, condition }: { finding: RuleProblem; condition: string }) {
   const line = markedLine(condition, finding);
   return (
-    <Stack gap={4} role="alert">
+    <Stack gap={4} role={finding.certain ? "alert" : "note"}>
       <Group gap={6} wrap="nowrap" align="flex-start">
-        <ToneIcon tone="bad" size={14} />
+        <ToneIcon tone={finding.certain ? "bad" : "warning"} size={14} />
         <Text size="sm">
           {line && `Line ${finding.line}, column ${finding.column}: `}
           {finding.message}

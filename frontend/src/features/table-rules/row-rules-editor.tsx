@@ -103,7 +103,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         <ProblemAlert key={finding.message} problem={asAlert(finding)} />
       ))}
       {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
-      {check.data && findings.length === 0 && (
+      {check.data && !findings.some((finding) => finding.certain) && (
         <Group gap={6} role="status">
           <ToneIcon tone="good" />
           <Text size="sm">The rules fit the table at the source.</Text>
