@@ -373,6 +373,10 @@ async def test_rules_of_tables_come_from_a_file(
     assert "     regoin = 'north'\n     ^\n" in found.out and "cure: Correct the rule" in found.out
     assert json.loads((await run("rules", "check", str(file), "--source", "shop", "--json")).out)["findings"]
 
+    engine.rule_findings = [{**engine.rule_findings[0], "certain": False}]
+    warned = await run("rules", "check", str(file), "--source", "shop")
+    assert warned.code == 0 and "! public.orders, rule north_only" in warned.out and "can be kept" in warned.out
+
     engine.rule_findings = []
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*", "--row-rules"]
     tried = await run("rules", "test", str(file), "--source", "shop", "--sample", "1")
@@ -387,7 +391,7 @@ async def test_rules_of_tables_come_from_a_file(
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
     assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "table", "10", "2", "1", "0"]
-    assert "Counted since the capture started, " in shown.splitlines()[-1]
+    assert "Counted since the capture started, " in shown and "what the source rolls back" in " ".join(shown.split())
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
     assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)
     file.write_text("positive:")

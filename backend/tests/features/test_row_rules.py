@@ -108,6 +108,7 @@ async def test_a_finding_stops_the_creation(
         "(rule_refused)."
     )
     assert check["items"][1].startswith('public.orders, rule no_tests: The rule "no_tests"')
+    assert len(check["items"]) == len([finding for finding in engine.rule_findings if finding["certain"]])
     assert check["items"][2].endswith("(missing_table).")
     for cure in ("at the place", "REPLICA IDENTITY", "create the table"):
         assert cure in check["cure"]
@@ -116,6 +117,23 @@ async def test_a_finding_stops_the_creation(
     assert "at the place" in errors[0]["cure"] and "REPLICA IDENTITY" not in errors[0]["cure"]
     assert errors[0]["pointer"] == "/rules/row_rules/0/positive/0/condition"
     assert (await operator.get(STREAMS)).json()["items"] == []
+
+
+async def test_what_only_some_updates_would_meet_is_a_warning(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    engine.rule_findings = [finding for finding in example("rules-check")["findings"] if not finding["certain"]]
+    preflight = await operator.post(
+        "/api/v1/preflights",
+        json={
+            "source_id": registered["source"], "destinations": [{"database_id": registered["destination"]}],
+            "rules": RULED,
+        },
+    )  # fmt: skip
+    (check,) = [check for check in preflight.json()["checks"] if check["id"] == "row_rules"]
+    assert check["status"] == "warning" and "REPLICA IDENTITY" in check["cure"]
+    assert len(check["items"]) == 1 and check["items"][0].startswith('public.orders, rule own: The rule "own"')
+    await created(operator, registered, rules=RULED)
 
 
 async def test_an_engine_that_knows_no_rules(

@@ -7,7 +7,8 @@ from thalweg.engine_client.documents import Document
 
 class RuleFinding(Document):
     """`rule` is None where it is about the table; `line`, `column` and `offset` are None where it is about the whole
-    rule. `code` is that of the error which would stop the stream, or missing_table."""
+    rule. `code` is that of the error which would stop the stream, or missing_table. `certain` is False where only an
+    update would that leaves a long value as it was."""
 
     schema_name: str = Field(alias="schema")
     table: str
@@ -17,6 +18,7 @@ class RuleFinding(Document):
     line: int | None
     column: int | None
     offset: int | None
+    certain: bool = True  # earlier engines foresee nothing else
 
 
 class RulesCheck(Document):

@@ -38,8 +38,11 @@ class Checklist:
         """`better`: what would be better still."""
         self._add(identifier, title, CheckStatus.OK, detail, better, None)
 
-    def warn(self, identifier: str, title: str, detail: str, cure: str | None, sql: str | None = None) -> None:
-        self._add(identifier, title, CheckStatus.WARNING, detail, cure, sql)
+    def warn(
+        self, identifier: str, title: str, detail: str, cure: str | None, sql: str | None = None,
+        items: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        self._add(identifier, title, CheckStatus.WARNING, detail, cure, sql, items)
 
     def fail(
         self, identifier: str, title: str, detail: str, cure: str, sql: str | None = None,

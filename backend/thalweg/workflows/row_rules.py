@@ -98,16 +98,31 @@ async def _check(
         findings = findings if number else found
     by_table = RulesByTable(row_rules)
     shown = [rule_problem(finding, by_table) for finding in findings]
-    if shown:
+    certain = [one for one in shown if one.certain]
+    if certain:
         checklist.fail(
             owner.check, owner.title,
-            f"The rules of {len({(finding.schema_name, finding.table) for finding in findings})} of "
-            f"{len(ruled)} tables cannot be kept: {owner.name} would stop.",
-            " ".join(dict.fromkeys(one.cure for one in shown)), None, [_in_words(one) for one in shown],
+            f"The rules of {len(_tables_of(certain))} of {len(ruled)} tables cannot be kept: {owner.name} would stop.",
+            _cures(certain), None, [_in_words(one) for one in certain],
+        )  # fmt: skip
+    elif shown:
+        checklist.warn(
+            owner.check, owner.title,
+            f"The rules of {len(_tables_of(shown))} of {len(ruled)} tables read values that an update may not "
+            f"bring: {owner.name} would stop in front of it.",
+            _cures(shown), None, [_in_words(one) for one in shown],
         )  # fmt: skip
     else:
         checklist.ok(owner.check, owner.title, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
-    return [_problem(owner, _place(one, by_table), _in_words(one), one.cure) for one in shown]
+    return [_problem(owner, _place(one, by_table), _in_words(one), one.cure) for one in certain]
+
+
+def _tables_of(problems: list[RuleProblem]) -> set[tuple[str, str]]:
+    return {(one.schema_name, one.table) for one in problems}
+
+
+def _cures(problems: list[RuleProblem]) -> str:
+    return " ".join(dict.fromkeys(one.cure for one in problems))
 
 
 def _problem(owner: Owner, place: str, message: str, cure: str) -> FieldProblem:

@@ -83,7 +83,7 @@ class Capture {
   // latency_us (age of the last commit when enqueued), streaming (1: transactions come before
   // their commit).
   virtual telemetry::ComponentSample sample() const = 0;
-  // Of the tables with rules, since start(). Changes of transactions that the source rolls back count, too.
+  // Of the tables with rules, since start(). Changes that come before their transaction is rolled back count, too.
   virtual std::vector<telemetry::RuleSample> rules() const = 0;
 
   // Has the source commit a marker of this id as soon as it can. Fails with marker_refused.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/log.h"
 #include "pg/text_array.h"
 #include "rules/rule_errors.h"
 #include "rules/source_table.h"
@@ -146,20 +147,24 @@ base::Result<pg::Connection*> RowFilters::connection() {
 base::Result<void> RowFilters::locate() {
   if (rules_.tables.empty()) return {};
   std::vector<std::string> schemas, names;
-  for (const auto& [table, sets] : rules_.tables) {
+  const auto ask_for = [&](const TableKey& table) {
     schemas.push_back(table.first);
     names.push_back(table.second);
-  }
+  };
+  for (const auto& [table, sets] : rules_.tables) ask_for(table);
+  for (const TableKey& table : rules_.others) ask_for(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const pg::Rows rows, source->query(kRelations, {pg::text_array(schemas), pg::text_array(names)}));
   THALWEG_ASSIGN(relations_, remembered(*source));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const base::RelationId relation{static_cast<uint32_t>(rows.integer(i, 0))};
+    const TableKey table(rows.text(i, 1), rows.text(i, 2));
+    // One that has taken the name of a table without rules keeps those that it is known to have.
+    if (rules_.tables.contains(table)) relations_.insert_or_assign(relation, table);
+    relations_.try_emplace(relation, table);
+  }
   std::set<TableKey> found;
   for (const auto& [relation, table] : relations_) found.insert(table);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const TableKey table(rows.text(i, 1), rows.text(i, 2));
-    relations_[{static_cast<uint32_t>(rows.integer(i, 0))}] = table;
-    found.insert(table);
-  }
   for (const auto& [table, sets] : rules_.tables) {
     if (!found.contains(table)) missing_ = table;
   }
@@ -186,14 +191,18 @@ base::Result<RuledRelations> RowFilters::remembered(pg::Connection& source) {
 base::Result<const RowFilters::Ruled*> RowFilters::find(const lcr::TableDescription& table) {
   const TableKey name(table.schema_name, table.table_name);
   if (const auto ruled = rules_.tables.find(name); ruled != rules_.tables.end()) {
-    if (relations_.insert_or_assign(table.relation, name).second) {
-      THALWEG_TRY(note_ruled_relations(rules_, source_, relations_));
-    }
+    THALWEG_TRY(note(table.relation, name));
     return &*ruled;
   }
-  const auto known = relations_.find(table.relation);
-  if (known != relations_.end()) return &*rules_.tables.find(known->second);
-  if (!missing_ || rules_.others.contains(name)) return nullptr;
+  if (const auto known = relations_.find(table.relation); known != relations_.end()) {
+    const auto ruled = rules_.tables.find(known->second);
+    return ruled == rules_.tables.end() ? nullptr : &*ruled;
+  }
+  if (rules_.others.contains(name)) {
+    THALWEG_TRY(note(table.relation, name));
+    return nullptr;
+  }
+  if (!missing_) return nullptr;
   base::Error error =
       base::fail(
           base::ErrorCode::rule_refused,
@@ -206,13 +215,27 @@ base::Result<const RowFilters::Ruled*> RowFilters::find(const lcr::TableDescript
   return std::unexpected(std::move(error));
 }
 
+base::Result<void> RowFilters::note(base::RelationId relation, const TableKey& table) {
+  const auto [known, is_new] = relations_.try_emplace(relation, table);
+  if (!is_new && known->second == table) return {};
+  known->second = table;
+  return note_ruled_relations(rules_, source_, relations_);
+}
+
 base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescription& table) {
   THALWEG_ASSIGN(const Ruled* ruled, find(table));
   if (ruled == nullptr) return nullptr;
   rules::RuleTable seen = rules::table_of(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
-  THALWEG_TRY(rules::complete(*source, table.relation, seen));
-  auto compiled = rules::TableRules::compile(ruled->second, seen);
+  THALWEG_ASSIGN(const bool exists, rules::complete(*source, table.relation, seen));
+  // Nobody can say what the columns of a dropped table were like. What was written before it was dropped would stop the
+  // stream, where the table is to stop alone: with its changes left out.
+  const bool is_left_out = !exists && rules_.stops_tables;
+  if (is_left_out) {
+    base::log_event(base::LogLevel::warning, "dropped_table_left_out",
+                    {{"table", pg::quote_table(table.schema_name, table.table_name)}});
+  }
+  auto compiled = rules::TableRules::compile(is_left_out ? nothing_ : ruled->second, seen);
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
   return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_,
                                      counters_.at(ruled->first));

@@ -92,7 +92,7 @@ class RowFilters {
   // connections of its own, as `options` say.
   RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options, const base::Clock& clock);
 
-  // Notes which relations the tables with rules are, at the start of a session: those of earlier ones, whatever their
+  // Notes which relations the stream's tables are, at the start of a session: those of earlier ones, whatever their
   // names are now, and those that have the names.
   base::Result<void> locate();
   // None where the table has no rules. Fails with rule_refused, or as a connection does.
@@ -107,6 +107,7 @@ class RowFilters {
   base::Result<RuledRelations> remembered(pg::Connection& source);
   // Null: it has no rules. Fails where it may be a table with rules under another name.
   base::Result<const Ruled*> find(const lcr::TableDescription& table);
+  base::Result<void> note(base::RelationId relation, const TableKey& table);
 
   const StreamRules& rules_;
   std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed
@@ -118,7 +119,8 @@ class RowFilters {
   std::chrono::steady_clock::time_point opened_;
   std::string source_;  // the server's cluster and the database
   RuledRelations relations_;
-  std::optional<TableKey> missing_;  // one of them that the source does not have under its name
+  std::optional<TableKey> missing_;  // one with rules of which no relation is known
+  const rules::RuleSets nothing_{.negative = {}, .positive = std::vector<rules::Rule>{}};  // lets nothing pass
 };
 
 }  // namespace thalweg::capture

@@ -339,6 +339,41 @@ TEST_F(RowFilterTest, ATableThatTakesARuledOnesNameTakesNoRulesAway) {
   std::filesystem::remove_all(folder);
 }
 
+// A table with rules is missing, and what comes under an unknown name is known to be another one.
+TEST_F(RowFilterTest, ATableWithoutRulesIsKnownUnderAnotherName) {
+  open({}, std::vector{rule("region = 'north'")});
+  const auto folder = std::filesystem::temp_directory_path() / ("known-" + std::to_string(::getpid()));
+  rules_.relations_file = folder / "relations.json";
+  begin_session();
+  run("DROP TABLE ruled.orders; ALTER TABLE ruled.plain RENAME TO moved");
+  const uint32_t relation = oid("moved");
+  begin_session();
+  describe("moved");
+  EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{"I 1,south,a"});
+  std::filesystem::remove_all(folder);
+}
+
+// The catalogue cannot say any more what the columns of a dropped table were like.
+TEST_F(RowFilterTest, WhatIsLeftOfADroppedTableStopsNoOther) {
+  for (const bool stops_tables : {true, false}) {
+    SetUp();
+    open({}, std::vector{rule("region = 'north'")});
+    rules_.stops_tables = stops_tables;
+    begin_session();
+    describe("orders");
+    describe("plain");
+    const uint32_t relation = oid("orders");
+    run("DROP TABLE ruled.orders");
+    if (stops_tables) {
+      EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "north", "a"})), Words{});
+      EXPECT_EQ(words_of(insert_bytes(0, oid("plain"), {"1", "south", "a"})), Words{"I 1,south,a"});
+      EXPECT_EQ(counted(), (Counted{0, 1, 0, 0}));
+    } else {
+      EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "north", "a"})), Words{"rule_refused"});
+    }
+  }
+}
+
 // The rules know the collation and the labels from the catalogue: the description has neither.
 TEST_F(RowFilterTest, OrderNeedsTheCollationC) {
   open({}, std::vector{rule("region < 'm' and note < 'm'")});
@@ -378,6 +413,29 @@ TEST_F(RowFilterTest, ALabelThatWasNotThereIsANewLookAtTheCatalogue) {
   EXPECT_EQ(words_of(update({"1", "high", "b"}, 'O', {"1", "high", "a"})), Words{"U 1,high,b"});
   run("ALTER TYPE ruled.mood RENAME VALUE 'high' TO 'top'");
   EXPECT_EQ(words_of(remove('O', {"1", "top", "b"})), Words{"rule_refused"});
+}
+
+// A change brings the labels' names of its time, and the rule compares names: a filter that was made before labels
+// swapped theirs decides as one that is made now.
+TEST_F(RowFilterTest, LabelsThatSwapTheirNamesAreTheirNames) {
+  run("CREATE TYPE ruled.mood AS ENUM ('low', 'high'); ALTER TABLE ruled.orders ALTER region TYPE ruled.mood "
+      "USING 'low'");
+  const auto type = source_->query("SELECT 'ruled.mood'::regtype::oid", {});
+  ASSERT_TRUE(type) << type.error().message;
+  open({}, std::vector{rule("region = 'high'")});
+  const auto decided = [&] {
+    Words words = words_of(insert({"1", "high", "a"}));
+    for (const std::string& word : words_of(insert({"2", "low", "a"}))) words.push_back(word);
+    return words;
+  };
+  describe("orders", 'f', static_cast<uint32_t>(type->integer(0, 0)));
+  const Words before = decided();
+  run("ALTER TYPE ruled.mood RENAME VALUE 'high' TO 'x'; ALTER TYPE ruled.mood RENAME VALUE 'low' TO 'high'; "
+      "ALTER TYPE ruled.mood RENAME VALUE 'x' TO 'low'");
+  EXPECT_EQ(decided(), before);
+  begin_session();
+  describe("orders", 'f', static_cast<uint32_t>(type->integer(0, 0)));
+  EXPECT_EQ(decided(), before);
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ RuledRelations read_ruled_relations(const StreamRules& rules, const std::string&
     if (in.at("source") != source || in.at("tables") != tables_of(rules)) return {};
     for (const json& row : in.at("relations")) {
       TableKey table(row.at(1).get<std::string>(), row.at(2).get<std::string>());
-      if (rules.tables.contains(table))
+      if (rules.tables.contains(table) || rules.others.contains(table)) {
         relations.emplace(base::RelationId{row.at(0).get<uint32_t>()}, std::move(table));
+      }
     }
   } catch (const json::exception& exception) {
     base::log_event(base::LogLevel::warning, "ruled_relations_unreadable",

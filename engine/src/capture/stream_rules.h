@@ -18,6 +18,7 @@ struct StreamRules {
   std::set<TableKey> others;                   // the stream's other tables
   std::string source;                          // the attribute's value
   std::filesystem::path relations_file;        // ruled_relations.h; empty: none
+  bool stops_tables = false;                   // a table's trouble stops the table, and not the stream
 };
 
 }  // namespace thalweg::capture

@@ -252,8 +252,12 @@ class ExampleStreams final : public ManagedStreams {
     const nlohmann::json document = contract("rules-check.example.json");
     for (const nlohmann::json& entry : document["findings"]) {
       RuleFinding& finding = findings.emplace_back();
-      finding = {
-          .schema = entry["schema"], .table = entry["table"], .code = entry["code"], .message = entry["message"]};
+      finding = {.schema = entry["schema"],
+                 .table = entry["table"],
+                 .code = entry["code"],
+                 .message = entry["message"],
+                 .place = {},
+                 .is_certain = entry["certain"]};
       if (!entry["rule"].is_null()) finding.rule = entry["rule"].get<std::string>();
       if (!entry["line"].is_null()) {
         finding.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};

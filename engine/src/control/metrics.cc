@@ -141,8 +141,8 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
     {"",
      {"thalweg_rule_changes_total", "counter", "", "stream,destination,schema,table,outcome",
       "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete. "
-      "Without "
-      "a destination: by the stream's rules."}},
+      "Large transactions are judged before they commit: what the source rolls back of them counts, too. "
+      "Without a destination: by the stream's rules."}},
     {"",
      {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",
       "Transactions parked in the destination's error queue."}},

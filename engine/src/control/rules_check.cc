@@ -24,9 +24,10 @@ base::Result<RulesCheckRequest> parse_rules_check(std::string_view text) {
 nlohmann::json rules_check_document(std::span<const RuleFinding> findings) {
   nlohmann::json list = nlohmann::json::array();
   for (const RuleFinding& finding : findings) {
-    nlohmann::json document = {{"schema", finding.schema}, {"table", finding.table},     {"rule", nullptr},
-                               {"code", finding.code},     {"message", finding.message}, {"line", nullptr},
-                               {"column", nullptr},        {"offset", nullptr}};
+    nlohmann::json document = {
+        {"schema", finding.schema}, {"table", finding.table},     {"rule", nullptr},
+        {"code", finding.code},     {"message", finding.message}, {"line", nullptr},
+        {"column", nullptr},        {"offset", nullptr},          {"certain", finding.is_certain}};
     if (finding.rule) document["rule"] = *finding.rule;
     if (finding.place) {
       document["line"] = finding.place->line;

@@ -38,6 +38,7 @@ struct RuleFinding {
   std::string code;                      // of the error that would stop the stream
   std::string message;
   std::optional<RulePlace> place = {};  // none: it is about the whole rule
+  bool is_certain = true;               // false: only an update meets it that leaves a long value as it was
 };
 nlohmann::json rules_check_document(std::span<const RuleFinding> findings);
 

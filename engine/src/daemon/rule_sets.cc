@@ -53,6 +53,7 @@ namespace {
 capture::StreamRules rules_of(const control::StreamDefinition& definition, const control::TableRules& ruled) {
   capture::StreamRules rules;
   rules.source = definition.source.name;
+  rules.stops_tables = definition.parameters.stops_tables();
   for (const control::TableRef& table : definition.tables) {
     const auto found = ruled.find(table);
     if (found == ruled.end()) {

@@ -70,9 +70,8 @@ void RuledFrames::dequeue() {
 
 base::Result<void> RuledFrames::describe(const lcr::FrameView& frame) {
   THALWEG_ASSIGN(lcr::TableDescription description, frame.table());
-  Table& table = tables_[description.relation];
-  if (table.description.version == description.version) return {};  // each segment of a backlog repeats it
-  table = Table{.description = std::move(description), .filter = {}};
+  // Also of the version that is known: something else about the table may have changed, such as a collation.
+  tables_[description.relation] = Table{.description = std::move(description), .filter = {}};
   return {};
 }
 

@@ -259,6 +259,20 @@ TEST_F(RuledFramesTest, RulesNeedToFitOnlyWhatChanges) {
   EXPECT_FALSE(frames_.held()) << "the source was asked while a frame was looked at";
 }
 
+// The capture repeats it when the source does: something that only the catalogue tells may have changed.
+TEST_F(RuledFramesTest, ARepeatedDescriptionIsANewLookAtTheCatalogue) {
+  auto source = pg::Connection::open(conninfo_, {});
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_TRUE(source->script("ALTER TABLE ruled_frames.orders ALTER region TYPE text COLLATE \"C\""));
+  open({}, std::vector{rule("region < 'm'")});
+  insert({"1", "a", "a"});
+  EXPECT_EQ(taken(), Words{"I 1,a,a"});
+  ASSERT_TRUE(source->script("ALTER TABLE ruled_frames.orders ALTER region TYPE text COLLATE \"en-x-icu\""));
+  describe(orders_, "orders", 1);
+  insert({"2", "a", "a"});
+  EXPECT_EQ(taken(), Words{"rule_refused"});
+}
+
 TEST_F(RuledFramesTest, AChangeOfAnUndescribedVersionIsNotJudged) {
   open({}, std::vector{rule("region = 'north'")});
   put(lcr::FrameKind::insert, {}, {"1", "north", "a"}, 2);

@@ -1,5 +1,6 @@
 #include "daemon/rules_check.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -32,18 +33,27 @@ lcr::FrameKind change_that_lacks(const rules::Rule& rule) {
   return (rule.kinds & rules::kDelete) != 0 ? lcr::FrameKind::remove : lcr::FrameKind::update;
 }
 
-// Reads of old rows as the whole of the table's rules makes them: one that makes a subset has them all read old rows.
+// Reads as the whole of the table's rules makes them: one that makes a subset has them all read old rows.
 void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table, std::vector<RuleFinding>& out) {
   const auto compiled = rules::TableRules::compile(sets, table);
   if (!compiled) return;  // a finding already
-  for (const rules::Rule* const rule : compiled->rules_of_old_rows()) {
-    const rules::Judgement judgement{.decision = rules::Decision::undecidable, .rule = rule};
-    const base::Error error = rules::error_of(judgement, table, change_that_lacks(*rule));
+  const auto add = [&](const rules::Rule& rule, const base::Error& error, bool is_certain) {
     out.push_back({.schema = table.schema,
                    .table = table.name,
-                   .rule = rule->name,
+                   .rule = rule.name,
                    .code = code_of(error.code),
-                   .message = error.message});
+                   .message = error.message,
+                   .place = {},
+                   .is_certain = is_certain});
+  };
+  const std::vector<const rules::Rule*> certain = compiled->rules_of_old_rows();
+  for (const rules::Rule* const rule : certain) {
+    const rules::Judgement judgement{.decision = rules::Decision::undecidable, .rule = rule};
+    add(*rule, rules::error_of(judgement, table, change_that_lacks(*rule)), true);
+  }
+  for (const rules::Rule* const rule : compiled->rules_of_long_values()) {
+    const bool is_told = std::ranges::find(certain, rule) != certain.end();
+    if (!is_told) add(*rule, rules::perhaps_undecidable(*rule, table), false);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace thalweg::daemon {
 
 // Every rule by itself against its table as the source has it now: the refusals, and what would be undecidable because
-// the replica identity does not send it.
+// the replica identity does not send it, surely or where a value is long.
 base::Result<std::vector<control::RuleFinding>> find_rule_troubles(pg::Connection& source,
                                                                    const control::RulesCheckRequest& request);
 

@@ -57,6 +57,8 @@ Condition::Condition(Program program, std::unique_ptr<Strings> strings, const Ru
     reads_before_ = reads_before_ || load.row == Row::before;
     needs_old_values_ = needs_old_values_ || (load.row == Row::before && !load.is_key);
     needs_plain_values_ = needs_plain_values_ || (load.row == Row::newest && !load.is_key);
+    const bool is_long = table.columns[load.column].may_be_long;
+    reads_long_values_ = reads_long_values_ || (load.row != Row::before && !load.is_key && is_long);
   }
   std::ranges::sort(columns_);
   columns_.erase(std::ranges::unique(columns_).begin(), columns_.end());

@@ -47,6 +47,8 @@ class Condition {
   // Whether it reads values of old rows that only REPLICA IDENTITY FULL sends. `plain_too`: plain columns are of an old
   // row as well, as in a delete.
   bool needs_old_row(bool plain_too) const { return needs_old_values_ || (plain_too && needs_plain_values_); }
+  // Whether it reads values after a change that only REPLICA IDENTITY FULL is sure to send with every update.
+  bool reads_long_values() const { return reads_long_values_; }
 
  private:
   Condition(Program program, std::unique_ptr<Strings> strings, const RuleTable& table);
@@ -78,6 +80,7 @@ class Condition {
   bool old_rows_are_whole_ = true;
   bool needs_old_values_ = false;    // of columns outside the key, by `old`
   bool needs_plain_values_ = false;  // of the same, without `old` or `new`
+  bool reads_long_values_ = false;   // of the same, not by `old`, that may be long
 };
 
 }  // namespace thalweg::rules

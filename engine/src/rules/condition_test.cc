@@ -205,6 +205,26 @@ TEST(ConditionTest, RefusesWithThePlace) {
   }
 }
 
+// Taken for the attribute, a condition would be wrong for every row, without a word.
+TEST(ConditionTest, AnAttributeWithAColumnsNameIsRefused) {
+  for (const std::string name : {"schema", "table", "operation", "tag", "source", "commit_time"}) {
+    RuleTable table = sample_rule_table();
+    table.columns[2].name = name;
+    const auto refused = Condition::compile("id = 1 and " + name + " is null", table);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_NE(refused.error().message.find("the column is \"" + name + "\""), std::string::npos)
+        << refused.error().message;
+    EXPECT_EQ(refused.error().column, 12U);
+    const SampleFrame insert = SampleFrame::insert(row(1, SampleValue::int4(5), "web"));
+    for (const std::string& column : {"\"" + name + "\"", "new." + name, "new.\"" + name + "\""}) {
+      auto condition = Condition::compile(column + " = 'web'", table);
+      ASSERT_TRUE(condition) << condition.error().message;
+      Scratch scratch;
+      EXPECT_EQ(condition->evaluate(insert.view(), kContext, scratch).outcome, Outcome::is_true) << column;
+    }
+  }
+}
+
 TEST(ConditionTest, RefusesTextsInCollationsThatItDoesNotKnow) {
   RuleTable table = sample_rule_table();
   table.columns[2].collation = Collation::nondeterministic;

@@ -54,6 +54,13 @@ base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::Fr
   return error;
 }
 
+base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table) {
+  return error_about(base::ErrorCode::rule_undecidable, table,
+                     fmt::format("{} needs a value that an UPDATE does not bring if it is long and stays as it was: "
+                                 "PostgreSQL stores it apart. {}.",
+                                 rule_of(rule.name, table), cure_for(table)));
+}
+
 base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking) {
   return error_about(
       base::ErrorCode::rule_undecidable, table,

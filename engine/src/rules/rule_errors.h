@@ -11,6 +11,8 @@ namespace thalweg::rules {
 base::Error error_of(const RuleRefusal& refusal, const RuleTable& table);
 // rule_undecidable or rule_failed; `judgement` decided nothing.
 base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change);
+// rule_undecidable, of a rule that needs a long value which an update may not bring.
+base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table);
 // rule_undecidable: `lacking` is what the change did not bring.
 base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking);
 

@@ -91,6 +91,9 @@ std::expected<TableRules, RuleRefusal> TableRules::compile(const RuleSets& sets,
     made.positive_ = std::move(*positive);
     made.otherwise_ = Decision::drop;
     made.makes_subset_ = std::ranges::any_of(*sets.positive, &Rule::subset);
+    made.may_lack_values_ = made.makes_subset_ && std::ranges::any_of(table.columns, [](const RuleColumn& column) {
+                              return column.may_be_long && !column.is_key;
+                            });
   }
   return made;
 }
@@ -135,6 +138,18 @@ std::vector<const Rule*> TableRules::rules_of_old_rows() const {
       if (meets_old_rows && compiled.condition && compiled.condition->needs_old_row(plain_too)) {
         found.push_back(compiled.rule);
       }
+    }
+  }
+  return found;
+}
+
+std::vector<const Rule*> TableRules::rules_of_long_values() const {
+  std::vector<const Rule*> found;
+  for (const auto* set : {&negative_, &positive_}) {
+    for (const Compiled& compiled : *set) {
+      const bool reads = compiled.condition && compiled.condition->reads_long_values();
+      const bool brings_in = may_lack_values_ && compiled.rule->subset && compiled.condition;
+      if ((compiled.rule->kinds & kUpdate) != 0 && (reads || brings_in)) found.push_back(compiled.rule);
     }
   }
   return found;

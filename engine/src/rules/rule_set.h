@@ -63,6 +63,9 @@ class TableRules {
   bool make_subset() const { return makes_subset_; }
   // Those that read values of old rows that only REPLICA IDENTITY FULL sends.
   std::vector<const Rule*> rules_of_old_rows() const;
+  // Those that read a long value after an update, which it may not bring; and those that make a subset where it may
+  // lack one for the INSERT that it becomes.
+  std::vector<const Rule*> rules_of_long_values() const;
 
  private:
   struct Compiled {
@@ -79,6 +82,7 @@ class TableRules {
   std::vector<Compiled> positive_;
   Decision otherwise_ = Decision::pass;  // where no rule is TRUE
   bool makes_subset_ = false;
+  bool may_lack_values_ = false;  // an update, of a row that comes into the subset
 };
 
 }  // namespace thalweg::rules

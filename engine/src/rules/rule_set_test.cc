@@ -171,6 +171,34 @@ TEST(RuleSetTest, ATruncateEmptiesASubset) {
   EXPECT_EQ(decided({.negative = std::vector{none}, .positive = std::vector{seven}}), Decision::drop);
 }
 
+TEST(RuleSetTest, TellsWhichRulesReadLongValues) {
+  const auto found = [](const RuleSets& sets, bool is_key = false) {
+    RuleTable table = sample_rule_table();
+    table.columns[2].may_be_long = true;
+    table.columns[2].is_key = is_key;
+    const auto rules = TableRules::compile(sets, table);
+    EXPECT_TRUE(rules);
+    std::string names;
+    for (const Rule* const rule : rules->rules_of_long_values()) names += rule->name + " ";
+    return names;
+  };
+  Rule inserts = rule("inserts", "label = 'a'");
+  inserts.kinds = kInsert;
+  Rule deletes = rule("deletes", "label = 'a'");
+  deletes.kinds = kDelete;
+  Rule before = rule("before", "old.label = 'a'");
+  const std::vector<Rule> rules{inserts,           deletes, before, rule("all", "label = 'a'"), rule("short", "n = 1"),
+                                rule("always", "")};
+  EXPECT_EQ(found({.negative = {}, .positive = rules}), "all ");
+  EXPECT_EQ(found({.negative = rules, .positive = {}}), "all ");
+  EXPECT_EQ(found({.negative = rules, .positive = {}}, true), "") << "an update brings the key";
+  // An update that brings a row into a subset becomes an INSERT, which needs the whole row.
+  Rule subset = rule("subset", "id = 1");
+  subset.subset = true;
+  EXPECT_EQ(found({.negative = std::vector{rule("no", "n = 1")}, .positive = std::vector{subset}}), "subset ");
+  EXPECT_EQ(found({.negative = {}, .positive = std::vector{subset}}, true), "");
+}
+
 TEST(RuleSetTest, TellsWhichRulesReadOldRows) {
   const auto found = [](const RuleSets& sets) {
     const auto rules = TableRules::compile(sets, sample_rule_table());

@@ -21,6 +21,9 @@ struct RuleColumn {
   bool is_key = false;  // part of the replica identity
   Collation collation = Collation::other;
   std::vector<std::string> enum_labels;  // of an enum type; empty: another type
+  // A value may be stored apart (TOAST): then an update that leaves it as it was does not bring it. A TABLE frame does
+  // not say it.
+  bool may_be_long = false;
 };
 
 // One version of a table, as conditions see it.

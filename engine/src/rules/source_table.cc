@@ -35,11 +35,17 @@ constexpr const char* kLabels =
 constexpr const char* kTable =
     "SELECT c.oid, c.relreplident FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p')";
-// Generated columns are not in the description of a table that changes come with.
+// Generated columns are not in the description of a table that changes come with. PostgreSQL stores nothing apart that
+// has 24 bytes or less: varchar(5), numeric(30).
 constexpr const char* kColumns =
     "SELECT a.attname, a.atttypid, c.relreplident = 'f' OR coalesce(a.attnum = ANY ((i.indkey::int2[])[:i.indnkeyatts "
     "- 1]), "
-    "false) "
+    "false), a.attstorage <> 'p' AND NOT (a.atttypmod >= 4 AND CASE a.atttypid "
+    "WHEN 'pg_catalog.varchar'::pg_catalog.regtype THEN a.atttypmod <= 9 "
+    "WHEN 'pg_catalog.bpchar'::pg_catalog.regtype THEN a.atttypmod <= 9 "
+    "WHEN 'pg_catalog.numeric'::pg_catalog.regtype THEN (a.atttypmod - 4) >> 16 <= 30 ELSE false END) "
+    "AND EXISTS (SELECT FROM pg_catalog.pg_class t WHERE t.reltoastrelid <> 0 AND (t.oid = c.oid OR t.oid IN "
+    "(SELECT p.relid FROM pg_catalog.pg_partition_tree(c.oid) p))) "
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid "
     "LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary "
     "WHEN 'i' THEN i.indisreplident ELSE false END "
@@ -91,7 +97,7 @@ base::Result<void> disbelieve_partitions(pg::Connection& source, const std::stri
 
 }  // namespace
 
-base::Result<void> complete(pg::Connection& source, base::RelationId relation, RuleTable& table) {
+base::Result<bool> complete(pg::Connection& source, base::RelationId relation, RuleTable& table) {
   const std::string oid = std::to_string(relation.value);
   THALWEG_ASSIGN(const pg::Rows database, source.query(kDatabase));
   table.database_collation = database.size() == 1 && database.boolean(0, 0) ? Collation::c : Collation::other;
@@ -104,7 +110,8 @@ base::Result<void> complete(pg::Connection& source, base::RelationId relation, R
     column.collation = collation == collations.end() ? Collation::nondeterministic : collation->second;
   }
   if (table.is_partitioned) THALWEG_TRY(disbelieve_partitions(source, oid, table));
-  return read_labels(source, table);
+  THALWEG_TRY(read_labels(source, table));
+  return found.size() > 0;
 }
 
 base::Result<std::optional<RuleTable>> read_table(pg::Connection& source, std::string_view schema,
@@ -120,7 +127,8 @@ base::Result<std::optional<RuleTable>> read_table(pg::Connection& source, std::s
     made.columns.push_back({.name = std::string(columns.text(i, 0)),
                             .type = {static_cast<uint32_t>(columns.integer(i, 1))},
                             .is_key = columns.boolean(i, 2),
-                            .enum_labels = {}});
+                            .enum_labels = {},
+                            .may_be_long = columns.boolean(i, 3)});
   }
   THALWEG_TRY(complete(source, {static_cast<uint32_t>(found.integer(0, 0))}, made));
   return made;

@@ -11,8 +11,8 @@
 namespace thalweg::rules {
 
 // Fills the collations, the labels of enums, and whether it is partitioned, as the source has them now. A column that
-// it no longer has gets a collation that no condition can use.
-base::Result<void> complete(pg::Connection& source, base::RelationId relation, RuleTable& table);
+// it no longer has gets a collation that no condition can use. False: it has no such table any more.
+base::Result<bool> complete(pg::Connection& source, base::RelationId relation, RuleTable& table);
 
 // The table as it is now; none: there is none of this name.
 base::Result<std::optional<RuleTable>> read_table(pg::Connection& source, std::string_view schema,

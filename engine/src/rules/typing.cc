@@ -144,7 +144,12 @@ class Typer {
     return typed;
   }
 
-  static Ruled<Typed> attribute(const Expression& node) {
+  Ruled<Typed> attribute(const Expression& node) const {
+    if (std::ranges::find(table_.columns, node.text, &RuleColumn::name) != table_.columns.end()) {
+      return refuse("the table has a column with the attribute's name: the column is " + in_quotes(node.text) +
+                        ", in quotes, and the attribute cannot be read",
+                    node.offset);
+    }
     const auto index = static_cast<size_t>(std::ranges::find(kAttributeNames, node.text) - kAttributeNames.begin());
     Typed typed = made(Meaning::attribute, Type::text, node.offset);
     typed.attribute = static_cast<Attribute>(index);

@@ -147,6 +147,28 @@ def test_what_cannot_be_decided_stops_that_destination_alone(fan: FanOut) -> Non
 
 
 @pytest.mark.both_ways
+def test_a_changed_collation_is_seen(fan: FanOut) -> None:
+    """Though no session begins, and the table's description reads the same."""
+    scene = fan.scene
+    scene.run_at_source('CREATE TABLE orders (id bigint PRIMARY KEY, region text COLLATE "C");')
+    start(fan, fan.make("early").definition() | {"rules": own({"positive": [rule("early", "region < 'm'")]})},
+          fan.make("all").definition())
+    for name in ("early", "all"):
+        fan.wait_phase(name, "REPLICATING")
+    scene.at_source("INSERT INTO orders VALUES (1, 'Z'), (2, 'a'), (3, 'z')")
+    fan.wait_applied()
+    assert assert_part(fan, "early", "region < 'm'") == 2
+    scene.at_source('ALTER TABLE orders ALTER region TYPE text COLLATE "en-x-icu"',
+                    "INSERT INTO orders VALUES (4, 'Z'), (5, 'a')")
+    error = fan.wait("early", lambda found: found["status"] == "ABORTED", "stops")["error"]
+    assert (error["code"], error["table"]) == ("rule_refused", '"public"."orders"')
+    fan.wait_applied("all")
+    fan.change("early", rules=own({"positive": [rule("early", "region COLLATE \"C\" < 'm'")]}))
+    fan.wait_applied("early")
+    assert assert_part(fan, "early", "region COLLATE \"C\" < 'm'") == 4
+
+
+@pytest.mark.both_ways
 def test_changed_rules_take_effect_at_one_position(fan: FanOut, random_: random.Random) -> None:
     """Each transaction writes a row of either region: before the position one kind comes, behind it the other. The
     other destination goes on as if nothing had happened."""

@@ -528,11 +528,26 @@ def test_rules_are_checked_before_they_are_used(scene: Scene) -> None:
 
     found = check(scene, {"positive": [rule("old", "region = 'north'"), rule("key", "id < 10"),
                                        rule("inserts", "region = 'south'", operations=["INSERT", "UPDATE"])]}, "keyed")
-    assert [(finding["rule"], finding["code"], finding["line"]) for finding in found] == [
-        ("old", "rule_undecidable", None)]
-    assert "REPLICA IDENTITY FULL" in found[0]["message"]
+    assert [(finding["rule"], finding["code"], finding["line"], finding["certain"]) for finding in found] == [
+        ("old", "rule_undecidable", None, True), ("inserts", "rule_undecidable", None, False)]
+    for finding in found:
+        assert 'ALTER TABLE "public"."keyed" REPLICA IDENTITY FULL' in finding["message"]
     found = check(scene, {"positive": [rule("in", "region = 'north'", subset=True)]}, "keyed")
     assert [(finding["rule"], finding["code"]) for finding in found] == [("in", "rule_undecidable")]
+    # An update that leaves a value as it was which is stored apart is foreseen.
+    long = {"positive": [rule("long", "note <> 'x'", operations=["INSERT", "UPDATE"])]}
+    (foreseen,) = check(scene, long, "keyed")
+    assert (foreseen["rule"], foreseen["certain"]) == ("long", False)
+    scene.at_source("ALTER TABLE keyed REPLICA IDENTITY FULL")
+    assert check(scene, long, "keyed") == []
+    scene.at_source("ALTER TABLE keyed REPLICA IDENTITY DEFAULT")
+    start(scene, {"keyed": long})
+    scene.at_source("INSERT INTO keyed SELECT 1, 'north', string_agg(md5(k::text), '') FROM generate_series(1, 300) k",
+                    "UPDATE keyed SET note = note || 'y'")
+    scene.wait_applied()
+    assert_rows(scene, "true", "keyed")
+    scene.at_source("UPDATE keyed SET region = 'south'")
+    assert scene.engine.wait_aborted(scene.stream)["code"] == foreseen["code"]
     (missing,) = check(scene, SUBSET, "nothing")
     assert (missing["code"], missing["rule"]) == ("missing_table", None)
     with pytest.raises(RefusedError) as refused:

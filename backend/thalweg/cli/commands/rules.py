@@ -72,7 +72,8 @@ def check(
     engine: Annotated[str | None, typer.Option(help="The engine that captures, if there are several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check rules of tables at the source, before a stream has them. Fails when one cannot be kept."""
+    """Check rules of tables at the source, before a stream has them. Fails when one cannot be kept, and warns of one
+    that some update might not bring the values for."""
     api = connect()
     row_rules = row_rules_in(file)
     body: Json = {"source_id": api.find("/databases", "database", source)["id"], "row_rules": row_rules}
@@ -85,7 +86,7 @@ def check(
         print_json(result)
     for finding in [] if as_json else result["findings"]:
         _print_finding(finding, row_rules)
-    if result["findings"]:
+    if _any_certain(result):
         raise typer.Exit(1)
     if not as_json:
         out.print("All rules can be kept.")
@@ -128,7 +129,7 @@ def test(
         for finding in result["findings"]:
             _print_finding(finding, row_rules)
         _print_changes(result["changes"])
-    if result["findings"] or any(change["error"] for change in result["changes"]):
+    if _any_certain(result) or any(change["error"] for change in result["changes"]):
         raise typer.Exit(1)
 
 
@@ -167,8 +168,12 @@ def _in_words(rule: Json) -> str:
     return outcome if rule["before"] is None else f"{rule['before'].lower()} before, {outcome} after"
 
 
+def _any_certain(result: Json) -> bool:
+    return any(finding["certain"] for finding in result["findings"])
+
+
 def _print_finding(finding: Json, row_rules: list[Json]) -> None:
-    out.print(line(styled("✗ ", "red"), finding_in_words(finding)))
+    out.print(line(styled("✗ ", "red") if finding["certain"] else styled("! ", "yellow"), finding_in_words(finding)))
     if finding["line"] is not None:
         lines = _condition(finding, row_rules).split("\n")
         if finding["line"] <= len(lines):

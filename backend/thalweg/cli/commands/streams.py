@@ -182,7 +182,11 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
         ],
     )  # fmt: skip
     began = f"changes began to be read for {destination}" if destination else "the capture started"
-    out.print(f"Counted since {began}, {ago_and_when(counts['counted_since'])}.", style="dim")
+    out.print(
+        f"Counted since {began}, {ago_and_when(counts['counted_since'])}. Large transactions are judged before they "
+        "commit: what the source rolls back of them counts, too.",
+        style="dim",
+    )
 
 
 def replicated(table: Json) -> str:

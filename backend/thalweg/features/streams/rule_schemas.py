@@ -41,10 +41,11 @@ class RuleProblem(Resource):
     line: int | None = Field(description="In the rule's condition, from 1. Null: it is about the whole rule.")
     column: int | None = Field(description="In characters, from 1; null like the line.")
     offset: int | None = Field(description="In bytes of UTF-8, from 0; null like the line.")
+    certain: bool = Field(description="False: only an update that leaves a long value as it was would stop the stream.")
 
 
 class RulesCheck(Resource):
-    findings: list[RuleProblem] = Field(description="Empty: the rules can be kept.")
+    findings: list[RuleProblem] = Field(description="None of them certain: the rules can be kept.")
 
 
 Value = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
@@ -139,4 +140,4 @@ class RuleCounts(Resource):
         description="When the counts last began at 0, as they do whenever the capture starts; of a destination's "
         "rules, whenever its changes begin to be read. What is then read again counts again."
     )
-    tables: list[RuleCountsOfTable] = Field(description="Every table with rules.")
+    tables: list[RuleCountsOfTable] = Field(description="Every table with rules. What is rolled back counts, too.")

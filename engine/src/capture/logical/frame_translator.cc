@@ -250,15 +250,16 @@ base::Result<std::vector<base::RelationId>> FrameTranslator::truncated(const lcr
 void FrameTranslator::describe(const lcr::TableDescription& described) {
   Table& table = tables_[described.relation];
   // The source repeats descriptions after every invalidation of its own caches; only news make a version. But rules
-  // depend on more than a description says: collations, the replica identities of partitions.
+  // depend on more than a description says: collations, the replica identities of partitions. Those of destinations are
+  // looked at again where the frame is repeated.
   table.is_filter_new = false;
+  table.announced = false;
   if (table.description.version != 0 && same_table(table.description, described)) return;
   const uint32_t version = table.description.version + 1;
   table.description = described;
   table.description.version = version;
   table.columns = static_cast<uint16_t>(described.columns.size());
   table.has_key = std::ranges::any_of(described.columns, &lcr::ColumnDescription::is_key);
-  table.announced = false;
   table.filter.reset();
   last_table_ = nullptr;
 }

@@ -58,7 +58,7 @@ class FrameTranslator {
     lcr::TableDescription description;
     uint16_t columns = 0;
     bool has_key = false;        // columns that identify a row without the old one
-    bool announced = false;      // the TABLE frame of this version is out
+    bool announced = false;      // its TABLE frame is out since the last description
     bool is_filter_new = false;  // it was made after the last description
     // Of this version, once it is announced. Null: it has no rules.
     std::unique_ptr<RowFilter> filter;

@@ -59,12 +59,14 @@ TEST_F(FrameTranslatorTest, DescribesATableBeforeItsFirstRow) {
   ASSERT_TRUE(feed(relation_bytes(0, 1, "t", {"a", "b"})));
   ASSERT_TRUE(feed(insert_bytes(0, 1, {"z", "z"}), {0x98}));
   ASSERT_TRUE(feed(commit_bytes()));
-  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::begin, FrameKind::table, FrameKind::insert, FrameKind::insert,
-                                        FrameKind::table, FrameKind::insert, FrameKind::commit}));
+  ASSERT_EQ(sink_.kinds(), (std::vector{FrameKind::begin, FrameKind::table, FrameKind::insert, FrameKind::table,
+                                        FrameKind::insert, FrameKind::table, FrameKind::insert, FrameKind::commit}));
   EXPECT_EQ(sink_.view(2).header().table_version, 1u);
-  EXPECT_EQ(sink_.view(3).lsn(), base::Lsn{0x90});  // the source gives some messages no position
-  EXPECT_EQ(sink_.view(4).table()->version, 2u);
-  EXPECT_EQ(sink_.view(5).header().table_version, 2u);
+  // Repeated as the source repeats it: something else about the table may have changed.
+  EXPECT_EQ(sink_.frames[3], sink_.frames[1]);
+  EXPECT_EQ(sink_.view(4).lsn(), base::Lsn{0x90});  // the source gives some messages no position
+  EXPECT_EQ(sink_.view(5).table()->version, 2u);
+  EXPECT_EQ(sink_.view(6).header().table_version, 2u);
   EXPECT_EQ(translator_.counts().lcrs, 3u);
   EXPECT_EQ(translator_.counts().transactions, 1u);
 }

@@ -5909,7 +5909,7 @@ export interface components {
             counted_since: string;
             /**
              * Tables
-             * @description Every table with rules.
+             * @description Every table with rules. What is rolled back counts, too.
              */
             tables: components["schemas"]["RuleCountsOfTable"][];
         };
@@ -6012,6 +6012,11 @@ export interface components {
              * @description In bytes of UTF-8, from 0; null like the line.
              */
             offset: number | null;
+            /**
+             * Certain
+             * @description False: only an update that leaves a long value as it was would stop the stream.
+             */
+            certain: boolean;
         };
         /**
          * RuleScope
@@ -6039,7 +6044,7 @@ export interface components {
         RulesCheck: {
             /**
              * Findings
-             * @description Empty: the rules can be kept.
+             * @description None of them certain: the rules can be kept.
              */
             findings: components["schemas"]["RuleProblem"][];
         };

@@ -106,7 +106,9 @@ export function suggestionsAt(
     if (readsRows) {
       suggestions.push({ text: "old.", about: "the row before" }, { text: "new.", about: "the row after" });
     }
-    suggestions.push(...attributes.map((text) => ({ text, about: "attribute" })));
+    const names = new Set(columns.map(({ name }) => name));
+    const clear = attributes.filter((name) => !names.has(name)); // the language refuses the others
+    suggestions.push(...clear.map((text) => ({ text, about: "attribute" })));
     suggestions.push(...functions.map((name) => ({ text: `${name}(`, about: "function" })));
   }
   const wanted = typed.toLowerCase();

@@ -84,9 +84,9 @@ interface FindingProps {
 function Finding({ finding, isWide, condition }: FindingProps) {
   const line = markedLine(condition, finding);
   return (
-    <Stack gap={4} role="alert">
+    <Stack gap={4} role={finding.certain ? "alert" : "note"}>
       <Group gap={6} wrap="nowrap" align="flex-start">
-        <ToneIcon tone="bad" size={14} />
+        <ToneIcon tone={finding.certain ? "bad" : "warning"} size={14} />
         <Text size="sm">
           {isWide && `${finding.schema}.${finding.table}: `}
           {line && `Line ${finding.line}, column ${finding.column}: `}

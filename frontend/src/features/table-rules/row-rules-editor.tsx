@@ -132,7 +132,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         />
       ))}
       {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
-      {check.data && findings.length === 0 && (
+      {check.data && !findings.some((finding) => finding.certain) && (
         <Group gap={6} role="status">
           <ToneIcon tone="good" />
           <Text size="sm">The rules fit {isWide ? "these tables" : "the table"} at the source.</Text>

@@ -81,6 +81,7 @@ describe("RowRules", () => {
       line: 1,
       column: 1,
       offset: 0,
+      certain: true,
     };
     stubApi({
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
@@ -119,6 +120,7 @@ describe("RowRules", () => {
       line: 1,
       column: 1,
       offset: 0,
+      certain: true,
     };
     stubApi({
       "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
@@ -165,6 +167,33 @@ describe("RowRules", () => {
     await press("Use these rules");
     expect(onChange).toHaveBeenLastCalledWith({ ...given, row_rules: [own, scoped] });
     expect(screen.getByRole("button", { name: "Rules of the schema public" })).toBeVisible();
+  });
+
+  it("warns of what only some updates would meet", async () => {
+    const finding = {
+      schema: "public",
+      table: "orders",
+      rule: "north",
+      code: "rule_undecidable",
+      message: "it needs a value that an UPDATE does not bring if it is long",
+      cure: "Set the table's REPLICA IDENTITY to FULL.",
+      line: null,
+      column: null,
+      offset: null,
+      certain: false,
+    };
+    stubApi({
+      "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
+      "POST /api/v1/streams:check-rules": { body: { findings: [finding] } },
+    });
+    renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={() => {}} />);
+    await press("Rules of public.orders");
+    await userEvent.click(await screen.findByRole("button", { name: "Check" }));
+    const positive = within(screen.getByRole("group", { name: "Lets pass" }));
+    expect(await positive.findByRole("note")).toHaveTextContent(/if it is long.*REPLICA IDENTITY to FULL/);
+    expect(screen.queryByRole("alert")).toBeNull();
+    expect(screen.getByText("The rules fit the table at the source.")).toBeVisible();
+    await expectNoAxeViolations();
   });
 
   it("takes the rules away with the last one, and keeps a set that lets nothing pass", async () => {

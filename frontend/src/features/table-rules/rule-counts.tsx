@@ -73,8 +73,9 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
         maxHeight={320}
       />
       <Text size="xs" c="dimmed">
-        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that it read
-        again count again.
+        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). What is read again
+        counts again. Large transactions are judged before they commit: what the source rolls back of them
+        counts, too.
       </Text>
     </Stack>
   );

@@ -13,6 +13,7 @@ const at = (line: number | null, column: number | null): RuleProblem => ({
   line,
   column,
   offset: null,
+  certain: true,
 });
 
 describe("markedLine", () => {

@@ -136,6 +136,7 @@ describe("trying rules", () => {
       line: 1,
       column: 1,
       offset: 0,
+      certain: true,
     };
     edit({ [TRY]: { body: { findings: [finding], changes: [] } } });
     await press("Try");

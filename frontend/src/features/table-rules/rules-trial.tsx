@@ -72,7 +72,7 @@ export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProp
           {body && <RestCallButton calls={[{ method: "POST", path: "/api/v1/streams:test-rules", body }]} />}
         </Group>
         {test.isError && <ProblemAlert problem={problemInWords(test.error)} />}
-        {data && data.findings.length > 0 && (
+        {data && data.findings.length > 0 && data.changes.length === 0 && (
           <Text size="sm" role="status">
             Nothing was judged: the rules do not fit the table. Correct what is marked above.
           </Text>
