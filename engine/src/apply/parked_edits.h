@@ -12,7 +12,7 @@
 #include "pg/connection.h"
 #include "telemetry/parked_contents.h"
 
-// What operators have decided about single changes of a parked transaction: thalweg.error_queue.edits, beside the
+// Operators' decisions about single changes of a parked transaction: thalweg.error_queue.edits, beside the
 // frames as they came. An object by the changes' numbers (from 1, in the transaction's order), each
 // {"reason": "...", "left_out": true} or {"reason": "...", "values": {"column": "text form" or null}}.
 

@@ -34,7 +34,7 @@ struct ShownValue {
   bool has_text() const { return state == State::text || state == State::raw; }
 };
 
-// What an operator has decided about one change of a parked transaction: it is left out, or applied with other values.
+// An operator's decision about one change of a parked transaction: it is left out, or applied with other values.
 struct ParkedEdit {
   bool left_out = false;
   std::map<std::string, std::optional<std::string>> values = {};  // by column, in text form; none: NULL

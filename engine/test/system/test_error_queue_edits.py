@@ -80,7 +80,7 @@ def test_rows_are_left_out_and_the_others_applied(scene: Scene) -> None:
         None, "no 2", "no 3", None, None, "no 6", None,
     ]
     assert (opened["error"]["left_out"], errors(scene)["errors"][0]["left_out"]) == (3, 3)
-    # What was decided is in the destination: an engine that dies has not forgotten it.
+    # The decisions lie in the destination: an engine that dies has not forgotten them.
     scene.engine.kill()
     scene.engine.start()
     scene.wait_replicating()

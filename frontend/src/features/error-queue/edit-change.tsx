@@ -140,7 +140,7 @@ function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
   );
 }
 
-/** What came, where all of it is known as text. */
+/** The value that came, where all of it is known as text. */
 function initial(wanted: ParkedColumn["wanted"]): string | null {
   if (wanted.state === "null") return null;
   return wanted.state === "text" && !wanted.cut ? (wanted.text ?? "") : "";

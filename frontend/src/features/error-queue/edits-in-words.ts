@@ -1,6 +1,6 @@
 import { formatCount } from "@/lib/format";
 
-/** What operators have decided about a transaction's changes, as a sentence with a space before it; or nothing. */
+/** The operators' decisions about a transaction's changes, as a sentence with a space before it; or nothing. */
 export function editsInWords({ edited, left_out }: { edited: number; left_out: number }): string {
   const parts = [
     left_out > 0 && `${formatCount(left_out)} left out`,

@@ -7,7 +7,7 @@ interface ParkedValueCellProps {
   value: ParkedValue;
   /** From the destination's row as it is now; null where that is not known. */
   differs?: boolean | null;
-  /** What is applied in its place; null is NULL. */
+  /** The value that is applied in its place; null is NULL. */
   edited?: string | null;
 }
 
