@@ -363,7 +363,7 @@ async def test_a_refused_execution_is_tried_by_executing_again(
     }  # fmt: skip
     refused = (await operator.post(path)).json()
     assert (refused["code"], refused["status"], refused["title"]) == (
-        "execution_refused", 409, "The parked transaction cannot be executed now",
+        "execution_refused", 409, "The execution did not go through",
     )  # fmt: skip
     assert refused["cure"] == "Compare the row on both sides, repair the destination's, then execute it again."
     path = path.removesuffix("/execute").replace("/1", "/99")

@@ -22,7 +22,7 @@ TITLES: dict[str, tuple[int, str]] = {
     "not_found": (404, "The resource does not exist"),
     "method_not_allowed": (405, "This address does not support this method"),
     "conflict": (409, "The request conflicts with what exists"),
-    "execution_refused": (409, "The parked transaction cannot be executed now"),
+    "execution_refused": (409, "The execution did not go through"),
     "name_taken": (409, "The name is taken"),
     "database_in_use": (409, "A stream uses the database"),
     "slot_in_use": (409, "The slot is being read"),

@@ -416,6 +416,18 @@ TEST(Apply, StopsAtAConflictWithEverythingBeforeItCommitted) {
   EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 777"), "missing");
 }
 
+TEST(Apply, NamesARowByItsUuidAsPostgresqlWritesIt) {
+  ApplyHarness h;
+  h.run("CREATE TABLE keyed (k uuid PRIMARY KEY, v int)");
+  h.describe("keyed");
+  h.begin();
+  h.update("keyed", {std::string("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff", 16), 1});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->message.find("\"k\" = '00112233-4455-6677-8899-aabbccddeeff'"), std::string::npos) << error->message;
+}
+
 TEST(Apply, ConflictInASmallGroupLeavesNothingHalfDone) {
   ApplyHarness h;
   h.run(kItems);

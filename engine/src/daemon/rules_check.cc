@@ -29,8 +29,8 @@ std::vector<rules::RuleSets> one_by_one(const rules::RuleSets& sets) {
   return single;
 }
 
-lcr::FrameKind change_that_lacks(const rules::Rule& rule) {
-  return (rule.kinds & rules::kDelete) != 0 ? lcr::FrameKind::remove : lcr::FrameKind::update;
+lcr::FrameKind change_that_lacks(uint8_t kinds) {
+  return (kinds & rules::kDelete) != 0 ? lcr::FrameKind::remove : lcr::FrameKind::update;
 }
 
 // Reads as the whole of the table's rules makes them: one that makes a subset has them all read old rows.
@@ -46,13 +46,13 @@ void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table
                    .place = {},
                    .is_certain = is_certain});
   };
-  const std::vector<const rules::Rule*> certain = compiled->rules_of_old_rows();
-  for (const rules::Rule* const rule : certain) {
+  const std::vector<rules::OldRowRead> certain = compiled->rules_of_old_rows();
+  for (const auto& [rule, kinds] : certain) {
     const rules::Judgement judgement{.decision = rules::Decision::undecidable, .rule = rule};
-    add(*rule, rules::error_of(judgement, table, change_that_lacks(*rule)), true);
+    add(*rule, rules::error_of(judgement, table, change_that_lacks(kinds)), true);
   }
   for (const rules::Rule* const rule : compiled->rules_of_long_values()) {
-    const bool is_told = std::ranges::find(certain, rule) != certain.end();
+    const bool is_told = std::ranges::find(certain, rule, &rules::OldRowRead::rule) != certain.end();
     if (!is_told) add(*rule, rules::perhaps_undecidable(*rule, table), false);
   }
 }

@@ -128,30 +128,45 @@ std::optional<Judgement> TableRules::find_true(std::vector<Compiled>& rules, Dec
   return unclear;
 }
 
-std::vector<const Rule*> TableRules::rules_of_old_rows() const {
-  std::vector<const Rule*> found;
-  for (const auto* set : {&negative_, &positive_}) {
-    for (const Compiled& compiled : *set) {
-      const uint8_t kinds = compiled.rule->kinds;
-      const bool plain_too = (kinds & kDelete) != 0 || (makes_subset_ && (kinds & kUpdate) != 0);
-      const bool meets_old_rows = (kinds & (kUpdate | kDelete)) != 0;
-      if (meets_old_rows && compiled.condition && compiled.condition->needs_old_row(plain_too)) {
-        found.push_back(compiled.rule);
-      }
-    }
+uint8_t TableRules::kinds_decided_by(const std::vector<Compiled>& rules) {
+  uint8_t kinds = 0;
+  for (const Compiled& compiled : rules) {
+    if (!compiled.condition) kinds |= compiled.rule->kinds;
   }
+  return kinds;
+}
+
+void TableRules::for_each_condition(const auto& visit) const {
+  const uint8_t dropped = kinds_decided_by(negative_);
+  const uint8_t decided = dropped | kinds_decided_by(positive_);
+  const auto visit_set = [&](const std::vector<Compiled>& rules, uint8_t without) {
+    for (const Compiled& compiled : rules) {
+      if (compiled.condition) visit(compiled, static_cast<uint8_t>(compiled.rule->kinds & ~without));
+    }
+  };
+  visit_set(negative_, dropped);
+  visit_set(positive_, decided);
+}
+
+std::vector<OldRowRead> TableRules::rules_of_old_rows() const {
+  std::vector<OldRowRead> found;
+  for_each_condition([&](const Compiled& compiled, uint8_t kinds) {
+    const bool plain_too = (kinds & kDelete) != 0 || (makes_subset_ && (kinds & kUpdate) != 0);
+    const bool meets_old_rows = (kinds & (kUpdate | kDelete)) != 0;
+    if (meets_old_rows && compiled.condition->needs_old_row(plain_too)) {
+      found.push_back({.rule = compiled.rule, .kinds = kinds});
+    }
+  });
   return found;
 }
 
 std::vector<const Rule*> TableRules::rules_of_long_values() const {
   std::vector<const Rule*> found;
-  for (const auto* set : {&negative_, &positive_}) {
-    for (const Compiled& compiled : *set) {
-      const bool reads = compiled.condition && compiled.condition->reads_long_values();
-      const bool brings_in = may_lack_values_ && compiled.rule->subset && compiled.condition;
-      if ((compiled.rule->kinds & kUpdate) != 0 && (reads || brings_in)) found.push_back(compiled.rule);
-    }
-  }
+  for_each_condition([&](const Compiled& compiled, uint8_t kinds) {
+    const bool brings_in = may_lack_values_ && compiled.rule->subset;
+    const bool reads = compiled.condition->reads_long_values();
+    if ((kinds & kUpdate) != 0 && (reads || brings_in)) found.push_back(compiled.rule);
+  });
   return found;
 }
 

@@ -38,6 +38,13 @@ struct Judgement {
   Failure failure = Failure::none;
 };
 
+// A rule that reads old rows, and the kinds of changes that it is asked about: without those that a rule without a
+// condition decides.
+struct OldRowRead {
+  const Rule* rule;
+  uint8_t kinds;
+};
+
 struct RuleRefusal {
   std::string rule;
   RuleError error;
@@ -62,7 +69,7 @@ class TableRules {
   // Whether updates are judged by the row before them, too.
   bool make_subset() const { return makes_subset_; }
   // Those that read values of old rows that only REPLICA IDENTITY FULL sends.
-  std::vector<const Rule*> rules_of_old_rows() const;
+  std::vector<OldRowRead> rules_of_old_rows() const;
   // Those that read a long value after an update, which it may not bring; and those that make a subset where it may
   // lack one for the INSERT that it becomes.
   std::vector<const Rule*> rules_of_long_values() const;
@@ -74,6 +81,10 @@ class TableRules {
   };
   static std::expected<std::vector<Compiled>, RuleRefusal> compile_set(const std::vector<Rule>& rules,
                                                                        const RuleTable& table);
+  // Kinds of changes for which a rule without a condition is TRUE.
+  static uint8_t kinds_decided_by(const std::vector<Compiled>& rules);
+  // Calls visit(Compiled, kinds) for each rule with a condition; `kinds` as in OldRowRead.
+  void for_each_condition(const auto& visit) const;
   // Of the first rule that is TRUE (`decision`), or of the first that is neither TRUE nor FALSE nor NULL; else none.
   std::optional<Judgement> find_true(std::vector<Compiled>& rules, Decision decision, const lcr::FrameView& frame,
                                      const ChangeContext& context, Scratch& scratch, Row plain) const;

@@ -187,11 +187,13 @@ TEST(RuleSetTest, TellsWhichRulesReadLongValues) {
   Rule deletes = rule("deletes", "label = 'a'");
   deletes.kinds = kDelete;
   Rule before = rule("before", "old.label = 'a'");
-  const std::vector<Rule> rules{inserts,           deletes, before, rule("all", "label = 'a'"), rule("short", "n = 1"),
-                                rule("always", "")};
+  const std::vector<Rule> rules{inserts, deletes, before, rule("all", "label = 'a'"), rule("short", "n = 1")};
+  const std::vector<Rule> always{rule("always", "")};
   EXPECT_EQ(found({.negative = {}, .positive = rules}), "all ");
   EXPECT_EQ(found({.negative = rules, .positive = {}}), "all ");
   EXPECT_EQ(found({.negative = rules, .positive = {}}, true), "") << "an update brings the key";
+  EXPECT_EQ(found({.negative = always, .positive = rules}), "") << "it is dropped in any case";
+  EXPECT_EQ(found({.negative = rules, .positive = always}), "all ");
   // An update that brings a row into a subset becomes an INSERT, which needs the whole row.
   Rule subset = rule("subset", "id = 1");
   subset.subset = true;
@@ -204,7 +206,7 @@ TEST(RuleSetTest, TellsWhichRulesReadOldRows) {
     const auto rules = TableRules::compile(sets, sample_rule_table());
     EXPECT_TRUE(rules);
     std::string names;
-    for (const Rule* const old_row_rule : rules->rules_of_old_rows()) names += old_row_rule->name + " ";
+    for (const OldRowRead& read : rules->rules_of_old_rows()) names += read.rule->name + " ";
     return names;
   };
   Rule inserts = rule("inserts", "n = 1");
@@ -213,9 +215,15 @@ TEST(RuleSetTest, TellsWhichRulesReadOldRows) {
   updates.kinds = kInsert | kUpdate;
   Rule before = rule("before", "old.n = 1");
   before.kinds = kUpdate;
-  const std::vector<Rule> rules{inserts,           updates, before, rule("all", "n = 1"), rule("key", "id = 1"),
-                                rule("always", "")};
+  const std::vector<Rule> rules{inserts, updates, before, rule("all", "n = 1"), rule("key", "id = 1")};
   EXPECT_EQ(found({.negative = {}, .positive = rules}), "before all ");
+  // A rule without a condition decides where another one cannot.
+  Rule no_purges = rule("no_purges", "");
+  no_purges.kinds = kDelete | kTruncate;
+  EXPECT_EQ(found({.negative = std::vector{no_purges, rule("no_tests", "n = 1")}, .positive = {}}), "");
+  EXPECT_EQ(found({.negative = std::vector{no_purges}, .positive = rules}), "before ");
+  EXPECT_EQ(found({.negative = std::vector{before}, .positive = std::vector{no_purges, rule("all", "n = 1")}}),
+            "before ");
   Rule subset = rule("subset", "id = 1");
   subset.subset = true;
   EXPECT_EQ(found({.negative = rules, .positive = std::vector{subset}}), "updates before all ");

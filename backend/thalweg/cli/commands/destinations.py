@@ -289,13 +289,19 @@ def errors(
         out.print(f"There are more: --cursor {queue['next_cursor']}")
     execution = queue["execution"]
     if execution and execution["state"] != ExecutionState.DONE:
-        ended = "is under way" if execution["state"] == ExecutionState.RUNNING else f"stopped: {execution['message']}"
-        far = f"{execution['executed']} of {execution['total']}"
-        what = execution["error_id"] or (f"those with the cause {execution['cause']}" if execution["cause"] else "all")
-        failed = f", {execution['failed_again']} failed again," if execution["failed_again"] else ""
-        out.print(f"The execution of {what} has applied {far}{failed} and {ended}")
+        out.print(execution_in_words(execution))
         for failure in execution["failures"]:
             out.print(line(f"  {failure['error_id']}: {failure['message']}"))
+
+
+def execution_in_words(execution: Json) -> str:
+    what = execution["error_id"] or (f"those with the cause {execution['cause']}" if execution["cause"] else "all")
+    far = f"The execution of {what} has applied {execution['executed']} of {execution['total']}"
+    failed = f"{execution['failed_again']} failed again" if execution["failed_again"] else ""
+    if execution["state"] == ExecutionState.RUNNING:
+        return f"{far}{failed and f', {failed},'} and is under way."
+    # One that has tried them all has not stopped.
+    return f"{far}{f'; {failed}' if failed else ' and stopped'}: {execution['message']}"
 
 
 def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:

@@ -16,7 +16,24 @@ constexpr std::string_view kUniqueViolation = "23505";
 constexpr size_t kShownBytesMax = 64;
 
 // pg_type oids whose binary form is worth reading.
-enum TypeOid : uint32_t { kBool = 16, kInt8 = 20, kInt2 = 21, kInt4 = 23, kText = 25, kBpchar = 1042, kVarchar = 1043 };
+enum TypeOid : uint32_t {
+  kBool = 16,
+  kInt8 = 20,
+  kInt2 = 21,
+  kInt4 = 23,
+  kText = 25,
+  kBpchar = 1042,
+  kVarchar = 1043,
+  kUuid = 2950
+};
+
+std::string hex_of(std::span<const std::byte> bytes) {
+  std::string hex;
+  for (const std::byte byte : bytes.first(std::min(bytes.size(), kShownBytesMax))) {
+    hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return hex;
+}
 
 std::string show(const metadata::Column& column, const lcr::Value& value) {
   if (value.mark == lcr::ValueMark::null) return "NULL";
@@ -37,14 +54,14 @@ std::string show(const metadata::Column& column, const lcr::Value& value) {
                              std::min(value.bytes.size(), kShownBytesMax));
       return fmt::format("'{}'{}", text, value.bytes.size() > kShownBytesMax ? "..." : "");
     }
+    case kUuid: {
+      std::string uuid = hex_of(value.bytes);
+      for (const size_t dash : {20, 16, 12, 8}) uuid.insert(std::min(dash, uuid.size()), "-");
+      return fmt::format("'{}'", uuid);
+    }
     default:
-      break;
+      return "\\x" + hex_of(value.bytes);
   }
-  std::string hex = "\\x";
-  for (const std::byte byte : value.bytes.first(std::min(value.bytes.size(), kShownBytesMax))) {
-    hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  return hex;
 }
 
 std::string show_key(const metadata::TableMetadata& table, const std::byte* bytes) {

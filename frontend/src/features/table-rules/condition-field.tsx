@@ -46,7 +46,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
         <Textarea
           ref={field}
           label="Condition"
-          description="As behind SQL's WHERE. Empty: always. Ctrl+Space offers what may stand there."
+          description="As behind SQL's WHERE. Empty: always. Ctrl+Space offers what may stand there; ↓ and Enter take it."
           placeholder="region = 'north'"
           autosize
           minRows={2}
