@@ -15,7 +15,9 @@ test("the page of 60 tables and two destinations stays under a quarter of a core
 }) => {
   const spent = await spentBy(browser);
   const slowness = (await costOfFixedWork(browser)) / FIXED_WORK_SECONDS;
-  test.info().annotations.push({ type: "figure", description: `slowness of this machine: ${slowness.toFixed(2)}` });
+  test
+    .info()
+    .annotations.push({ type: "figure", description: `slowness of this machine: ${slowness.toFixed(2)}` });
   await page.goto(await standIn(page));
   for (const tab of ["Now", "Tables (60)"]) {
     await page.getByRole("tab", { name: tab }).click();
