@@ -12,13 +12,14 @@ from tests.test_stalls import HELD, seen
 from thalweg.cli import output
 from thalweg.cli.client import Api, CommandError, Json, _problem
 from thalweg.cli.commands.streams import print_destinations, table_state
-from thalweg.cli.commands.watching import _amiss, _sample_lines, _ticker
+from thalweg.cli.commands.watching import _amiss, _path_width, _sample_lines, _ticker
 from thalweg.cli.following import follow
 from thalweg.cli.output import (
     Terminal,
     latency_in_words,
     latency_of,
     line,
+    path_of,
     print_table,
     styled,
 )
@@ -54,6 +55,12 @@ def test_a_line_for_each_destination() -> None:
     assert "orders → Warehouse  Stalled" in first
     assert "orders → Reports    Paused" in second
     assert "10 min" in second
+
+
+def test_the_longest_path_sets_the_width_of_all() -> None:
+    assert _path_width([]) == 24
+    long = {**stream(), "name": "orders of all shops in the north"}
+    assert _path_width([stream(), long]) == len(path_of(long))
 
 
 def test_a_collector_of_an_earlier_version_leaves_members_out() -> None:

@@ -50,10 +50,11 @@ def status(as_json: AsJson = False) -> None:
         print_json(overview)
     else:
         at = datetime.now(UTC)
+        width = _path_width(overview["streams"])
         for stream in overview["streams"]:
-            out.print(_line(stream, at))
-            for destination in stream["destinations"] if len(stream["destinations"]) > 1 else []:
-                out.print(_destination_line(stream, destination))
+            out.print(_line(stream, at, width))
+            for destination in _several(stream):
+                out.print(_destination_line(stream, destination, width))
         if not overview["streams"]:
             out.print("No streams.")
         for sentence in _amiss(overview):
@@ -73,16 +74,29 @@ def _amiss(overview: Json) -> list[str]:
     return warnings if overview["live"] else [*warnings, "Redis cannot be reached: rates and latencies are missing."]
 
 
-def _line(stream: Json, at: datetime) -> Text:
+def _several(stream: Json) -> list[Json]:
+    destinations: list[Json] = stream["destinations"]
+    return destinations if len(destinations) > 1 else []
+
+
+def _path_width(streams: list[Json]) -> int:
+    """That of the longest path, with the two blanks before a destination's."""
+    paths = [path_of(stream) for stream in streams]
+    paths += [f"  {path_of(stream, destination)}" for stream in streams for destination in _several(stream)]
+    return max([24, *map(len, paths)])
+
+
+def _line(stream: Json, at: datetime, width: int) -> Text:
     return line(
-        f"{path_of(stream):<24} {state_of(stream):<14} {_figures(stream)}  {age_of(stream, at)}  ",
+        f"{path_of(stream):<{width}} {state_of(stream):<14} {_figures(stream)}  {age_of(stream, at)}  ",
         health_of(stream), f": {stream['health']['reason']}",
     )  # fmt: skip
 
 
-def _destination_line(stream: Json, destination: Json) -> Text:
+def _destination_line(stream: Json, destination: Json, width: int) -> Text:
     error = destination["error"]["message"] if destination["error"] else ""
-    return line(f"  {path_of(stream, destination):<22} {state_of(destination):<14} {_figures(destination)}  {error}")
+    path = f"  {path_of(stream, destination)}"
+    return line(f"{path:<{width}} {state_of(destination):<14} {_figures(destination)}  {error}")
 
 
 def _figures(shown: Json) -> str:
