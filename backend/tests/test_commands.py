@@ -205,6 +205,22 @@ async def test_stream_from_databases_to_deletion(
     assert (failed.code, "Aborted" in failed.out, "Failed: " in failed.out) == (1, True, True)
     assert (await run("streams", "list")).code == 1
     assert (await run("streams", "retry", "s", "--wait")).code == 0
+    assert (await run("streams", "delete", "s", "--wait")).code == 0
+    assert (await run("operations")).out.count("stream.") == 5
+    assert (await run.at_terminal("databases", "remove", "shop", typed="n\n")).code == 1
+    assert (await run.at_terminal("databases", "remove", "shop", "--yes", typed="")).code == 0
+
+
+async def test_parked_transactions_are_shown_edited_and_tried(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
+    assert (await run("streams", "create", "s", *choice, "--wait")).code == 0
     engine.parked = 0
     assert (await run("errors", "s")).out == "The error queue is empty.\n"
     engine.parked = 3
@@ -237,10 +253,6 @@ async def test_stream_from_databases_to_deletion(
     assert engine.edits == {1: {"values": {"amount": "a=b", "id": None}, "reason": "a price"}}
     assert (await run("errors", "s", "--restore", "1", *change)).code == 0
     assert engine.edits == {}
-    assert (await run("streams", "delete", "s", "--wait")).code == 0
-    assert (await run("operations")).out.count("stream.") == 5
-    assert (await run.at_terminal("databases", "remove", "shop", typed="n\n")).code == 1
-    assert (await run.at_terminal("databases", "remove", "shop", "--yes", typed="")).code == 0
 
 
 async def test_the_password_of_a_uri_comes_before_the_environments(shell: Shell, users: Users, sides: Sides) -> None:
