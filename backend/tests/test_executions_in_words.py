@@ -1,4 +1,4 @@
-"""What `thalweg errors` says of an execution of parked transactions."""
+"""The words of `thalweg errors` for an execution of parked transactions."""
 
 import pytest
 
