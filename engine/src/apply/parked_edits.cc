@@ -45,17 +45,11 @@ std::optional<ParkedEdit> edit_of(const json& document) {
   return edit;
 }
 
-std::string pointer_to(std::string_view column) {
-  std::string pointer = "/values/";
-  for (const char c : column) pointer += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return pointer;
-}
-
 base::Result<size_t> place_of(const std::string& column, const lcr::TableDescription& table) {
   const auto found = std::ranges::find(table.columns, column, &lcr::ColumnDescription::name);
   if (found != table.columns.end()) return static_cast<size_t>(found - table.columns.begin());
   return base::fail(ErrorCode::invalid_request,
-                    fmt::format("{}: {} has no column \"{}\"", pointer_to(column),
+                    fmt::format("{}: {} has no column \"{}\"", (json::json_pointer("/values") / column).to_string(),
                                 pg::quote_table(table.schema_name, table.table_name), column));
 }
 

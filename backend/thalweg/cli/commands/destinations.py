@@ -299,9 +299,9 @@ def execution_in_words(execution: Json) -> str:
     far = f"The execution of {what} has applied {execution['executed']} of {execution['total']}"
     failed = f"{execution['failed_again']} failed again" if execution["failed_again"] else ""
     if execution["state"] == ExecutionState.RUNNING:
-        return f"{far}{failed and f', {failed},'} and is under way."
+        return f"{far}, {failed}, and is under way." if failed else f"{far} and is under way."
     # One that has tried them all has not stopped.
-    return f"{far}{f'; {failed}' if failed else ' and stopped'}: {execution['message']}"
+    return f"{far}; {failed}: {execution['message']}" if failed else f"{far} and stopped: {execution['message']}"
 
 
 def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:
