@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Generator
 
 import pytest
+from psycopg.waiting import Wait
 
 from tests.conftest import Sides
 from tests.support.relay import relaying
@@ -65,6 +67,20 @@ async def test_a_server_that_answers_without_end_is_hung_up_on(sides: Sides, mon
         assert "more than 20 MiB" in failure.value.message
     async with connected(target(sides), 5) as connection:
         assert len(await read_all(connection, "SELECT repeat('x', 1000000) AS x FROM generate_series(1, 10)")) == 10
+
+
+async def test_what_comes_in_the_last_step_counts_too(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libpq reads on for as long as there is more: from a sender that keeps up with it, one step takes everything."""
+
+    def one_step() -> Generator[Wait, object, str]:
+        yield Wait.W
+        monkeypatch.setattr(bounds, "received_bytes", lambda _: 2 * bounds.RECEIVED_BYTES_MAX)
+        return "an answer"
+
+    async with connected(target(sides), 5) as connection:
+        with pytest.raises(bounds.Overrun, match="more than 256 MiB"):
+            await connection.wait(one_step())
+        assert connection.closed
 
 
 async def test_a_statement_that_takes_too_long_says_what_may_keep_the_server(sides: Sides) -> None:

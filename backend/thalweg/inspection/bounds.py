@@ -86,7 +86,10 @@ class BoundedConnection(AsyncConnection[DictRow]):
             if spent > STEP_SECONDS_MAX or self._spent_seconds > SESSION_SECONDS_MAX:
                 raise self.hung_up("The server's answers keep the control plane too busy.")
 
-        return await super().wait(_looked_at(gen, look), *arguments, **more)
+        result = await super().wait(_looked_at(gen, look), *arguments, **more)
+        if not self.closed:
+            look(None, 0.0)  # The last step may have read most of it, from a sender that keeps up with libpq.
+        return result
 
     def hung_up(self, message: str) -> Overrun:
         """Closes at once: psycopg would ask the server to cancel the statement, and read what is left of it."""
