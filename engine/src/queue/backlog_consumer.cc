@@ -149,13 +149,18 @@ Result<const std::byte*> BacklogConsumer::next_spilled() {
 Result<void> BacklogConsumer::append(const lcr::FrameView& frame) {
   if (!log_) {
     THALWEG_ASSIGN(log_, spill::DurableLog::create(space_, options_.folder, options_.session, from_));
+    undescribed_.clear();
   }
-  if (ledger_.is_between_transactions() && log_->segment_bytes() >= options_.segment_bytes) {
+  const bool is_described = undescribed_.empty();  // no: the disk was full in the midst of it
+  if (is_described && ledger_.is_between_transactions() && log_->segment_bytes() >= options_.segment_bytes) {
     THALWEG_TRY(log_->end_segment());
   }
   // A reader may begin with this segment, once those before it are gone.
-  if (log_->segment_bytes() == 0 && !log_->has_buffered()) {
-    for (const auto& [relation, table] : ledger_.tables()) THALWEG_TRY(log_->append(table));
+  if (is_described && log_->segment_bytes() == 0 && !log_->has_buffered()) {
+    for (const auto& [relation, table] : ledger_.tables()) undescribed_.push_back(relation);
+  }
+  for (; !undescribed_.empty(); undescribed_.pop_back()) {
+    THALWEG_TRY(log_->append(ledger_.tables().at(undescribed_.back())));
   }
   const uint32_t segment = log_->segment();
   THALWEG_TRY(log_->append(frame.bytes()));

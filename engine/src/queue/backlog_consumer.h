@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/doorbell.h"
@@ -130,6 +131,7 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   base::Lsn from_;        // every transaction that commits from here on comes whole, of those that its log gets
   std::unique_ptr<spill::DurableLog> log_;
   BacklogLedger ledger_;
+  std::vector<uint32_t> undescribed_;  // relations of which the segment does not repeat the description yet
   uint64_t unsynced_bytes_ = 0;
   std::chrono::steady_clock::time_point synced_at_;
   std::optional<base::Error> failure_;

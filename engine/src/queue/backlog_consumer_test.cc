@@ -358,6 +358,39 @@ TEST_F(BacklogConsumerTest, AFullDiskKeepsTheRestInTheQueue) {
   EXPECT_EQ(commits(take(*consumer_)), 2u);
 }
 
+TEST_F(BacklogConsumerTest, ASegmentHasAllDescriptionsThoughTheDiskWasFullMeanwhile) {
+  consumer_.reset();
+  consumer_ = std::make_unique<BacklogConsumer>(
+      queue_, 0, *space_, clock_,
+      BacklogOptions{.folder = directory_ / "log", .session = 1, .from = {1000}, .segment_bytes = 200'000});
+  constexpr size_t kTables = 200;  // two blocks of descriptions
+  std::mt19937_64 random(1);
+  for (uint32_t i = 0; i < kTables; ++i) {
+    lcr::TableDescription table = lcr::sample_table();
+    table.relation = {20'000 + i};
+    for (int part = 0; part < 30; ++part) table.columns[0].name += std::to_string(random());
+    put(lcr::make_table_frame(table));
+  }
+  put_transaction(2000, 1, 300'000);
+  while (consumer_->move()) {
+  }
+  consumer_->close();
+  put_transaction(2100);
+  space_->set_limit(space_->use().bytes + 10'000);
+  EXPECT_FALSE(consumer_->move());
+  ASSERT_TRUE(consumer_->statistics().failure);
+  space_->set_limit(uint64_t{1} << 30);
+  consumer_->stay_on_disk(true);
+  EXPECT_EQ(commits(take(*consumer_)), 2u);
+  clock_.now += 1s;
+  consumer_->move();
+  consumer_->confirm({2108});
+  EXPECT_TRUE(consumer_->leave({2108}));
+  const auto again = take(*consumer_);
+  EXPECT_EQ(commits(again), 1u);
+  EXPECT_EQ(std::ranges::count(again, FrameKind::table, &std::pair<FrameKind, uint64_t>::first), kTables);
+}
+
 TEST_F(BacklogConsumerTest, ThreadsGetEverythingOnceInOrder) {
   constexpr uint64_t kTransactions = 4000;
   QueueSpiller spiller({consumer_.get()});

@@ -350,10 +350,13 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
     if (!run->empty()) {
       read_.add(count(*run));
       publish();
-      return *run;
+      const auto left = repeated_tables_.leave_out(*run);
+      if (left.empty()) continue;
+      return left;
     }
     reader_.reset();
     ++read_number_;
+    repeated_tables_.begin_segment();
   }
 }
 
@@ -361,6 +364,7 @@ bool DurableLog::read_all() const { return buffer_.empty() && read_.frames >= ke
 
 void DurableLog::rewind() {
   reader_.reset();
+  repeated_tables_.rewind();
   read_number_ = segments_.empty() ? next_number_ : segments_.front().number;
   read_ = {};
   publish();

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "spill/repeated_tables.h"
 #include "spill/segment_reader.h"
 #include "spill/spill_space.h"
 #include "telemetry/agent.h"
@@ -47,7 +48,8 @@ class DurableLog {
   // promises nothing further and can only be read; what is not durable has to come again, in another log.
   const std::optional<base::Error>& sync_failure() const { return sync_failure_; }
 
-  // The next run of complete, checked frames not yet read, including buffered ones; empty if there is none.
+  // The next run of complete, checked frames not yet read, including buffered ones; empty if there is none. The
+  // descriptions that a segment repeats at its beginning come only to a reader that begins there.
   base::Result<std::span<const std::byte>> next_run();
   // The reader goes back to the first segment that is left.
   void rewind();
@@ -125,6 +127,7 @@ class DurableLog {
 
   uint32_t read_number_ = 0;
   std::optional<SegmentReader> reader_;
+  RepeatedTables repeated_tables_;
   Count read_;                                     // of those
   telemetry::Counter frames_left_, changes_left_;  // writer: the owner
 };

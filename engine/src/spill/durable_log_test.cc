@@ -90,6 +90,43 @@ TEST_F(DurableLogTest, AReaderFollowsTheWriterThroughItsSegments) {
   EXPECT_EQ(read(*log_, 500), 950u);  // the first segment has gone
 }
 
+// What each of the log's frames is to a reader, in order: the version of a table, or "row".
+std::string kinds_of(DurableLog& log) {
+  std::string out;
+  for (auto run = log.next_run(); run && !run->empty(); run = log.next_run()) {
+    for (auto left = *run; !left.empty();) {
+      const auto frame = lcr::FrameView::trusted(left.data());
+      const bool is_table = frame.kind() == lcr::FrameKind::table;
+      out += is_table ? " table " + std::to_string(frame.table()->version) : " row";
+      left = left.subspan(frame.header().length);
+    }
+  }
+  return out;
+}
+
+TEST_F(DurableLogTest, ASegmentRepeatsDescriptionsForAReaderThatBeginsThere) {
+  lcr::TableDescription table = lcr::sample_table();
+  const auto third = lcr::make_table_frame(table);
+  table.version = 4;
+  const auto fourth = lcr::make_table_frame(table);
+  const std::vector<std::vector<std::vector<std::byte>>> segments = {
+      {third, frame_of(1)},
+      {third, frame_of(2)},
+      {third, third, frame_of(3)},   // the source has repeated it
+      {third, fourth, frame_of(4)},  // it has changed
+      {fourth, frame_of(5), fourth, frame_of(6)},
+  };
+  for (const auto& segment : segments) {
+    for (const auto& frame : segment) ASSERT_TRUE(log_->append(frame));
+    ASSERT_TRUE(log_->end_segment());
+  }
+  EXPECT_EQ(kinds_of(*log_), " table 3 row row table 3 row table 4 row row table 4 row");
+  log_->drop_before(3);
+  log_->rewind();
+  EXPECT_EQ(kinds_of(*log_), " table 3 table 4 row row table 4 row");
+  EXPECT_TRUE(log_->read_all());
+}
+
 TEST_F(DurableLogTest, WhatWasSyncedSurvivesAndTheRestNeverWas) {
   append(0, 300);
   ASSERT_TRUE(log_->end_segment());
