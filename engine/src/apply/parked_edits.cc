@@ -120,17 +120,8 @@ base::Result<std::vector<std::byte>> edited_frame(const FrameView& frame, const 
         value ? lcr::Value{.mark = lcr::ValueMark::text, .bytes = std::as_bytes(std::span(*value))} : lcr::Value{};
   }
   const auto edited = lcr::make_tuple(values);
-  const auto& header = frame.header();
-  lcr::RowFrame row{
-      .kind = frame.kind(),
-      .flags = header.flags,
-      .xid = frame.xid(),
-      .subxid = frame.subxid(),
-      .relation = frame.relation(),
-      .table_version = header.table_version,
-      .lsn = frame.lsn(),
-      .old_tuple = frame.kind() == FrameKind::update ? frame.old_tuple().bytes() : std::span<const std::byte>{},
-      .new_tuple = edited};
+  lcr::RowFrame row = lcr::row_of(frame);
+  row.new_tuple = edited;
   if (frame.kind() == FrameKind::update && row.old_tuple.empty()) {
     // Its key was the same before and after: an edit of the key must not look for another row.
     row.old_tuple = frame.new_tuple().bytes();

@@ -9,19 +9,6 @@ namespace {
 
 using capture::RowFilter;
 
-lcr::RowFrame row_of(const lcr::FrameView& frame) {
-  const lcr::FrameHeader& header = frame.header();
-  return {.kind = frame.kind(),
-          .flags = header.flags,
-          .xid = frame.xid(),
-          .subxid = frame.subxid(),
-          .relation = frame.relation(),
-          .table_version = header.table_version,
-          .lsn = frame.lsn(),
-          .old_tuple = frame.old_tuple().bytes(),
-          .new_tuple = frame.new_tuple().bytes()};
-}
-
 base::Error placed(base::Error error, const lcr::FrameView& change) {
   error.lsn = change.lsn();
   error.xid = change.xid();
@@ -108,11 +95,11 @@ base::Result<RuledFrames::Verdict> RuledFrames::judge_row(const lcr::FrameView& 
       return Verdict::pass;
     case RowFilter::Fate::becomes_insert: {
       THALWEG_ASSIGN(const auto row, table->filter->inserted_row(change));
-      put(capture::as_insert(row_of(change), row));
+      put(capture::as_insert(lcr::row_of(change), row));
       return Verdict::pass;
     }
     case RowFilter::Fate::becomes_delete:
-      put(capture::as_delete(row_of(change)));
+      put(capture::as_delete(lcr::row_of(change)));
       return Verdict::pass;
   }
   return Verdict::pass;

@@ -173,6 +173,8 @@ struct RowFrame {
   std::span<const std::byte> old_tuple;  // TupleData bytes, validated by the caller with check_tuple
   std::span<const std::byte> new_tuple;
 };
+// Of the frame of a row; the tuples point into it.
+RowFrame row_of(const FrameView& frame);
 size_t row_frame_bytes(const RowFrame& row);
 void write_row_frame(const RowFrame& row, std::span<std::byte> out);
 

@@ -63,6 +63,19 @@ void ByteWriter::bytes(std::span<const std::byte> from) {
   rest_ = rest_.subspan(from.size());
 }
 
+RowFrame row_of(const FrameView& frame) {
+  const FrameHeader& header = frame.header();
+  return {.kind = frame.kind(),
+          .flags = header.flags,
+          .xid = frame.xid(),
+          .subxid = frame.subxid(),
+          .relation = frame.relation(),
+          .table_version = header.table_version,
+          .lsn = frame.lsn(),
+          .old_tuple = frame.old_tuple().bytes(),
+          .new_tuple = frame.new_tuple().bytes()};
+}
+
 size_t row_frame_bytes(const RowFrame& row) {
   return round_up_to_alignment(kFrameHeaderBytes + row.old_tuple.size() + row.new_tuple.size());
 }
