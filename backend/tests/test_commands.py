@@ -251,6 +251,15 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     edit = ("--edit", "1", *change, "--set", "amount=a=b", "--null", "id", "--reason", "a price")
     assert (await run("errors", "s", *edit)).code == 0
     assert engine.edits == {1: {"values": {"amount": "a=b", "id": None}, "reason": "a price"}}
+    changed = ("--edit", "1", *change, "--set", "amount=2", "--reason", "a price")
+    assert "with amount = 2, and all other values as they came" in (await run("errors", "s", *changed)).out
+    failed = example("errors")["execution"] | {"state": "FAILED", "error_id": 1, "executed": 2}
+    engine.refuses_execution, engine.execution = failed["error"], failed
+    behind = (await run("errors", "s", "--execute", "1", "--yes")).err
+    assert "Transaction 1 is applied, with 1 behind it. The next one failed" in behind
+    engine.execution = failed | {"executed": 0}
+    assert "did not go through" in (await run("errors", "s", "--execute", "1", "--yes")).err
+    engine.refuses_execution, engine.execution = None, None
     assert (await run("errors", "s", "--restore", "1", *change)).code == 0
     assert engine.edits == {}
 

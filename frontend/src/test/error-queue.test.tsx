@@ -427,6 +427,11 @@ it("gives a change other values, and shows why they are refused", async () => {
   await userEvent.type(value, "501");
   await userEvent.click(within(dialog).getByRole("checkbox", { name: "Edit note" }));
   expect(within(dialog).getByRole("textbox", { name: "New value of note" })).toHaveValue("");
+  expect(within(dialog).getByText("The value that came is too long to be filled in.")).toBeInTheDocument();
+  await userEvent.type(within(dialog).getByRole("textbox", { name: "New value of note" }), "x");
+  await userEvent.click(within(dialog).getByRole("checkbox", { name: "note is NULL" }));
+  await userEvent.click(within(dialog).getByRole("checkbox", { name: "note is NULL" }));
+  expect(within(dialog).getByRole("textbox", { name: "New value of note" })).toHaveValue("x");
   await userEvent.click(within(dialog).getByRole("checkbox", { name: "note is NULL" }));
   await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
   expect(await within(dialog).findByRole("alert")).toHaveTextContent("/values/id");

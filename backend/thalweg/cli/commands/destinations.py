@@ -169,7 +169,11 @@ def errors(
         int | None, typer.Option("--leave-out", metavar="ID", help="Leave --change of this transaction out.")
     ] = None,
     edit: Annotated[
-        int | None, typer.Option(metavar="ID", help="Give --change of this transaction the values of --set and --null.")
+        int | None,
+        typer.Option(
+            metavar="ID",
+            help="Give --change of this transaction the values of --set and --null, in place of earlier ones.",
+        ),
     ] = None,
     restore: Annotated[
         int | None, typer.Option(metavar="ID", help="Take --change of this transaction back as it came.")
@@ -207,14 +211,19 @@ def errors(
     if any(option is not None for option in (discard, leave_out, edit)) and not reason:
         raise CommandError("The destination will differ from the source.", "Say why: --reason '...'.")
     if of_change is not None and change is None:
-        raise CommandError("A transaction has several changes.", "Say which: --change NUMBER, as --show numbers them.")
+        raise CommandError("Which change of the transaction?", "Give --change NUMBER, as --show numbers them.")
     api = connect()
     stream = whole_stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     at = one_of(stream, destination)["database"]["name"]
     if execute is not None:
         confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
-        applied = api.post(f"{path}/{execute}/execute")["state"] == ExecutionState.DONE
+        try:
+            applied = api.post(f"{path}/{execute}/execute")["state"] == ExecutionState.DONE
+        except CommandError as failure:
+            if failure.code != "execution_refused":
+                raise
+            raise stopped_behind(api.get(path, limit=1)["execution"], execute) or failure from failure
         outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
         done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return
@@ -251,8 +260,9 @@ def errors(
             api.put(one, {"left_out": True, "reason": reason})
             outcome = "is left out when the transaction is executed"
         else:
-            api.put(one, {"values": new_values(values or [], nulls or []), "reason": reason})
-            outcome = "has other values when the transaction is executed"
+            new = new_values(values or [], nulls or [])
+            api.put(one, {"values": new, "reason": reason})
+            outcome = f"is executed with {values_in_words(new)}, and all other values as they came"
         what = f"Change {change} of transaction {of_change}"
         done(f"{what} {outcome}.", {"id": of_change, "change": change, "done": outcome})
         return
@@ -302,6 +312,17 @@ def execution_in_words(execution: Json) -> str:
         return f"{far}, {failed}, and is under way." if failed else f"{far} and is under way."
     # One that has tried them all has not stopped.
     return f"{far}; {failed}: {execution['message']}" if failed else f"{far} and stopped: {execution['message']}"
+
+
+def stopped_behind(execution: Json | None, error_id: int) -> CommandError | None:
+    """None: the transaction itself was not applied."""
+    if not execution or execution["state"] != ExecutionState.FAILED or execution["error_id"] != error_id:
+        return None
+    if not execution["executed"]:
+        return None
+    behind = execution["executed"] - 1
+    applied = f"Transaction {error_id} is applied" + (f", with {behind} behind it" if behind else "")
+    return CommandError(f"{applied}. The next one failed: {execution['message']}", "Read what is left in the queue.")
 
 
 def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:

@@ -209,8 +209,9 @@ def _check_values(contents: EngineContents, body: ChangeEdit) -> None:
     unknown = [
         FieldProblem(
             pointer="/values/" + name.replace("~", "~0").replace("/", "~1")[:200], code="unknown_column",
-            message=f"{change.schema_name}.{change.table} has no such column.",
-            cure=f"Choose one of {', '.join(sorted(columns))[:1000]}.",
+            message=f"The change of {change.schema_name}.{change.table} brings no such column.",
+            cure=f"Choose one of {', '.join(sorted(columns))[:1000]}. The source sends neither generated columns nor "
+            "those that only the destination has.",
         )
         for name in body.values
         if name not in columns

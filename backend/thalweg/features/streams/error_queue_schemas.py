@@ -201,5 +201,7 @@ class ChangeEdit(Body):
         if self.left_out == bool(self.values):
             raise PydanticCustomError("one_of", "Either leave the change out, or give it other values.")
         if sum(len(column) + len(value or "") for column, value in self.values.items()) > VALUES_CHARACTERS_MAX:
-            raise PydanticCustomError("too_long", "The values have too many characters together.")
+            raise PydanticCustomError(
+                "too_long", f"The values have more than {VALUES_CHARACTERS_MAX:,} characters together."
+            )
         return self

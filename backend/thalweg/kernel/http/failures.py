@@ -17,7 +17,7 @@ COLLISIONS = ("40P01", "40001")  # deadlock_detected, serialization_failure
 CODES = {400: "malformed_request", 401: "authentication_required", 403: "permission_denied", 404: "not_found",
          405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}  # fmt: skip
 CURES = {
-    "body_too_large": "Send less: shorten patterns, or split the request.",
+    "body_too_large": "Send less: shorten patterns and values, or split the request.",
     "not_found": "Check the address; GET /api/v1/openapi.json lists them all.",
     "method_not_allowed": "Use one of the methods in the Allow header.",
     "malformed_request": "Send a JSON document in UTF-8.",

@@ -51,7 +51,7 @@ export function EditChange(props: EditChangeProps) {
           <Text size="sm">
             {leavesOut
               ? "When the transaction is executed, its other changes are applied and this one is not."
-              : "When the transaction is executed, the columns that you choose get your values, in PostgreSQL's text form. The change stays recorded as it came. A dry run tells whether the destination accepts them."}
+              : "When the transaction is executed, the columns that you choose get your values, in PostgreSQL's text form. The change stays recorded as it came. A dry run tells whether the destination accepts them. A later update of the row brings the source's values back: edit that one, too."}
           </Text>
           {!leavesOut && <ValueInputs columns={change.columns} values={values} onChange={setValues} />}
           <TextInput
@@ -82,6 +82,8 @@ interface ValueInputsProps {
 }
 
 function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
+  // What NULL was ticked over comes again when it is unticked.
+  const [typed, setTyped] = useState<Values>({});
   const without = (name: string) =>
     Object.fromEntries(Object.entries(values).filter(([column]) => column !== name));
   return (
@@ -114,6 +116,7 @@ function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
                   <Group gap="sm" wrap="nowrap" align="center">
                     <Textarea
                       aria-label={`New value of ${name}`}
+                      description={whyNotFilledIn(wanted)}
                       value={value ?? ""}
                       disabled={value === null}
                       autosize
@@ -125,9 +128,13 @@ function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
                       label="NULL"
                       aria-label={`${name} is NULL`}
                       checked={value === null}
-                      onChange={(event) =>
-                        onChange({ ...values, [name]: event.currentTarget.checked ? null : "" })
-                      }
+                      onChange={(event) => {
+                        if (value !== null) setTyped({ ...typed, [name]: value });
+                        onChange({
+                          ...values,
+                          [name]: event.currentTarget.checked ? null : (typed[name] ?? initial(wanted) ?? ""),
+                        });
+                      }}
                     />
                   </Group>
                 )}
@@ -138,6 +145,11 @@ function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
       </Table.Tbody>
     </Table>
   );
+}
+
+function whyNotFilledIn({ state, cut }: ParkedColumn["wanted"]): string | undefined {
+  if (state === "unchanged") return "The source did not send this value.";
+  return cut ? "The value that came is too long to be filled in." : undefined;
 }
 
 /** The value that came, where all of it is known as text. */

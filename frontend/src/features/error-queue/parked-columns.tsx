@@ -20,6 +20,13 @@ export function parkedColumns(actions: Actions): Column<ParkedTransaction>[] {
       definition: "Where the transaction committed in the source's write-ahead log.",
       cell: (error) => <Code>{error.commit_lsn}</Code>,
     },
+    {
+      key: "id",
+      header: "ID",
+      definition: "The transaction's number in the queue, as the command line and messages give it.",
+      align: "right",
+      cell: (error) => error.id,
+    },
     { key: "xid", header: "Transaction", align: "right", cell: (error) => error.xid },
     { key: "lcrs", header: "LCRs", align: "right", cell: (error) => error.lcrs },
     { key: "tables", header: "Tables", cell: (error) => error.tables.join(", ") },
@@ -37,7 +44,7 @@ export function narrowColumns(actions: Actions): Column<ParkedTransaction>[] {
       cell: (error) => (
         <Stack gap={4} py={6}>
           <Text size="xs" c="dimmed">
-            {error.xid} · {formatTime(error.parked_at)} · {error.tables.join(", ")}
+            {error.id} · xid {error.xid} · {formatTime(error.parked_at)} · {error.tables.join(", ")}
           </Text>
           <Message error={error} />
           <Buttons error={error} {...actions} />
