@@ -4594,7 +4594,7 @@ export interface components {
             operation: string;
             /**
              * Old
-             * @description The row before; values longer than 200 bytes are cut.
+             * @description The row before, in the table's order of columns; values longer than 200 bytes are cut.
              */
             old: {
                 [key: string]: string | null;
