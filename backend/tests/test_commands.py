@@ -179,6 +179,7 @@ async def test_stream_from_databases_to_deletion(
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
     unready = await run("preflight", *choice)
     assert (unready.code, "REPLICA IDENTITY FULL" in unready.out) == (1, True)
+    assert f"    at the source shop (127.0.0.1:{sides.source['port']}/{sides.source['dbname']}):\n" in unready.out
     choice += ["--exclude", "public.notes"]
     assert (await run("preflight", *choice)).code == 0
     made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
