@@ -4225,7 +4225,7 @@ export interface components {
             total: number;
             /**
              * Failed Again
-             * @description Transactions that failed again and have not left the queue since. The rest of `total` waits behind these, or has not been tried yet. Null: the engine's version does not tell.
+             * @description Transactions that failed again and have not left the queue since. The rest of `total` has left it, waits behind these, or has not been tried yet. Null: the engine's version does not tell.
              */
             failed_again: number | null;
             /**
