@@ -4,7 +4,7 @@
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const NOT_TEXT = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
-/** What YAML does not take as it is, though JSON does. */
+/** Characters that a string of JSON may hold as they are, and one of YAML may not. */
 const NOT_PRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 const quoted = (text: string) =>

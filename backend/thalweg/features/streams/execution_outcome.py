@@ -31,6 +31,6 @@ async def still_true(
 
 
 def _may_be_among(roots: ParkedErrors, failure: ExecutionFailure) -> bool:
-    """What has failed by itself waits behind no other. Behind the page's end it is not known."""
+    """A transaction that failed by itself waits behind no other. Beyond the end of the page nothing is known."""
     beyond = roots.next_after is not None and failure.error_id > roots.next_after
     return beyond or any(error.id == failure.error_id for error in roots.errors)

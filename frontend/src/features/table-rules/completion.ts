@@ -20,7 +20,7 @@ export interface Suggestion {
 
 const attributes = ["operation", "schema", "source", "table", "tag"];
 
-/** What is written with brackets stands with the first. */
+/** Words that are written with brackets end with the opening one. */
 export const keywords = [
   "AND",
   "AS",
