@@ -1,4 +1,4 @@
-"""What an execution of parked transactions has left behind, as far as it still holds."""
+"""The outcome of an execution of parked transactions, as far as it still holds."""
 
 from thalweg.engine_client.client import EngineClient
 from thalweg.engine_client.documents import ErrorExecution, ExecutionFailure, ParkedErrors
