@@ -179,6 +179,7 @@ async def test_stream_from_databases_to_deletion(
     choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
     unready = await run("preflight", *choice)
     assert (unready.code, "REPLICA IDENTITY FULL" in unready.out) == (1, True)
+    assert f"    at the source shop (127.0.0.1:{sides.source['port']}/{sides.source['dbname']}):\n" in unready.out
     choice += ["--exclude", "public.notes"]
     assert (await run("preflight", *choice)).code == 0
     made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
@@ -424,6 +425,52 @@ async def test_rules_of_tables_come_from_a_file(
     file.write_text("[" * 100_000)
     unread = await run("rules", "test", str(file), "public.orders", "--source", "shop")
     assert (unread.code, "nested too deep" in unread.err) == (1, True)
+
+
+AS_THE_WIZARD_WRITES_IT = """name: "shop to warehouse"
+source_id: {source}
+destinations:
+  - database_id: {warehouse}
+    row_rules:
+      - scope: global
+        positive:
+          - name: small
+            condition: "amount < 50 AND item <> '\\"no\\"'"
+            subset: false
+rules:
+  include:
+    - schema: public
+      table: "*"
+  exclude: []
+parameters:
+  parallelism: 2
+accept: []
+start: true"""
+"""frontend/src/lib/yaml.test.ts has the same text."""
+
+
+async def test_a_stream_is_made_of_the_wizards_yaml(
+    shell: Shell, users: Users, registered: dict[str, str], engine: EngineDouble,
+    tmp_path: Path, collector: Any,  # noqa: F811
+) -> None:  # fmt: skip
+    run = with_token(shell, users)
+    file = tmp_path / "stream.yaml"
+    text = AS_THE_WIZARD_WRITES_IT.format(source=registered["source"], warehouse=registered["destination"])
+    file.write_text(text)
+    made = await run("streams", "create-from", str(file), "--wait")
+    assert made.code == 0 and "Creating shop to warehouse: done." in made.out, made.err
+    stream = json.loads((await run("streams", "show", "shop to warehouse", "--json")).out)
+    (rules,) = stream["destinations"][0]["row_rules"]
+    assert rules["positive"][0]["condition"] == "amount < 50 AND item <> '\"no\"'"
+    assert (stream["parameters"], rules["scope"]) == ({"parallelism": 2}, "global")
+    for wrong, why in (
+        ("[", "cannot be read as a request"), ("name: 2026-11-28", "not JSON serializable"), ("- 1", "describes no"),
+        ("name: &a [*a]", "Circular"), ("name: .nan", "not JSON compliant"),
+    ):  # fmt: skip
+        refused = await run("streams", "create-from", "-", stdin=wrong)
+        assert (refused.code, why in refused.err, "cure:" in refused.err) == (1, True, True), refused.err
+    again = await run("streams", "create-from", "-", stdin=text)
+    assert again.code == 1 and "Traceback" not in again.err
 
 
 async def test_administration(shell: Shell, double: tuple[EngineDouble, str], tmp_path: Path) -> None:

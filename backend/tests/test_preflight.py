@@ -28,6 +28,8 @@ async def checks_of(client: httpx.AsyncClient, ids: dict[str, str], **more: Any)
     assert answer.json()["ready"] == all(check["status"] not in stops or check["accepted"] for check in checks)
     for check in checks:
         assert check["status"] == "ok" or check["cure"], check
+        name = "shop" if ids[check["side"]] == ids["source"] else "warehouse"
+        assert (check["sql_at"] or "").partition(" (")[0] == (name if check["sql"] else ""), check
     return {f"{check['side']}:{check['id']}": check for check in checks}
 
 
@@ -435,7 +437,18 @@ async def test_lost_destination_does_not_hide_the_source(
     sides.on_source("CREATE TABLE notes (body text)")
     path = f"/api/v1/databases/{registered['destination']}"
     await operator.patch(path, json={"password": "wrong"}, headers={"If-Match": "*"})
-    assert {"source:table_keys", "destination:connection"} <= failed(await checks_of(operator, registered))
+    checks = await checks_of(operator, registered)
+    assert {"source:table_keys", "destination:connection"} <= failed(checks)
+    assert checks["source:table_keys"]["sql_at"].endswith(f"/{sides.source['dbname']})")
+    assert checks["destination:connection"]["sql_at"].endswith("/postgres)")
+    body = {
+        "name": "s",
+        "source_id": registered["source"],
+        "destinations": [{"database_id": registered["destination"]}],
+    }
+    refused = (await operator.post("/api/v1/streams", json={**body, "rules": ALL})).json()
+    for name in ("source:table_keys", "destination:connection"):
+        assert f"-- At the {name.partition(':')[0]} {checks[name]['sql_at']}:\n{checks[name]['sql']}" in refused["sql"]
 
 
 @pytest.fixture(scope="module")
@@ -456,6 +469,7 @@ async def test_server_that_is_not_set_up_for_logical_wal(operator: httpx.AsyncCl
         ("wal_senders", "ALTER SYSTEM SET max_wal_senders = 10"),
     ):
         assert (checks[name]["status"], checks[name]["sql"]) == ("failed", sql)
+        assert checks[name]["sql_at"] == f"poor (127.0.0.1:{poor_cluster.port}/postgres)"
         poor_cluster.execute(sql)
     assert answer.json()["ready"] is False
 

@@ -12,7 +12,7 @@ def engine(name: str, state: str = "ONLINE") -> Any:
     return SimpleNamespace(name=name, state=state, last_seen_at=AT, acknowledged_revision=5)
 
 
-def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE") -> str | None:
+def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE", **more: Any) -> str | None:
     operation: Any = SimpleNamespace(
         state=OperationState.RUNNING, destination_id=destination_id, revision=5, kind=OperationKind.DESTINATION_START
     )
@@ -23,6 +23,8 @@ def told(destination_id: str | None, observed: dict[str, Any], reports: str = "O
             SimpleNamespace(id="reports", engine=engine("far", reports)),
         ],
     )  # fmt: skip
+    for name, value in more.items():
+        setattr(operation, name, value)
     return waiting_for(operation, stream)
 
 
@@ -38,3 +40,11 @@ def test_another_destinations_engine_and_locks_hold_up_no_operation_of_this_one(
     assert told("warehouse", locked) == "The destination to be applied to."
     assert "at the destination reports" in (told("reports", locked) or "")
     assert "at the destination reports" in (told(None, locked) or "")
+
+
+def test_a_tables_copy_waits_for_the_stream_that_another_trouble_has_stopped() -> None:
+    error = {"code": "c", "title": "A table is missing", "message": "public.b is gone.", "cure": "Remove it."}
+    told_of = told("warehouse", {"waits": []}, kind=OperationKind.TABLE_COPY, error=error)
+    assert told_of == (
+        "The stream, which is held up: A table is missing. public.b is gone. Remove it. The copy follows by itself."
+    )

@@ -265,6 +265,15 @@ async def test_rules_are_tried_on_rows(
     assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
 
 
+async def test_tried_rows_have_the_tables_order_of_columns(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
+) -> None:
+    sides.on_source("ALTER TABLE orders RENAME item TO region; ALTER TABLE orders RENAME id TO number")
+    sides.on_source("ALTER TABLE orders ADD id bigint")
+    told = await operator.post(TRY, json={"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES})
+    assert [list(change["new"]) for change in told.json()["changes"]] == [["region", "id"]] * 2, told.text
+
+
 RULE = {"name": "r"}
 
 

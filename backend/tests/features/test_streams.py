@@ -403,6 +403,30 @@ async def test_error_queue_comes_in_parts(
     assert (execution["state"], execution["executed"], execution["message"]) == ("FAILED", 80, "in the way")
 
 
+async def test_an_execution_tells_of_no_failure_that_has_left_the_queue(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    """As after a copy of the tables, which settles what was parked of them."""
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    error = {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"}
+    engine.parked = 3
+    engine.execution = {
+        "error_id": None, "state": "FAILED", "executed": 5, "total": 9, "started_at": engine.started_at,
+        "finished_at": engine.started_at, "error": {**error, "message": "settled"}, "failed_again": 2,
+        "failures": [{"error_id": 7, "error": {**error, "message": "settled"}}, {"error_id": 1, "error": error}],
+    }  # fmt: skip
+    told = (await operator.get(path)).json()["execution"]
+    assert [failure["error_id"] for failure in told["failures"]] == [1]
+    assert (told["failed_again"], told["message"], told["state"]) == (1, "in the way", "FAILED")
+    engine.execution |= {"failed_again": 1, "failures": engine.execution["failures"][:1]}
+    assert (await operator.get(path)).json()["execution"] is None
+    engine.execution |= {"failed_again": 3}
+    assert (await operator.get(path)).json()["execution"]["failed_again"] == 2, "of these nobody knows"
+    engine.parked = 0
+    assert (await operator.get(path)).json()["execution"] is None, "nothing is left of them"
+
+
 async def test_a_parked_transaction_that_opens_too_slowly_can_be_discarded(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
     monkeypatch: pytest.MonkeyPatch,

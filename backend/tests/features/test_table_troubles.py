@@ -1,14 +1,17 @@
 """Changes of a stream's tables at the source: shown, never called healthy, and resolved."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.features.test_streams import STREAMS, created
-from tests.support.engine_double import EngineDouble
+from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
+from thalweg.workers import progress
 
 ORDERS = {"schema": "public", "table": "orders"}
 NAMED = {"include": [{"schema": "public", "table": "customers"}, ORDERS], "exclude": []}
@@ -71,6 +74,36 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     told = {"reason": "copied again at 0/5A3C1F8", "transactions": 3, "schema": "public", "table": "orders"}
     assert told.items() <= entry["after"].items()
     assert "3 parked transactions discarded: public.orders was copied again" in entry["sentence"]
+
+
+async def test_a_copy_waits_while_another_tables_trouble_stops_the_stream(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(progress, "RESTARTS_WITHIN", timedelta(0))
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    at = f"{path}/destinations/{(await until(operator, path, 'REPLACED'))['destinations'][0]['id']}"
+    engine.copy_finished = False
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    error = example("status")["streams"][1]["error"]
+    engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", {**error, "table": "public.customers"}
+
+    async def told() -> bool:
+        operation = (await operator.get(asked.headers["location"])).json()
+        assert operation["state"] == "running", operation
+        return error["cure"] in operation["waiting_for"]
+
+    await eventually(told)
+    engine.status, engine.phase, engine.error = "ENABLED", "REPLICATING", None
+    engine.copy_finished, engine.copied_at = True, "2026-11-21T00:00:09.000000Z"
+    await wait_for(operator, asked.headers["location"], state="succeeded")
+    # The table's own trouble ends it.
+    engine.copy_finished = False
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", {**error, "table": '"public"."orders"'}
+    await wait_for(operator, asked.headers["location"], state="failed")
 
 
 async def test_what_a_copy_has_made_obsolete_is_noted_once_however_its_operation_ended(
@@ -138,6 +171,31 @@ async def test_a_rename_is_followed_in_rules_and_tables(
 
     await eventually(sent)
     assert (await operator.post(f"{path}/tables:follow", json=ORDERS)).status_code == 409  # it has been done
+
+
+@pytest.mark.parametrize(
+    ("include", "name", "after"),
+    [
+        # A pattern that takes the new name needs no rule beside it, which the table's next name would leave dead.
+        (["public.*"], "purchases", ["public.*"]),
+        # One that took nothing but the old name goes.
+        (["public.c*", "public.order?"], "purchases", ["public.c*", "public.purchases"]),
+        (["public.customers", "public.orders", "public.purchases"], "purchases",
+         ["public.customers", "public.purchases"]),
+    ],
+)  # fmt: skip
+async def test_what_is_followed_leaves_no_rule_without_a_table(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Any,  # noqa: F811
+    include: list[str], name: str, after: list[str],
+) -> None:  # fmt: skip
+    engine.troubles["orders"] = {
+        "trouble": trouble("RENAMED", "follow", renamed_to={"schema": "public", "table": name})
+    }
+    rules = {"include": [dict(zip(("schema", "table"), one.split("."), strict=True)) for one in include]}
+    path = f"{STREAMS}/{(await created(operator, registered, rules=rules))['id']}"
+    await until(operator, path, "RENAMED")
+    followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
+    assert [f"{rule['schema']}.{rule['table']}" for rule in followed["rules"]["include"]] == after
 
 
 async def test_a_dropped_table_is_taken_out_unless_it_is_the_last(

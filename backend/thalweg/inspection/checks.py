@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 from psycopg import sql
 
+from thalweg.db.models import DatabaseRow
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus
 
 NAMES_SHOWN = 20
 DIGEST_LENGTH = 12
+CONNECTION = "connection"
 
 
 def quoted(name: str) -> str:
@@ -101,10 +103,20 @@ def with_consents(checks: list[Check], accept: list[str]) -> list[Check]:
     ]
 
 
+def with_place(check: Check, database: DatabaseRow) -> Check:
+    """Says where its SQL is to be run. What keeps somebody from connecting to the database, or its absence, is cured in
+    another one of its server."""
+    if not check.sql:
+        return check
+    elsewhere = f"{database.host}:{database.port}/postgres"
+    address = elsewhere if check.id == CONNECTION else database.address
+    return check.model_copy(update={"sql_at": f"{database.name} ({address})"})
+
+
 def failed_connection(side: CheckSide, failure: ConnectionFailure) -> list[Check]:
     return [
         Check(
-            id="connection", side=side, title="Connection", status=CheckStatus.FAILED,
+            id=CONNECTION, side=side, title="Connection", status=CheckStatus.FAILED,
             detail=failure.message, cure=failure.cure, sql=failure.sql,
         )
     ]  # fmt: skip

@@ -98,6 +98,12 @@ class Check(Resource):
     items: list[str] = Field(default_factory=list, description="The subjects of the detail, one by one.")
     cure: str | None
     sql: str | None = Field(description="The cure as SQL, ready to run by a user with the necessary rights.")
+    sql_at: str | None = Field(
+        default=None,
+        description="The database to run `sql` in, at this side: its name in Thalweg, and its address. Null without "
+        "`sql`.",
+        examples=["shop (db.example.com:5432/shop)"],
+    )
     consent: str | None = Field(
         default=None,
         description="Send this in `accept` to accept it: the check's id and a digest of its text, so that "

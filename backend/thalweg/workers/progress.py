@@ -32,11 +32,13 @@ def advance(
         destination for destination in status.destinations if operation.destination_id in (None, destination.id)
     ]
     _count_rows(operation, concerned)
-    if operation.kind == OperationKind.TABLE_COPY:
-        verdict = _table_copied(operation, concerned, asked_at)
+    copies_table = operation.kind == OperationKind.TABLE_COPY
+    found = _error_of(status, concerned, whole=copies_table or operation.destination_id is None)
+    if copies_table:
+        verdict = _table_copied(operation, concerned, asked_at, found)
     else:
         verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
-    error = _error_document(_error_of(status, concerned, whole=operation.destination_id is None))
+    error = _error_document(found)
     if verdict is not None:
         finish(operation, verdict, error)
     else:
@@ -69,6 +71,11 @@ def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
         operation.total = None if estimated is None else max(operation.done, estimated)
 
 
+def _table_of(operation: OperationRow) -> str:
+    about = operation.table or {}
+    return f"{about.get('schema')}.{about.get('table')}"
+
+
 def _is_about(operation: OperationRow, table: CopiedTable) -> bool:
     about = operation.table or {}
     return (table.schema_name, table.table) == (about.get("schema"), about.get("table"))
@@ -82,12 +89,17 @@ def _copies_anew(operation: OperationRow, destination: DestinationStatus) -> boo
     return finished is None or before is None or finished != datetime.fromisoformat(before)
 
 
-def _table_copied(operation: OperationRow, concerned: Destinations, asked_at: datetime) -> Verdict:
-    """A stream that had stopped for the table's sake may be seen so for a moment after the request."""
+def _table_copied(
+    operation: OperationRow, concerned: Destinations, asked_at: datetime, error: EngineError | None
+) -> Verdict:
+    """A stream that had stopped for the table's sake may be seen so for a moment after the request. One that stops for
+    another reason has the request still: the table is copied once it runs again."""
     if not concerned:
         return None
-    if concerned[0].status == ObservedStatus.ABORTED and asked_at - operation.created_at > RESTARTS_WITHIN:
-        return OperationState.FAILED
+    if concerned[0].status == ObservedStatus.ABORTED:
+        its_own = error is not None and error.table.replace('"', "") == _table_of(operation)
+        over = its_own and asked_at - operation.created_at > RESTARTS_WITHIN
+        return OperationState.FAILED if over else None
     done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES
     return OperationState.SUCCEEDED if done else None
 

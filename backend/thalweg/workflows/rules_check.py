@@ -13,6 +13,9 @@ from thalweg.features.streams.rule_schemas import (
     RulesTestRequest,
 )
 from thalweg.features.streams.schemas import Json
+from thalweg.inspection.catalogue import read_columns_of
+from thalweg.inspection.connection import connected
+from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
@@ -79,14 +82,32 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
         )  # fmt: skip
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
+    order = await _columns(context, source, key) if tried.changes else []
     return RulesTest(
         findings=[rule_problem(finding, by_table) for finding in tried.findings],
-        changes=[_judged(change, by_table, key) for change in tried.changes],
+        changes=[_judged(change, by_table, key, order) for change in tried.changes],
     )
 
 
-def _judged(change: rule_documents.JudgedChange, by_table: RulesByTable, key: tuple[str, str]) -> JudgedChange:
+async def _columns(context: Context, source: Target, key: tuple[str, str]) -> list[str]:
+    """In the table's order: people look for values where the table has them. Engines sort them by name."""
+    try:
+        async with connected(source, context.resources.settings.database_connect_timeout) as connection:
+            columns = await read_columns_of(connection, *key)
+    except ConnectionFailure as failure:
+        raise Problem(failure.code, failure.message, failure.cure, failure.sql) from failure
+    return [column.name for column in columns or []]
+
+
+def _in_order(row: dict[str, str | None] | None, order: list[str]) -> dict[str, str | None] | None:
+    return row and {name: row[name] for name in dict.fromkeys([*order, *row]) if name in row}
+
+
+def _judged(
+    change: rule_documents.JudgedChange, by_table: RulesByTable, key: tuple[str, str], order: list[str]
+) -> JudgedChange:
     document = change.model_dump()
+    document |= {"old": _in_order(change.old, order), "new": _in_order(change.new, order)}
     if change.error is not None:
         document["error"]["sqlstate"] = change.error.sqlstate or None
     for rule in document["rules"]:

@@ -16,7 +16,7 @@ from thalweg.features.streams.schemas import (
 from thalweg.features.streams.service import definitions_of
 from thalweg.inspection.carried_code import AskedCode
 from thalweg.inspection.catalogue import Table, read_tables
-from thalweg.inspection.checks import Checklist, with_consents
+from thalweg.inspection.checks import Checklist, with_consents, with_place
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.inserts_only import ask_for_what_was_given_up
@@ -185,7 +185,16 @@ async def preflight(
         database_id = destination.database.id if len(destinations) > 1 else None
         check = await _check_other_streams(context, destination.database, result.tables, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
-    return replace(result, preflight=preflight_of(with_consents(checks, accept)), rule_problems=rule_problems)
+    checks = [_placed(check, source, destinations) for check in with_consents(checks, accept)]
+    return replace(result, preflight=preflight_of(checks), rule_problems=rule_problems)
+
+
+def _placed(check: Check, source: DatabaseRow, destinations: list[Planned]) -> Check:
+    """With the database in which its SQL is to be run."""
+    if check.side is CheckSide.SOURCE:
+        return with_place(check, source)
+    databases = [one.database for one in destinations if check.database_id in (None, one.database.id)]
+    return with_place(check, databases[0])
 
 
 async def _check_rules(
@@ -296,10 +305,15 @@ def not_ready(
     return Problem(
         "preflight_failed", f"{len(failed)} of {len(result.checks)} checks stand in the way: {titles}.",
         f"Do what each of these checks says, then try again. {consent if asked else ''}{consequence}",
-        sql="\n".join(check.sql for check in failed if check.sql) or None,
+        sql="\n".join(_sql_and_place(check) for check in failed if check.sql) or None,
         errors=[error for check in failed for error in _errors(check, places, rule_problems or {})],
         checks=failed,
     )  # fmt: skip
+
+
+def _sql_and_place(check: Check) -> str:
+    """Of several checks, perhaps at several databases."""
+    return f"-- At the {check.side} {check.sql_at}:\n{check.sql}"
 
 
 def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[FieldProblem]:

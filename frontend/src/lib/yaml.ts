@@ -1,11 +1,21 @@
-// A request's body as YAML 1.2, for people who keep their streams in files. Bodies are JSON: there is nothing else to say.
+// A request's body as YAML 1.2, for people who keep their streams in files: `thalweg streams create-from` takes it. Bodies
+// are JSON: there is nothing else to say.
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const NOT_TEXT = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
+/** Characters that a string of JSON may hold as they are, and one of YAML may not. */
+const NOT_PRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+const quoted = (text: string) =>
+  JSON.stringify(text).replace(
+    NOT_PRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
 function scalar(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);
-  return PLAIN.test(value) && !NOT_TEXT.test(value) ? value : JSON.stringify(value);
+  return PLAIN.test(value) && !NOT_TEXT.test(value) ? value : quoted(value);
 }
 
 const isEmpty = (value: object) => Object.keys(value).length === 0;

@@ -353,6 +353,7 @@ export function check(values: Partial<Check> = {}): Check {
     items: [],
     cure: null,
     sql: null,
+    sql_at: null,
     consent: null,
     accepted: false,
     ...values,

@@ -231,6 +231,8 @@ def show_checks(result: Json, names: dict[str, str]) -> None:
             out.print(line(f"    - {item}"))
         if check["cure"]:
             out.print(f"    cure: {check['cure']}")
+        if check["sql"]:
+            out.print(f"    at the {check['side']} {check['sql_at']}:")
         for statement in (check["sql"] or "").splitlines():
             out.print(f"    {statement}")
         if check["consent"] and not check["accepted"]:

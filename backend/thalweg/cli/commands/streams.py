@@ -1,9 +1,11 @@
-"""streams list, show, create, start, stop, retry, delete, set, parameters, rules; preflight."""
+"""streams list, show, create, create-from, start, stop, retry, delete, set, parameters, rules; preflight."""
 
+import json
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml  # type: ignore[import-untyped]
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
@@ -330,6 +332,36 @@ def create(
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
+
+
+@app.command("create-from")
+def create_from(
+    file: Annotated[
+        typer.FileText,
+        typer.Argument(
+            help="A YAML or JSON file with the body of the request: what the review step of the console's wizard shows "
+            "as YAML. - is standard input."
+        ),
+    ],
+    wait: Wait = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:
+    """Create a stream as a file describes it."""
+    body = _stream_in(file)
+    api = connect()
+    follow(api, api.create("/streams", body), wait, f"Creating {body['name']}", timeout)
+
+
+def _stream_in(file: typer.FileText) -> Json:
+    cure = "Write the body of POST /streams, as the review step of the console's wizard shows it."
+    try:
+        body: Any = yaml.safe_load(file)
+        json.dumps(body, allow_nan=False)  # YAML has values that JSON does not: dates, cycles, .nan
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise CommandError(f"{file.name} cannot be read as a request: {error}.", cure) from error
+    if not isinstance(body, dict) or "name" not in body:
+        raise CommandError(f"{file.name} describes no stream.", cure)
+    return body
 
 
 def _act(name: str, action: str, what: str, wait: bool, timeout: float) -> None:

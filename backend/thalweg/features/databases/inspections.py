@@ -7,6 +7,7 @@ from thalweg.features.databases.credentials import check_password_stays, with_se
 from thalweg.features.databases.schemas import DatabaseTestRequest, ReadFrom
 from thalweg.features.databases.service import existing_database
 from thalweg.inspection.catalogue import read_columns_of, read_tables
+from thalweg.inspection.checks import with_place
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.preflight import preflight_database
@@ -107,6 +108,8 @@ async def list_columns(context: Context, database_id: str, schema: str, table: s
 
 
 async def preflight(context: Context, database_id: str, side: CheckSide) -> Preflight:
-    target = target_of(await existing_database(context, database_id), context.resources)
+    row = await existing_database(context, database_id)
+    target = target_of(row, context.resources)
     await context.release()
-    return await preflight_database(target, side, context.resources.settings.database_connect_timeout)
+    result = await preflight_database(target, side, context.resources.settings.database_connect_timeout)
+    return result.model_copy(update={"checks": [with_place(check, row) for check in result.checks]})

@@ -42,6 +42,12 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
             return f"Engine {stream.capture_engine.name}, which has not taken the request yet."
         if waits := waits_in_words(_waits_of(operation, stream), datetime.now(UTC)):
             return " ".join(waits)
+        if operation.kind == OperationKind.TABLE_COPY and operation.error is not None:
+            error = operation.error
+            cure = f" {error['cure']}" if error["cure"] else ""
+            return (
+                f"The stream, which is held up: {error['title']}. {error['message']}{cure} The copy follows by itself."
+            )
     return f"{WAITS[OperationKind(operation.kind)].capitalize()}."
 
 

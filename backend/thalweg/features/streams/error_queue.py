@@ -28,6 +28,7 @@ from thalweg.features.streams.error_queue_schemas import (
     ParkedTransaction,
     ParkedTransactions,
 )
+from thalweg.features.streams.execution_outcome import still_true
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import ExecutionState
@@ -56,6 +57,7 @@ async def list_errors(
     _, client = await engine_of(context, stream_id, destination_id)
     try:
         parked = await client.errors(stream_id, destination_id, after, limit, roots_only, cause)
+        execution = await still_true(client, stream_id, destination_id, parked)
     except EngineFailure as failure:
         raise problem_for(context.principal, failure) from failure
     reveals = context.principal.role.covers(Role.OPERATOR)
@@ -65,7 +67,7 @@ async def list_errors(
         roots=parked.roots,
         causes=parked.causes and [_cause(cause, reveals) for cause in parked.causes],
         next_cursor=None if parked.next_after is None else encode_cursor(parked.next_after),
-        execution=parked.execution and _execution(parked.execution, reveals),
+        execution=execution and _execution(execution, reveals),
     )
 
 

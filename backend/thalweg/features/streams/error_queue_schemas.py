@@ -64,10 +64,10 @@ class ErrorExecution(Resource):
     executed: int = Field(description="Transactions that were applied and have left the queue.")
     total: int = Field(description="Transactions to execute when it began.")
     failed_again: int | None = Field(
-        description="Transactions that failed again. The rest of `total` waits behind these, or "
-        "has not been tried yet. Null: the engine's version does not tell."
+        description="Transactions that failed again and have not left the queue since. The rest of `total` has left "
+        "it, waits behind these, or has not been tried yet. Null: the engine's version does not tell."
     )
-    failures: list[ExecutionFailure] = Field(description="The first 20 of those that failed again.")
+    failures: list[ExecutionFailure] = Field(description="Of the first 20 that failed again, those in the queue.")
     started_at: datetime
     finished_at: datetime | None
     message: str | None = Field(description="Why it stopped: FAILED only. Without values of rows for viewers.")

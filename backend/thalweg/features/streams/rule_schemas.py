@@ -111,7 +111,9 @@ class RuleStop(Resource):
 
 class JudgedChange(Resource):
     operation: str
-    old: dict[str, str | None] | None = Field(description="The row before; values longer than 200 bytes are cut.")
+    old: dict[str, str | None] | None = Field(
+        description="The row before, in the table's order of columns; values longer than 200 bytes are cut."
+    )
     new: dict[str, str | None] | None = Field(description="The row after, likewise.")
     rules: list[RuleOutcome]
     verdict: str = Field(description="PASSED, DROPPED, BECOMES INSERT, BECOMES DELETE, or STOPS THE STREAM.")

@@ -16,6 +16,7 @@ from thalweg.features.streams.service import (
     existing_stream,
     shown,
 )
+from thalweg.inspection.matching import matches
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import DesiredStatus, OperationState
@@ -101,6 +102,20 @@ def _replaced(tables: list[Json], own: Json, by: Json | None) -> list[Json]:
     return [table for table in renamed if not _is(table, own)]
 
 
+def _hits(rule: Json, table: Json) -> bool:
+    return matches(rule["schema"], table["schema"]) and matches(rule["table"], table["table"])
+
+
+def _included(rules: list[Json], own: Json, by: Json | None, tables: list[Json]) -> list[Json]:
+    """`tables` are the stream's from now on. No rule stays that had matched `own`, and matches none of them; nor is one
+    added for what another matches."""
+    replaced = _replaced(rules, own, by)
+    include = [rule for place, rule in enumerate(replaced) if rule not in replaced[:place]]
+    if by is not None and not any(_hits(rule, by) for rule in include):
+        include.append(by)
+    return [rule for rule in include if not _hits(rule, own) or any(_hits(rule, table) for table in tables)]
+
+
 def _check_rules_stay(row: StreamRow, schemas: set[str]) -> None:
     """A table that moves keeps the rules that concern it; those of another schema would be unchecked."""
     rules = [
@@ -117,7 +132,8 @@ def _check_rules_stay(row: StreamRow, schemas: set[str]) -> None:
 
 
 async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
-    """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is."""
+    """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is, unless it would
+    match none of these any more."""
     before = desired_facts(row)
     if by is not None and any(_is(table, by) for table in row.tables):
         raise Problem(
@@ -127,10 +143,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     own = {"schema": body.schema_name, "table": body.table}
     if by is not None and by["schema"] != body.schema_name:
         _check_rules_stay(row, {body.schema_name, by["schema"]})
-    include = _replaced(row.rules["include"], own, by)
-    if by is not None and by not in include:
-        include.append(by)
     row.tables = _replaced(row.tables, own, by)
+    include = _included(row.rules["include"], own, by, row.tables)
     by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in ("inserts_only", "row_rules")}
     row.rules = {**row.rules, "include": include, **by_name}
     for destination in row.destinations:

@@ -3110,6 +3110,12 @@ export interface components {
              */
             sql: string | null;
             /**
+             * Sql At
+             * @description The database to run `sql` in, at this side: its name in Thalweg, and its address. Null without `sql`.
+             * @example shop (db.example.com:5432/shop)
+             */
+            sql_at: string | null;
+            /**
              * Consent
              * @description Send this in `accept` to accept it: the check's id and a digest of its text, so that nothing else is accepted. Null where there is nothing to accept.
              */
@@ -4219,12 +4225,12 @@ export interface components {
             total: number;
             /**
              * Failed Again
-             * @description Transactions that failed again. The rest of `total` waits behind these, or has not been tried yet. Null: the engine's version does not tell.
+             * @description Transactions that failed again and have not left the queue since. The rest of `total` has left it, waits behind these, or has not been tried yet. Null: the engine's version does not tell.
              */
             failed_again: number | null;
             /**
              * Failures
-             * @description The first 20 of those that failed again.
+             * @description Of the first 20 that failed again, those in the queue.
              */
             failures: components["schemas"]["ExecutionFailure"][];
             /**
@@ -4594,7 +4600,7 @@ export interface components {
             operation: string;
             /**
              * Old
-             * @description The row before; values longer than 200 bytes are cut.
+             * @description The row before, in the table's order of columns; values longer than 200 bytes are cut.
              */
             old: {
                 [key: string]: string | null;

@@ -7,7 +7,7 @@ import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { CheckList } from "./check-list";
 import { isReady, summary } from "./checks";
 
-const plain = { items: [], consent: null, accepted: false };
+const plain = { items: [], sql_at: null, consent: null, accepted: false };
 const leftOut: Check = {
   ...plain,
   id: "left_out",
@@ -43,6 +43,7 @@ const checks: Check[] = [
     detail: "wal_level is replica.",
     cure: "Set it and restart.",
     sql: "ALTER SYSTEM SET wal_level = 'logical';",
+    sql_at: "shop (db:5432/shop)",
   },
   {
     ...plain,
@@ -64,6 +65,7 @@ describe("CheckList", () => {
     const [first, second] = within(source).getAllByRole("listitem");
     expect(first).toHaveTextContent("Failed: wal_level is logical");
     expect(first).toHaveTextContent("Cure: Set it and restart.");
+    expect(first).toHaveTextContent("SQL to run at the source shop (db:5432/shop)");
     expect(first).toHaveTextContent("ALTER SYSTEM SET wal_level = 'logical';");
     expect(second).toHaveTextContent("Passed: A slot is free");
     await expectNoAxeViolations();

@@ -95,7 +95,7 @@ function CheckRow({ check, consents }: { check: Check; consents?: Consents }) {
           <Box mt={6}>
             <CopyBlock
               text={check.sql}
-              label={`SQL to run at the ${check.side}`}
+              label={`SQL to run at the ${check.side} ${check.sql_at}`}
               about={check.title}
               copyLabel="Copy SQL"
             />

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { completed, functions, placeAt, suggestionsAt } from "./completion";
+import { completed, functions, keywords, placeAt, suggestionsAt } from "./completion";
 
 const columns = ["id", "region", "Region", "table", "old", "größe", "lower_bound"].map((name) => ({
   name,
@@ -24,9 +24,11 @@ function completedAt(marked: string, text: string): string {
 }
 
 describe("suggestions", () => {
-  it("are columns, attributes and functions that begin with the word, whatever its case", () => {
+  it("are columns, attributes, keywords and functions that begin with the word, whatever its case", () => {
     expect(offered("id > 0 AND re|")).toEqual(["region", '"Region"', "repeat(", "replace(", "reverse("]);
     expect(offered("LOW|")).toEqual(["lower_bound", "lower("]);
+    expect(offered("region = 'x' an|")).toEqual(["AND"]);
+    expect(offered("i|")).toEqual(["id", "ILIKE", "IN", "IS", "ISNULL"]);
     expect(offered("op|")).toEqual(["operation"]);
     expect(offered("nothing_like_it|")).toEqual([]);
   });
@@ -34,6 +36,7 @@ describe("suggestions", () => {
   it("end once the word is there", () => {
     expect(offered("id|")).toEqual([]);
     expect(offered("region|")).toEqual(['"Region"']);
+    expect(offered("id = 1 and|")).toEqual([]);
   });
 
   it("are columns alone behind old and new", () => {
@@ -64,7 +67,7 @@ describe("suggestions", () => {
   });
 
   it("are all that there is where no word has begun", () => {
-    expect(offered("id = |")).toHaveLength(columns.length + 2 + 4 + functions.length);
+    expect(offered("id = |")).toHaveLength(columns.length + 2 + 4 + keywords.length + functions.length);
   });
 
   it("never stand in a string", () => {
@@ -79,6 +82,15 @@ describe("suggestions", () => {
     expect(completedAt('new."Reg| = 1', '"Region"')).toBe('new."Region"| = 1');
     expect(completedAt("low|", "lower(")).toBe("lower(|");
   });
+});
+
+it("knows the keywords of the rule language", () => {
+  const page = readFileSync("../docs/reference/rule-language.md", "utf8");
+  const grammar = page.split("## Grammar")[1]?.split("## Types")[0] ?? "";
+  const named = [...new Set(grammar.match(/\b[A-Z]{2,}\b/g))];
+  expect(named).toContain("BETWEEN");
+  const known = keywords.map((word) => word.replace("(", ""));
+  expect(named.filter((word) => !known.includes(word))).toEqual([]);
 });
 
 it("knows the functions of the rule language", () => {

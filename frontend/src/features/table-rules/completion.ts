@@ -1,4 +1,4 @@
-// Completion of a condition at its caret: columns, attributes and functions (docs/reference/rule-language.md).
+// Completion of a condition at its caret: columns, attributes, keywords and functions (docs/reference/rule-language.md).
 import type { SourceColumn } from "@/api/types";
 
 /** The word before the caret. */
@@ -19,6 +19,43 @@ export interface Suggestion {
 }
 
 const attributes = ["operation", "schema", "source", "table", "tag"];
+
+/** Words that are written with brackets end with the opening one. */
+export const keywords = [
+  "AND",
+  "AS",
+  "BETWEEN",
+  "BOTH",
+  "CASE",
+  "CAST(",
+  "COALESCE(",
+  "COLLATE",
+  "DISTINCT",
+  "ELSE",
+  "END",
+  "ESCAPE",
+  "FALSE",
+  "FOR",
+  "FROM",
+  "ILIKE",
+  "IN",
+  "IS",
+  "ISNULL",
+  "LEADING",
+  "LIKE",
+  "NOT",
+  "NOTNULL",
+  "NULL",
+  "NULLIF(",
+  "OR",
+  "SYMMETRIC",
+  "THEN",
+  "TRAILING",
+  "TRIM(",
+  "TRUE",
+  "UNKNOWN",
+  "WHEN",
+];
 
 export const functions = [
   "abs",
@@ -109,13 +146,15 @@ export function suggestionsAt(
     const names = new Set(columns.map(({ name }) => name));
     const clear = attributes.filter((name) => !names.has(name)); // the language refuses the others
     suggestions.push(...clear.map((text) => ({ text, about: "attribute" })));
+    suggestions.push(...keywords.map((text) => ({ text, about: "keyword" })));
     suggestions.push(...functions.map((name) => ({ text: `${name}(`, about: "function" })));
   }
   const wanted = typed.toLowerCase();
   const written = condition.slice(from, to);
-  return suggestions.filter(({ text }) => {
+  return suggestions.filter(({ text, about }) => {
     const bare = text.startsWith('"') ? text.slice(1) : text;
-    return text !== written && bare.toLowerCase().startsWith(wanted);
+    const isThere = about === "keyword" ? text.toLowerCase() === wanted : text === written;
+    return !isThere && bare.toLowerCase().startsWith(wanted);
   });
 }
 

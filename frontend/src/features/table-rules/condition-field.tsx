@@ -1,6 +1,7 @@
-import { Combobox, Group, Text, Textarea, useCombobox } from "@mantine/core";
+import { Combobox, Group, Text, Textarea, useCombobox, VisuallyHidden } from "@mantine/core";
 import { useLayoutEffect, useRef, useState } from "react";
 import type { SourceColumn } from "@/api/types";
+import { counted } from "@/lib/format";
 import { completed, type Place, placeAt, suggestionsAt } from "./completion";
 
 interface ConditionFieldProps {
@@ -12,9 +13,12 @@ interface ConditionFieldProps {
   onChange: (condition: string) => void;
 }
 
-/** A rule's condition. While a word is typed, or with Ctrl and the space bar, it offers what may stand there. */
+/** A rule's condition. While a word is typed, or with Ctrl and the space bar, it offers what may stand there. Enter and
+ * Tab keep their meaning until an arrow key has chosen from the list. HTML leaves a field of several lines the role
+ * textbox, which has no aria-expanded: the number of suggestions is said instead. */
 export function ConditionField({ value, columns, readsRows, onChange }: ConditionFieldProps) {
   const [place, setPlace] = useState<Place | null>(null);
+  const [isChosen, setChosen] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   const caretToSet = useRef<number | null>(null);
   const offered = place ? suggestionsAt(value, place, columns, readsRows) : [];
@@ -30,6 +34,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
   const look = (condition: string, caret: number) => {
     const found = placeAt(condition, caret);
     combobox.resetSelectedOption();
+    setChosen(false);
     setPlace(found && (found.typed || found.ofRow) ? found : null);
   };
   const take = (text: string) => {
@@ -42,11 +47,12 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
 
   return (
     <Combobox store={combobox} onOptionSubmit={take} position="bottom-start" width={340}>
-      <Combobox.Target withKeyboardNavigation={isOpen}>
+      {/* Mantine would still name the option that was chosen before more was typed. */}
+      <Combobox.Target withKeyboardNavigation={isOpen} {...(isChosen ? {} : { "aria-activedescendant": "" })}>
         <Textarea
           ref={field}
           label="Condition"
-          description="As behind SQL's WHERE. Empty: always. Ctrl+Space offers what may stand there; ↓ and Enter take it."
+          description="As behind SQL's WHERE. Empty: always. Suggestions come as you type, with Ctrl+Space all of them; ↓ and Enter take one."
           placeholder="region = 'north'"
           autosize
           minRows={2}
@@ -59,6 +65,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
             look(currentTarget.value, currentTarget.selectionStart);
           }}
           onKeyDown={(event) => {
+            if (isOpen && (event.key === "ArrowDown" || event.key === "ArrowUp")) setChosen(true);
             if (!event.ctrlKey || event.key !== " ") return;
             event.preventDefault();
             setPlace(placeAt(value, event.currentTarget.selectionStart));
@@ -70,6 +77,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
           styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         />
       </Combobox.Target>
+      <VisuallyHidden aria-live="polite">{isOpen && counted(offered.length, "suggestion")}</VisuallyHidden>
       <Combobox.Dropdown>
         <Combobox.Options aria-label="Suggestions" mah={220} style={{ overflowY: "auto" }}>
           {offered.map(({ text, about }) => (

@@ -215,12 +215,29 @@ describe("the field of a condition", () => {
     expect(field).toHaveFocus();
   });
 
+  it("names the chosen suggestion until more is typed, and says how many there are", async () => {
+    edit({});
+    const field = negative().getByRole("textbox", { name: "Condition" });
+    await paste(field, "i");
+    await screen.findByText("5 suggestions");
+    expect(field).toHaveAttribute("aria-activedescendant", "");
+    await userEvent.keyboard("{ArrowDown}");
+    expect(field).toHaveAttribute("aria-activedescendant", screen.getAllByRole("option")[0]?.id);
+    await userEvent.keyboard("s");
+    expect(options()).toEqual(["ISNULLkeyword"]);
+    expect(field).toHaveAttribute("aria-activedescendant", "");
+    await userEvent.keyboard("{Enter}");
+    expect(field).toHaveValue("is\n");
+  });
+
   it("offers no old and new rows to a rule of a subset", async () => {
     edit({});
     const passing = within(screen.getByRole("group", { name: "Lets pass" }));
     const field = passing.getByRole("textbox", { name: "Condition" });
     await paste(field, "o");
-    await waitFor(() => expect(options()).toEqual(["operationattribute", "octet_length(function"]));
+    await waitFor(() =>
+      expect(options()).toEqual(["operationattribute", "ORkeyword", "octet_length(function"]),
+    );
     await expectNoAxeViolations();
   });
 

@@ -40,4 +40,5 @@ it("shows the rules of the stream and of a destination, in words and as YAML", a
     "  - database_id: dest0001\n    row_rules:\n      - scope: global\n        positive:\n",
   );
   expect(text).toContain('condition: "amount < 50"');
+  expect(screen.getByText("thalweg streams create-from stream.yaml")).toBeVisible();
 });

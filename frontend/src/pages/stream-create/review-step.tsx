@@ -150,7 +150,13 @@ function SameRequest({ body }: { body: StreamCreate }) {
       {form === "rest" ? (
         <RestCall call={{ method: "POST", path: "/api/v1/streams", body }} maxHeight={520} />
       ) : (
-        <CopyBlock text={yaml(body)} label="The request's body as YAML" maxHeight={520} />
+        <Stack gap="xs">
+          <CopyBlock text={yaml(body)} label="The request's body as YAML" maxHeight={520} />
+          <CopyBlock
+            text="thalweg streams create-from stream.yaml"
+            label="Saved as stream.yaml, it is sent by"
+          />
+        </Stack>
       )}
     </Panel>
   );

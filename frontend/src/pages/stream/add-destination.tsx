@@ -6,10 +6,11 @@ import { useState } from "react";
 import { databasesQuery } from "@/api/databases";
 import { enginesQuery } from "@/api/operations";
 import { useAddDestination } from "@/api/streams";
-import type { Check, Stream } from "@/api/types";
+import type { Check, ScopedRules, Stream } from "@/api/types";
 import { AcceptedChecks } from "@/features/preflight/accepted-checks";
 import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
+import { RowRules } from "@/features/table-rules/row-rules";
 import { RestCall } from "@/ui/rest-call";
 
 /** One more destination for a stream that exists; checked as at the creation, then copied while the others go on. */
@@ -37,14 +38,17 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
   const engines = useQuery(enginesQuery).data ?? [];
   const [databaseId, setDatabaseId] = useState<string | null>(null);
   const [engineId, setEngineId] = useState<string | null>(stream.capture_engine.id);
+  const [rowRules, setRowRules] = useState<ScopedRules[]>([]);
   const [accepted, setAccepted] = useState<string[]>([]);
   const [seen, setSeen] = useState<Check[]>([]);
   const add = useAddDestination(stream.id);
   const taken = new Set([stream.source.id, ...stream.destinations.map(({ database }) => database.id)]);
+  const chosen = databases.find(({ id }) => id === databaseId);
   const free = databases.filter(({ id }) => !taken.has(id));
   const body = {
     database_id: databaseId ?? "",
     ...(engineId && engineId !== stream.capture_engine.id ? { engine_id: engineId } : {}),
+    ...(rowRules.length > 0 ? { row_rules: rowRules } : {}),
     ...(accepted.length > 0 ? { accept: accepted } : {}),
   };
   /** Another choice is checked anew. A consent is to what a check says, and stays. */
@@ -74,6 +78,19 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           value={engineId}
           onChange={choose(setEngineId)}
           allowDeselect={false}
+        />
+      )}
+      {chosen && (
+        <RowRules
+          sourceId={stream.source.id}
+          captureEngineId={stream.capture_engine.id}
+          tables={stream.tables}
+          rules={{ ...stream.rules, row_rules: rowRules }}
+          onChange={({ row_rules }) => {
+            add.reset();
+            setRowRules(row_rules ?? []);
+          }}
+          destination={chosen.name}
         />
       )}
       {add.isError && (
