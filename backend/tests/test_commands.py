@@ -193,6 +193,13 @@ async def test_stream_from_databases_to_deletion(
     assert "LCR/s" in (await run("status")).out
     switched = await run("streams", "set", "s", "disable_on_error=off")
     assert (switched.code, "disable_on_error = false" in switched.out) == (0, True)
+    policies = '[{"error": "23505", "action": "park"}]'
+    decided = await run("streams", "set", "s", f"error_policies={policies}")
+    assert (decided.code, f"error_policies = {policies}" in decided.out) == (0, True)
+    garbled = await run("streams", "set", "s", "error_policies=park")
+    assert (garbled.code, "not valid JSON" in garbled.err, '"action": "park"' in garbled.err) == (1, True, True)
+    misplaced = await run("streams", "set", "s", 'error_policies=[{"action": "wait"}]')
+    assert "/parameters/error_policies/0/action" in misplaced.err
     invalid = await run("streams", "set", "s", "parallelism=0")
     assert "from 1 to 64" in invalid.err
     unknown = await run("streams", "set", "s", "paralelism=4")

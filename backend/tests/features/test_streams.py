@@ -129,6 +129,50 @@ async def test_two_streams_may_not_write_one_table(
     assert [error["code"] for error in answer.json()["errors"]] == ["other_streams"]
 
 
+async def test_error_policies_are_checked_at_their_places(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    wrong: list[tuple[Any, str]] = [
+        ("park", ""),
+        ([{"action": "ignore"}], "/0/action"),
+        ([{"action": "park"}, {"action": "park", "error": "235"}], "/1/error"),
+        ([{"action": "park", "error": "parked_behind"}], "/0/error"),
+        ([{"action": "park", "table": "orders"}], "/0/schema"),
+        ([{"action": "park", "schema": "public"}], "/0/table"),
+        ([{"action": "park", "times": 3}], "/0/times"),
+        ([{"action": "retry", "times": 101, "delay_seconds": 1, "after_retries": "park"}], "/0/times"),
+        ([{"action": "retry", "times": True, "delay_seconds": 1, "after_retries": "park"}], "/0/times"),
+        ([{"action": "retry", "times": 1, "after_retries": "park"}], "/0/delay_seconds"),
+        ([{"action": "retry", "times": 1, "delay_seconds": 1, "after_retries": "retry"}], "/0/after_retries"),
+        ([{"action": "park", "whenever": 1}], "/0/whenever"),
+        ([{"action": "park"}] * 101, ""),
+    ]
+    for policies, place in wrong:
+        answer = await operator.post(STREAMS, json=body_of(registered, parameters={"error_policies": policies}))
+        assert answer.status_code == 422, policies
+        problem = answer.json()["errors"][0]
+        assert problem["pointer"] == f"/parameters/error_policies{place}"
+        assert "retry" in problem["cure"]
+
+
+async def test_error_policies_are_kept_as_they_are(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    policies: list[dict[str, Any]] = [
+        {"error": "23505", "schema": "public", "table": "orders", "action": "park"},
+        {"error": "apply_conflict", "action": "stop"},
+        {"action": "retry", "times": 100, "delay_seconds": 3600, "after_retries": "park"},
+    ]
+    stream = await created(operator, registered)
+    assert stream["effective_parameters"]["error_policies"] == []
+    changed = await operator.patch(
+        f"{STREAMS}/{stream['id']}", json={"parameters": {"error_policies": policies}},
+        headers={"If-Match": stream["etag"]},
+    )  # fmt: skip
+    assert changed.json()["parameters"] == {"error_policies": policies}
+    assert not changed.json()["restart_needed"]
+
+
 async def test_update_parameters(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:
     stream = await created(operator, registered)
     path = f"{STREAMS}/{stream['id']}"

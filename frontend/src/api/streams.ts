@@ -156,7 +156,7 @@ export interface PreflightBody {
   capture_engine_id?: string;
   destinations: DestinationCreate[];
   rules: TableRules;
-  parameters: Record<string, ParameterValue>;
+  parameters: NonNullable<StreamCreate["parameters"]>;
 }
 
 export const preflightQuery = (body: PreflightBody) =>

@@ -3756,7 +3756,9 @@ export interface components {
              * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Row Rules
@@ -3783,7 +3785,9 @@ export interface components {
              * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Row Rules
@@ -3891,7 +3895,9 @@ export interface components {
              * @description All overrides. Omitted parameters revert to the stream's values. Null: all stay as they are.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             } | null;
             /**
              * Row Rules
@@ -4239,6 +4245,43 @@ export interface components {
              * @description Why it stopped: FAILED only. Without values of rows for viewers.
              */
             message: string | null;
+        };
+        /**
+         * ErrorPolicy
+         * @description What happens to a transaction that fails permanently with such an error.
+         */
+        ErrorPolicy: {
+            /**
+             * Error
+             * @description An SQLSTATE, the first two characters of one (its class), or one of the codes apply_conflict, apply_failed, initial_copy_inconsistent. Omitted: any error.
+             * @example 23505
+             */
+            error?: string;
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            action: components["schemas"]["PolicyAction"];
+            /**
+             * Times
+             * @description Of `retry`: so often, then comes `after_retries`.
+             */
+            times?: number;
+            /**
+             * Delay Seconds
+             * @description Of `retry`: before each.
+             */
+            delay_seconds?: number;
+            /** @description Of `retry`: `stop` or `park`, if the last retry fails, too. */
+            after_retries?: components["schemas"]["PolicyAction"];
         };
         /**
          * ErrorSide
@@ -5357,7 +5400,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -5653,6 +5696,11 @@ export interface components {
             /** Interval Seconds Suggested */
             interval_seconds_suggested: number;
         };
+        /**
+         * PolicyAction
+         * @enum {string}
+         */
+        PolicyAction: "stop" | "park" | "retry";
         /** PolicyUpdate */
         PolicyUpdate: {
             /** Retention Days */
@@ -5708,9 +5756,14 @@ export interface components {
             /** Destinations */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
-            /** Parameters */
+            /**
+             * Parameters
+             * @description By their names; error_policies is a list of ErrorPolicy.
+             */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Accept
@@ -7058,14 +7111,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Restart Needed
@@ -7103,9 +7156,14 @@ export interface components {
              */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
-            /** Parameters */
+            /**
+             * Parameters
+             * @description By their names; error_policies is a list of ErrorPolicy.
+             */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Accept
@@ -7189,14 +7247,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Row Rules
@@ -7326,7 +7384,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string;
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -7560,7 +7618,9 @@ export interface components {
              * @description Only the parameters to change. Null is not a value: send the default to restore it.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             } | null;
             /** @description The tables to replicate from now on. Added tables are copied; removed tables stay as they are at the destination. Sending the same rules again adds tables that were created in the meantime. */
             rules?: components["schemas"]["TableRules"] | null;
@@ -8006,7 +8066,7 @@ export interface components {
          *     or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it.
          * @enum {string}
          */
-        TransactionState: "OPEN" | "WAIT DEPENDENCY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
+        TransactionState: "OPEN" | "WAIT DEPENDENCY" | "WAIT RETRY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
         /**
          * TriedChange
          * @description Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL.
@@ -13884,6 +13944,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -13980,6 +14049,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -14069,6 +14147,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
