@@ -194,6 +194,13 @@ async def test_stream_from_databases_to_deletion(
     assert "LCR/s" in (await run("status")).out
     switched = await run("streams", "set", "s", "disable_on_error=off")
     assert (switched.code, "disable_on_error = false" in switched.out) == (0, True)
+    policies = '[{"error": "23505", "action": "park"}]'
+    decided = await run("streams", "set", "s", f"error_policies={policies}")
+    assert (decided.code, f"error_policies = {policies}" in decided.out) == (0, True)
+    garbled = await run("streams", "set", "s", "error_policies=park")
+    assert (garbled.code, "not valid JSON" in garbled.err, '"action": "park"' in garbled.err) == (1, True, True)
+    misplaced = await run("streams", "set", "s", 'error_policies=[{"action": "wait"}]')
+    assert "/parameters/error_policies/0/action" in misplaced.err
     invalid = await run("streams", "set", "s", "parallelism=0")
     assert "from 1 to 64" in invalid.err
     unknown = await run("streams", "set", "s", "paralelism=4")
@@ -232,6 +239,9 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     assert "The destination has a row" not in (await run("errors", "s", "--cause", "23a5")).out, "of a part no groups"
     assert (await run("errors", "s", "--all", "--limit", "2")).out.count('"public"."t"') == 3
     assert "would be applied" in (await run("errors", "s", "--dry-run", "1")).out
+    assert (await run("errors", "s", "--dry-run", "1", "--role", "clerk")).code == 0
+    assert engine.roles == ["clerk"]
+    assert "--execute" in (await run("errors", "s", "--role", "clerk")).err
     engine.dry_run_succeeds = False
     tried = await run("errors", "s", "--dry-run", "1")
     assert (tried.code, "would fail: INSERT into" in tried.err, "compare the rows" in tried.err) == (1, True, True)

@@ -129,6 +129,77 @@ async def test_two_streams_may_not_write_one_table(
     assert [error["code"] for error in answer.json()["errors"]] == ["other_streams"]
 
 
+async def test_execute_as_another_role(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    engine.parked = 2
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    cause = (await operator.get(path)).json()["causes"][0]["cause"]
+    for asked in (f"{path}/1/execute", f"{path}:execute", f"{path}:execute?cause={cause}"):
+        answer = await operator.post(asked, json={"role": "clerk"})
+        assert answer.status_code == 202, answer.text
+        entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+        assert entry["after"]["role"] == "clerk"
+    assert (await operator.post(f"{path}/1/dry-run", json={"role": "clerk"})).status_code == 200
+    assert engine.roles == ["clerk"] * 4
+    assert (await operator.post(f"{path}/1/execute", json={"role": ""})).status_code == 422
+    engine.refuses_execution = {**example("dry-run")["error"], "code": "invalid_request", "message": "no such role"}
+    unknown = await operator.post(f"{path}/1/execute", json={"role": "nobody"})
+    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/role")
+    engine.refuses_execution = {**engine.refuses_execution, "code": "insufficient_privilege", "message": "GRANT a TO b"}
+    lacking = await operator.post(f"{path}/1/execute", json={"role": "clerk"})
+    assert (lacking.status_code, lacking.json()["detail"]) == (409, "GRANT a TO b")
+    engine.refuses_execution = None
+    engine.roles.clear()
+    assert (await operator.post(f"{path}/1/execute")).status_code == 202
+    assert engine.roles == [], "as the engine's user"
+
+
+async def test_error_policies_are_checked_at_their_places(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    wrong: list[tuple[Any, str]] = [
+        ("park", ""),
+        ([{"action": "ignore"}], "/0/action"),
+        ([{"action": "park"}, {"action": "park", "error": "235"}], "/1/error"),
+        ([{"action": "park", "error": "parked_behind"}], "/0/error"),
+        ([{"action": "park", "table": "orders"}], "/0/schema"),
+        ([{"action": "park", "schema": "public"}], "/0/table"),
+        ([{"action": "park", "times": 3}], "/0/times"),
+        ([{"action": "retry", "times": 101, "delay_seconds": 1, "after_retries": "park"}], "/0/times"),
+        ([{"action": "retry", "times": True, "delay_seconds": 1, "after_retries": "park"}], "/0/times"),
+        ([{"action": "retry", "times": 1, "after_retries": "park"}], "/0/delay_seconds"),
+        ([{"action": "retry", "times": 1, "delay_seconds": 1, "after_retries": "retry"}], "/0/after_retries"),
+        ([{"action": "park", "whenever": 1}], "/0/whenever"),
+        ([{"action": "park"}] * 101, ""),
+    ]
+    for policies, place in wrong:
+        answer = await operator.post(STREAMS, json=body_of(registered, parameters={"error_policies": policies}))
+        assert answer.status_code == 422, policies
+        problem = answer.json()["errors"][0]
+        assert problem["pointer"] == f"/parameters/error_policies{place}"
+        assert "retry" in problem["cure"]
+
+
+async def test_error_policies_are_kept_as_they_are(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    policies: list[dict[str, Any]] = [
+        {"error": "23505", "schema": "public", "table": "orders", "action": "park"},
+        {"error": "apply_conflict", "action": "stop"},
+        {"action": "retry", "times": 100, "delay_seconds": 3600, "after_retries": "park"},
+    ]
+    stream = await created(operator, registered)
+    assert stream["effective_parameters"]["error_policies"] == []
+    changed = await operator.patch(
+        f"{STREAMS}/{stream['id']}", json={"parameters": {"error_policies": policies}},
+        headers={"If-Match": stream["etag"]},
+    )  # fmt: skip
+    assert changed.json()["parameters"] == {"error_policies": policies}
+    assert not changed.json()["restart_needed"]
+
+
 async def test_update_parameters(operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble) -> None:
     stream = await created(operator, registered)
     path = f"{STREAMS}/{stream['id']}"

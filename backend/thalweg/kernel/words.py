@@ -1,5 +1,7 @@
 """Quantities in sentences: sizes in binary prefixes, times in the largest unit that fits."""
 
+import json
+
 STEPS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -20,8 +22,10 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.3g} s"
 
 
-def setting_in_words(value: bool | int | str) -> str:
-    """A parameter's value as it is written in requests and commands: true and false are lower case."""
+def setting_in_words(value: object) -> str:
+    """A parameter's value as it is written in requests and commands: true and false are lower case, lists are JSON."""
+    if isinstance(value, list):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -3,6 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "apply/error_policy.h"
 
 // The parameters of an apply; engine/contract/parameters.json has their ranges and descriptions.
 
@@ -16,6 +19,7 @@ struct ApplyParameters {
   int parallelism = 4;  // appliers, 1..kAppliersMax
   CommitSerialization commit_serialization = CommitSerialization::dependent_transactions;
   bool disable_on_error = true;
+  std::vector<ErrorPolicy> error_policies;
   bool data_layer = true;                                  // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory

@@ -29,7 +29,7 @@ class Coordinator;
 struct LiveParameters {
   std::atomic<int> parallelism;
   std::atomic<CommitSerialization> commit_serialization;
-  std::atomic<bool> disable_on_error;
+  LiveErrorPolicies errors;
   std::atomic<bool> data_layer;
   std::atomic<size_t> group_size;
   std::atomic<size_t> txn_lcr_spill_threshold;
@@ -38,7 +38,7 @@ struct LiveParameters {
   void set(const ApplyParameters& p) {
     parallelism.store(p.parallelism, std::memory_order_relaxed);
     commit_serialization.store(p.commit_serialization, std::memory_order_relaxed);
-    disable_on_error.store(p.disable_on_error, std::memory_order_relaxed);
+    errors.set({.entries = p.error_policies, .disable_on_error = p.disable_on_error});
     data_layer.store(p.data_layer, std::memory_order_relaxed);
     group_size.store(p.group_size, std::memory_order_relaxed);
     txn_lcr_spill_threshold.store(p.txn_lcr_spill_threshold, std::memory_order_relaxed);

@@ -44,6 +44,7 @@ struct Transaction {
   std::vector<uint64_t> referenced_hashes;  // of its tables: where it makes or removes keys that foreign keys point at
   bool barrier = false;                     // waits for all before it, and all after it wait for it
   bool park_behind = false;                 // shares a row with a parked one: parked too
+  int retries = 0;                          // by a policy for its error. Writer: the applier
   // The error with which it is parked. Writer: the applier.
   std::optional<base::Error> parked_with;
 
@@ -68,12 +69,14 @@ enum class GroupState : uint8_t { waiting, running, committed };
 struct Group {
   uint64_t number = 0;  // 1, 2, 3 ... in commit order
   std::vector<std::unique_ptr<Transaction>> transactions;
-  size_t done = 0;  // singly: transactions already committed
+  size_t done = 0;     // singly: transactions already committed
+  size_t counted = 0;  // of those, of which the coordinator has taken note
   uint64_t lcrs = 0;
   uint64_t bytes = 0;
   GroupMode mode = GroupMode::together;
   GroupState state = GroupState::waiting;
   bool barrier = false;
+  std::chrono::steady_clock::time_point rests_until;  // not handed out before
   base::Lsn covers_until;      // the low watermark once this and all before it have committed; the coordinator's
   uint64_t after_barrier = 0;  // the part of `after` that later groups inherit
   uint64_t after = 0;          // every group up to this number must have committed
@@ -82,7 +85,8 @@ struct Group {
   std::vector<uint64_t> contested;
   bool waits_whole = false;  // something else than such keys orders it behind one of them
   // Filled by the applier.
-  std::optional<base::Error> error;  // not committed: again, singly, or the end
+  std::optional<base::Error> error;              // not committed: again, singly, or the end
+  std::optional<std::chrono::seconds> retry_in;  // with an error: again after this long, as a policy says
 
   base::Lsn end_lsn() const { return transactions.back()->end_lsn; }
   LsnRange range() const { return {.first = transactions.front()->commit_lsn, .end = end_lsn()}; }

@@ -108,9 +108,9 @@ base::Result<void> read_receive_from(ObjectReader& parent, std::optional<Receive
   return reader.finish();
 }
 
-void read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParameters& out) {
+base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParameters& out) {
   const json* value = reader.member(spec.name, false);
-  if (!value) return;
+  if (!value) return {};
   if (auto* integer = std::get_if<int64_t StreamParameters::*>(&spec.field)) {
     bool fits = value->is_number_integer() && (!value->is_number_unsigned() || value->get<uint64_t>() <= INT64_MAX);
     int64_t number = fits ? value->get<int64_t>() : 0;
@@ -132,14 +132,17 @@ void read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParam
     } else {
       out.** choice = value->get<std::string>();
     }
+  } else if (auto* policies = std::get_if<ErrorPolicyDefinitions StreamParameters::*>(&spec.field)) {
+    THALWEG_ASSIGN(out.**policies, read_error_policies(*value, reader.pointer(spec.name)));
   }
+  return {};
 }
 
 base::Result<void> read_parameters(ObjectReader& parent, StreamParameters& out) {
   const json* value = parent.member("parameters", false);
   if (!value) return {};
   ObjectReader reader(*value, parent.pointer("parameters"));
-  for (const ParameterSpec& spec : parameter_specs()) read_parameter(reader, spec, out);
+  for (const ParameterSpec& spec : parameter_specs()) THALWEG_TRY(read_parameter(reader, spec, out));
   return reader.finish();
 }
 

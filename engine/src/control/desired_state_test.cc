@@ -383,6 +383,7 @@ TEST(DesiredState, WhatIsNotJsonIsRefused) {
 void make_another(int64_t& value) { ++value; }
 void make_another(bool& value) { value = !value; }
 void make_another(std::string& value) { value += "x"; }
+void make_another(ErrorPolicyDefinitions& value) { value.emplace_back(); }
 
 TEST(Parameters, AreThoseOfTheContract) {
   json listed = json::parse(contract("parameters.json"))["parameters"];
@@ -402,6 +403,60 @@ TEST(Parameters, AreThoseOfTheContract) {
       EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), parameter["values"]);
     }
   }
+}
+
+json with_policies(const json& policies) {
+  json document = json::parse(contract("desired.example.json"));
+  document["streams"][0]["parameters"]["error_policies"] = policies;
+  return document;
+}
+
+TEST(ErrorPolicies, ComeBackAsTheyWere) {
+  const json policies = json::parse(R"([
+    {"error": "23505", "schema": "public", "table": "orders", "action": "park"},
+    {"error": "40", "action": "retry", "times": 100, "delay_seconds": 3600, "after_retries": "stop"},
+    {"error": "apply_conflict", "action": "stop"},
+    {"action": "retry", "times": 1, "delay_seconds": 0, "after_retries": "park"}])");
+  const auto desired = parse_desired(with_policies(policies).dump());
+  ASSERT_TRUE(desired) << desired.error().message;
+  const auto& read = desired->streams[0].parameters.error_policies;
+  ASSERT_EQ(read.size(), 4U);
+  EXPECT_EQ(read[0].table, "orders");
+  EXPECT_EQ(read[1].times, 100);
+  EXPECT_EQ(read[1].delay, std::chrono::seconds(3600));
+  EXPECT_EQ(read[3].after_retries, PolicyAction::park);
+  EXPECT_EQ(json(read), policies);
+  const auto again = parse_stored_desired(serialise(*desired));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->streams[0].parameters, desired->streams[0].parameters);
+}
+
+TEST(ErrorPolicies, WhatCannotBeOneIsRefusedAtItsPlace) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {R"({"action": "park"})", ""},
+      {R"([{"action": "ignore"}])", "/0/action"},
+      {R"([{"error": "235"}])", "/0/error"},
+      {R"([{"error": "parked_behind", "action": "park"}])", "/0/error"},
+      {R"([{"error": "23", "action": "park"}, {"action": "retry"}])", "/1/times"},
+      {R"([{"action": "retry", "times": 0, "delay_seconds": 1, "after_retries": "park"}])", "/0/times"},
+      {R"([{"action": "retry", "times": 101, "delay_seconds": 1, "after_retries": "park"}])", "/0/times"},
+      {R"([{"action": "retry", "times": 18446744073709551615, "delay_seconds": 1, "after_retries": "park"}])",
+       "/0/times"},
+      {R"([{"action": "retry", "times": 1, "delay_seconds": 3601, "after_retries": "park"}])", "/0/delay_seconds"},
+      {R"([{"action": "retry", "times": 1, "delay_seconds": 1, "after_retries": "retry"}])", "/0/after_retries"},
+      {R"([{"action": "park", "times": 3}])", "/0/times"},
+      {R"([{"action": "park", "table": "orders"}])", "/0/schema"},
+      {R"([{"action": "park", "schema": "public"}])", "/0/table"},
+  };
+  for (const auto& [policies, place] : wrong) {
+    const auto desired = parse_desired(with_policies(json::parse(policies)).dump());
+    ASSERT_FALSE(desired) << policies;
+    EXPECT_NE(desired.error().message.find("/streams/0/parameters/error_policies" + place + ": "), std::string::npos)
+        << desired.error().message;
+  }
+  json many = json::array();
+  for (int i = 0; i < 101; ++i) many.push_back({{"action", "park"}});
+  EXPECT_FALSE(parse_desired(with_policies(many).dump()));
 }
 
 TEST(Parameters, TheCaptureStartsAnewForThoseOfTheStreamAlone) {

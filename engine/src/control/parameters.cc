@@ -19,6 +19,7 @@ const std::array kSpecs = {
     ParameterSpec{"parallelism", true, &P::parallelism, 1, 64},
     ParameterSpec{"commit_serialization", true, &P::commit_serialization, 0, 0, kCommitSerializations},
     ParameterSpec{"disable_on_error", true, &P::disable_on_error},
+    ParameterSpec{"error_policies", true, &P::error_policies},
     ParameterSpec{"on_table_trouble", false, &P::on_table_trouble, 0, 0, kTableTroubles},
     ParameterSpec{"data_layer", true, &P::data_layer},
     ParameterSpec{"group_size", true, &P::group_size, 1, 100'000},

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <variant>
 
+#include "control/error_policies.h"
+
 // Stream parameters. The table below is the engine's side of engine/contract/parameters.json; a test compares the two.
 
 namespace thalweg::control {
@@ -16,6 +18,7 @@ struct StreamParameters {
   int64_t parallelism = 4;
   std::string commit_serialization = "dependent_transactions";
   bool disable_on_error = true;
+  ErrorPolicyDefinitions error_policies;
   std::string on_table_trouble = "stop_stream";
   bool data_layer = true;
   int64_t group_size = 20'000;               // LCRs
@@ -50,7 +53,9 @@ struct StreamParameters {
 struct ParameterSpec {
   std::string_view name;
   bool live;  // takes effect while the stream runs
-  std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*> field;
+  std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*,
+               ErrorPolicyDefinitions StreamParameters::*>
+      field;
   int64_t minimum = 0;  // integers only
   int64_t maximum = 0;
   std::span<const std::string_view> values = {};  // enums only

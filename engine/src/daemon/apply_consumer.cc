@@ -1,7 +1,23 @@
 #include "daemon/queue_consumer.h"
 
+#include <utility>
+
+#include "pg/connection.h"
+
 namespace thalweg::daemon {
 namespace {
+
+apply::ErrorAction action_of(control::PolicyAction action) {
+  switch (action) {
+    case control::PolicyAction::stop:
+      return apply::ErrorAction::stop;
+    case control::PolicyAction::park:
+      return apply::ErrorAction::park;
+    case control::PolicyAction::retry:
+      return apply::ErrorAction::retry;
+  }
+  std::unreachable();
+}
 
 apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
   apply::ApplyParameters out;
@@ -11,6 +27,15 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                  ? apply::CommitSerialization::none
                                  : apply::CommitSerialization::dependent_transactions;
   out.disable_on_error = parameters.disable_on_error;
+  for (const control::ErrorPolicyDefinition& policy : parameters.error_policies) {
+    out.error_policies.push_back(
+        {.error = policy.error,
+         .table = policy.table.empty() ? std::string{} : pg::quote_table(policy.schema, policy.table),
+         .action = action_of(policy.action),
+         .times = static_cast<int>(policy.times),
+         .delay = policy.delay,
+         .after_retries = action_of(policy.after_retries)});
+  }
   out.data_layer = parameters.data_layer;
   out.group_size = static_cast<size_t>(parameters.group_size);
   out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);

@@ -17,9 +17,10 @@ inline constexpr size_t kTransactionsShownMax = 100;  // of each agent
 
 struct TransactionSample {
   base::Xid xid;
-  std::string_view state;  // OPEN, WAIT DEPENDENCY, READY, EXECUTE TRANSACTION, WAIT COMMIT: a string literal
-  base::Lsn first_lsn;     // of its first change that came; zero: none
-  base::Lsn commit_lsn;    // zero while it is open
+  std::string_view
+      state;             // OPEN, WAIT RETRY, WAIT DEPENDENCY, READY, EXECUTE TRANSACTION, WAIT COMMIT: a string literal
+  base::Lsn first_lsn;   // of its first change that came; zero: none
+  base::Lsn commit_lsn;  // zero while it is open
   std::chrono::steady_clock::time_point begun;  // its first frame came
   uint64_t lcrs = 0;
   uint64_t bytes = 0;          // of frames

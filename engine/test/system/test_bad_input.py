@@ -245,7 +245,7 @@ def test_desired_state_that_does_not_fit(scene: Scene, change: dict[str, Any], p
 
 @pytest.mark.parametrize("parameters", [
     {"parallelism": 0}, {"parallelism": "four"}, {"commit_serialization": "sometimes"}, {"no_such": 1},
-    {"group_size": 10**12}])
+    {"group_size": 10**12}, {"error_policies": [{"action": "ignore"}]}])
 def test_parameters_out_of_range(scene: Scene, parameters: dict[str, Any]) -> None:
     scene.run_at_source(TABLE)
     with pytest.raises(RefusedError) as refused:

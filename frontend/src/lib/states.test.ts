@@ -20,6 +20,7 @@ describe("states of the engine's contract", () => {
     ["SHUTTING DOWN CLEANLY", "busy"],
     ["EXECUTE TRANSACTION", "good"],
     ["WAIT DEPENDENCY", "warning"],
+    ["WAIT RETRY", "warning"],
     ["WAIT COMMIT", "quiet"],
     ["ROLLBACK TRANSACTION", "bad"],
     ["RECORD LOW-WATERMARK", "quiet"],

@@ -75,6 +75,7 @@ const ofApi: Record<ApiState, Words> = {
   // transactions and markers on their way
   OPEN: ["busy", "Its changes are arriving; neither commit nor abort has arrived yet."],
   "WAIT DEPENDENCY": ["warning", "Waits for a transaction that touches the same rows."],
+  "WAIT RETRY": ["warning", "Failed. A policy for its error has it retried after a while."],
   READY: ["quiet", "Complete. It waits for a free applier, or for its group to fill."],
   "EXECUTE TRANSACTION": ["good", "Executes a transaction at the destination."],
   "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],

@@ -288,6 +288,20 @@ export const parallelism: StreamParameter = {
   description: "Appliers that execute transactions at the same time.",
 };
 
+export const errorPolicies: StreamParameter = {
+  name: "error_policies",
+  component: "APPLY",
+  type: "error_policies",
+  default: [],
+  minimum: null,
+  maximum: null,
+  values: null,
+  unit: null,
+  live: true,
+  per_destination: true,
+  description: "What happens to a transaction that fails permanently.",
+};
+
 export const initialCopy: StreamParameter = {
   name: "initial_copy",
   component: "INSTANTIATION",

@@ -33,6 +33,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
+from thalweg.kernel.error_policies import CURE
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -96,7 +97,13 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _value(types: dict[str, str], name: str, value: str) -> bool | int | str:
+def _value(types: dict[str, str], name: str, value: str) -> bool | int | str | list[Any]:
+    if types.get(name) == "error_policies":
+        try:
+            read: list[Any] = json.loads(value)
+        except ValueError as error:
+            raise CommandError(f"The value of {name} is not valid JSON: {error}.", CURE) from error
+        return read
     if types.get(name) == "boolean" and value.lower() in ("true", "on", "false", "off"):
         return value.lower() in ("true", "on")
     if types.get(name) == "integer" and value.lstrip("-").isdigit():
@@ -449,6 +456,8 @@ def list_parameters(as_json: AsJson = False) -> None:
 def values_of(parameter: Json) -> str:
     if parameter["type"] == "integer":
         return f"{parameter['minimum']} to {parameter['maximum']}"
+    if parameter["type"] == "error_policies":
+        return "a list of policies, as JSON"
     return ", ".join(parameter["values"] or ["true", "false"])
 
 

@@ -1,13 +1,19 @@
 """Stream parameters: defined by the engine's contract, checked here before the engine sees them."""
 
 import json
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from thalweg.features.streams.schemas import ParameterType, ParameterValue, StreamParameter
+from thalweg.features.streams.schemas import ParameterType, StreamParameter
+from thalweg.kernel.error_policies import wrong_policies
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
+
+Values = Mapping[str, Any]
+"""By their names: those that were set, as requests and the store have them."""
 
 
 @lru_cache(maxsize=4)
@@ -23,17 +29,13 @@ def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
     }
 
 
-def needs_restart(
-    definitions: dict[str, StreamParameter], before: dict[str, ParameterValue], after: dict[str, ParameterValue]
-) -> bool:
+def needs_restart(definitions: dict[str, StreamParameter], before: Values, after: Values) -> bool:
     """Whether what is in force changes in a parameter that is not live. Both are those that were set."""
     old, new = effective(definitions, before), effective(definitions, after)
     return any(old[name] != new[name] for name, definition in definitions.items() if not definition.live)
 
 
-def check_destination_parameters(
-    definitions: dict[str, StreamParameter], values: dict[str, ParameterValue], at: str
-) -> None:
+def check_destination_parameters(definitions: dict[str, StreamParameter], values: Values, at: str) -> None:
     """Checks the parameters of one destination; `at` points to it in the request. Raises invalid_request."""
     check_parameters(definitions, values, at)
     shared = [name for name in values if not definitions[name].per_destination]
@@ -48,11 +50,14 @@ def check_destination_parameters(
         )  # fmt: skip
 
 
-def check_parameters(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue], at: str = "") -> None:
+def check_parameters(definitions: dict[str, StreamParameter], values: Values, at: str = "") -> None:
     """Raises invalid_request that names every wrong one."""
     errors = []
     for name, value in values.items():
         definition = definitions.get(name)
+        if definition is not None and definition.type is ParameterType.ERROR_POLICIES:
+            errors += wrong_policies(value, f"{at}/parameters/{name}")
+            continue
         message = _unknown(definitions, name) if definition is None else _wrong(definition, value)
         if message is not None:
             errors.append(
@@ -75,7 +80,7 @@ def _unknown(definitions: dict[str, StreamParameter], name: str) -> str:
     return "There is no such parameter." + (f" Similar ones: {', '.join(near)}." if near else "")
 
 
-def _wrong(definition: StreamParameter, value: ParameterValue) -> str | None:
+def _wrong(definition: StreamParameter, value: Any) -> str | None:
     if definition.type is ParameterType.BOOLEAN:
         return None if isinstance(value, bool) else "It must be true or false."
     if definition.type is ParameterType.ENUM:
@@ -89,5 +94,5 @@ def _wrong(definition: StreamParameter, value: ParameterValue) -> str | None:
     return None
 
 
-def effective(definitions: dict[str, StreamParameter], values: dict[str, ParameterValue]) -> dict[str, ParameterValue]:
+def effective(definitions: dict[str, StreamParameter], values: Values) -> dict[str, Any]:
     return {name: values.get(name, definition.default) for name, definition in definitions.items()}

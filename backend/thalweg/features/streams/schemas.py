@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.error_policies import ErrorPolicy
 from thalweg.kernel.lifecycle import (
     DesiredStatus,
     EngineState,
@@ -27,14 +28,18 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-ParameterValue = bool | int | str
-Parameters = Annotated[dict[str, ParameterValue], Field(max_length=100)]
+ParameterValue = bool | int | str | list[ErrorPolicy]
+Parameters = Annotated[
+    dict[str, bool | int | str | list[dict[str, Any]]],
+    Field(max_length=100, description="By their names; error_policies is a list of ErrorPolicy."),
+]
 
 
 class ParameterType(StrEnum):
     INTEGER = "integer"
     BOOLEAN = "boolean"
     ENUM = "enum"
+    ERROR_POLICIES = "error_policies"
 
 
 class StreamParameter(Resource):

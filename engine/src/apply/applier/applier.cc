@@ -50,6 +50,7 @@ void Applier::revive() {
 
 void Applier::assign(Group* group, bool beside) {
   group->error.reset();
+  group->retry_in.reset();
   parts_.signals.before.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
   parts_.signals.rollback_requested.store(false, std::memory_order_relaxed);
   assigned_.push(group);

@@ -214,7 +214,6 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
 // Every group before this one has committed, so what fails here fails for good, but for other sessions' locks.
 base::Result<void> SoloRun::execute_singly(Group& group) {
   const base::Clock& clock = *parts_.shared.clock;
-  const LiveParameters& parameters = parts_.shared.parameters;
   GroupExecutor& executor = *lane().executor;
   ParkedSet parked;
   auto delay = kFirstRetryDelay;
@@ -254,11 +253,21 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       delay *= 2;
       continue;
     }
-    if (why || !is_about_data(error.code) || parameters.disable_on_error.load(std::memory_order_relaxed)) {
+    if (why || !is_about_data(error.code)) {
       group.error = std::move(error);
       return {};
     }
-    transaction.parked_with = std::move(error);  // comes round again, to be parked
+    const ErrorDecision decision = parts_.shared.parameters.errors.decide(error, transaction.retries);
+    if (decision.action == ErrorAction::park) {
+      transaction.parked_with = std::move(error);  // comes round again, to be parked
+      continue;
+    }
+    if (decision.action == ErrorAction::retry) {
+      ++transaction.retries;
+      group.retry_in = decision.delay;
+    }
+    group.error = std::move(error);
+    return {};
   }
   return {};
 }

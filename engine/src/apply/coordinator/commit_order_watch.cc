@@ -23,9 +23,10 @@ void CommitOrderWatch::look(const Schedule& schedule, std::span<const std::uniqu
     latest = &applier;
     latest_number = group->number;
   }
-  const bool lacks_applier =
-      oldest.state == GroupState::waiting && schedule.is_ready(oldest) && schedule.idle_appliers() == 0;
-  if (lacks_applier && latest != nullptr) latest->request_rollback();
+  // The oldest has no applier, or rests until it is retried: the others would keep their locks as long.
+  const bool gives_way = oldest.state == GroupState::waiting && schedule.is_ready(oldest) &&
+                         (schedule.idle_appliers() == 0 || oldest.rests_until > now);
+  if (gives_way && latest != nullptr) latest->request_rollback();
   for (size_t i = 0; i < appliers.size(); ++i) {
     if (schedule.slot(static_cast<int>(i)).running == &oldest) give_locks_back(*appliers[i], appliers, time);
   }

@@ -44,6 +44,10 @@ void Coordinator::join() {
 // As many as `parallelism` says: makes or revives what is missing, retires what is too much once it has no group.
 void Coordinator::fit_appliers() {
   const LiveParameters& parameters = shared_.parameters;
+  if (const uint64_t changes = parameters.errors.changes(); changes != error_policies_seen_) {
+    error_policies_seen_ = changes;
+    schedule_.end_rests();
+  }
   const int wanted = std::clamp(parameters.parallelism.load(std::memory_order_relaxed), 1, kAppliersMax);
   schedule_.set_limits({.appliers = wanted,
                         .group_lcrs = parameters.group_size.load(std::memory_order_relaxed),
@@ -144,6 +148,8 @@ void Coordinator::run() {
     const bool closed = in_.closed();  // before the look at what is left
     const bool moved = step();
     if (shared_.ending() && schedule_.running() == 0) break;
+    // What waits for a retry is not lost: nobody has confirmed it.
+    if (closed && !moved && schedule_.only_rests(moment())) break;
     if (closed && in_.peek() == nullptr && schedule_.window().empty()) {
       if (in_.failure()) shared_.error.set(*in_.failure());
       break;
@@ -168,7 +174,8 @@ bool Coordinator::take_finished() {
   bool any = false;
   for (int i = 0; i < applier_count(); ++i) {
     while (Group* const group = appliers_[static_cast<size_t>(i)]->take_finished()) {
-      record(*group, schedule_.complete(i, *group, moment()));
+      const size_t counted = group->counted;
+      record(*group, schedule_.complete(i, *group, moment()), counted);
       any = true;
     }
   }
@@ -180,16 +187,33 @@ bool Coordinator::take_finished() {
   return true;
 }
 
-void Coordinator::record(const Group& group, Completion completion) {
+// Transactions of the group from `counted` on have not been counted.
+void Coordinator::count_done(const Group& group, size_t counted) {
+  const auto done = std::span(group.transactions).subspan(counted, group.counted - counted);
+  const auto parked = static_cast<uint64_t>(
+      std::ranges::count_if(done, [](const auto& transaction) { return transaction->parked_with.has_value(); }));
+  transactions_.add(done.size() - parked);
+  errors_.add(parked);
+  if (parked > 0) shared_.parked.fetch_add(parked, std::memory_order_relaxed);
+}
+
+void Coordinator::record(const Group& group, Completion completion, size_t counted) {
   switch (completion) {
-    case Completion::committed: {
-      const auto parked = static_cast<uint64_t>(std::ranges::count_if(
-          group.transactions, [](const auto& transaction) { return transaction->parked_with.has_value(); }));
-      transactions_.add(group.transactions.size() - parked);
-      errors_.add(parked);
-      if (parked > 0) shared_.parked.fetch_add(parked, std::memory_order_relaxed);
+    case Completion::committed:
+      count_done(group, counted);
       return;
-    }
+    case Completion::postponed:
+      count_done(group, counted);
+      retried_transactions_.add();
+      base::log_event(base::LogLevel::warning, "transaction_retried",
+                      {{"stream", shared_.stream_id},
+                       {"xid", int64_t{group.transactions[group.done]->xid.value}},
+                       {"retry", int64_t{group.transactions[group.done]->retries}},
+                       {"in_seconds", int64_t{group.retry_in->count()}},
+                       {"code", base::name_of(group.error->code)},
+                       {"sqlstate", group.error->sqlstate},
+                       {"table", group.error->table}});
+      return;
     case Completion::again:
       retried_groups_.add();
       base::log_event(base::LogLevel::debug, "group_retried",
@@ -312,6 +336,7 @@ telemetry::ComponentSample Coordinator::sample() const {
                    {"groups", groups_.get()},
                    {"dependent_groups", dependent_groups_.get()},
                    {"retried_groups", retried_groups_.get()},
+                   {"retried_transactions", retried_transactions_.get()},
                    {"errors", errors_.get()}},
       .gauges = {{"waiting_groups", static_cast<int64_t>(waiting_groups_.get())}, {"low_watermark_lag_us", lag}}};
   if (const auto latency = markers_.commits().latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);

@@ -58,7 +58,9 @@ class Coordinator {
   void sleep(uint32_t ticket, Clock::duration wait);
   void fit_appliers();
   bool take_finished();
-  void record(const Group& group, Completion completion);
+  void count_done(const Group& group, size_t counted);
+  // `counted`: as it was before.
+  void record(const Group& group, Completion completion, size_t counted);
   void publish_progress(uint64_t committed);
   bool take_transactions();
   void pass_empty();
@@ -88,7 +90,8 @@ class Coordinator {
 
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
-  telemetry::Counter transactions_, groups_, dependent_groups_, retried_groups_, errors_;
+  telemetry::Counter transactions_, groups_, dependent_groups_, retried_groups_, retried_transactions_, errors_;
+  uint64_t error_policies_seen_ = 0;   // LiveErrorPolicies::changes()
   telemetry::Counter waiting_groups_;  // a gauge
   // Commit time of the oldest transaction that has not committed, 0 where there is none. Writer: this agent.
   std::atomic<int64_t> oldest_commit_time_{0};

@@ -49,6 +49,10 @@ uint64_t Schedule::blocked() const {
       window_, [this](const auto& group) { return group->state == GroupState::waiting && !is_ready(*group); }));
 }
 
+bool Schedule::only_rests(const Moment& moment) const {
+  return running_ == 0 && std::ranges::any_of(window_, [&](const auto& group) { return rests(*group, moment); });
+}
+
 std::optional<int> Schedule::applier_of(const Group& group) const {
   for (int i = 0; i < slots_used_; ++i) {
     if (slot(i).running == &group || slot(i).behind == &group) return i;
@@ -197,6 +201,10 @@ const std::vector<Assignment>& Schedule::assign(const Moment& moment) {
   for (const auto& group : window_) {
     if (waiting_ == 0 || group->number > through) break;
     if (group->state != GroupState::waiting) continue;
+    if (rests(*group, moment)) {
+      if (limits_.in_commit_order) break;  // it would only keep its locks until its turn
+      continue;
+    }
     const bool beside = !is_ready(*group);
     if (beside && !may_begin_beside(*group, moment)) continue;
     if (!parked_.empty()) {
@@ -239,13 +247,18 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   --running_;
   if (!group.error) {
     group.state = GroupState::committed;
-    for (const auto& transaction : group.transactions) {
-      if (transaction->parked_with) parked_.add(transaction->hashes());
-    }
+    take_note_of_parked(group, group.transactions.size());
     return Completion::committed;
   }
   group.state = GroupState::waiting;
   ++waiting_;
+  if (group.retry_in) {
+    group.rests_until = moment.now + *group.retry_in;
+    take_note_of_parked(group, group.done);
+    // Meanwhile somebody may remove what they would be parked behind.
+    for (size_t i = group.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
+    return Completion::postponed;
+  }
   const ErrorCode code = group.error->code;
   if (group.mode == GroupMode::together && (is_about_data(code) || code == ErrorCode::database_busy)) {
     // Once everything before it has committed, what fails again fails by itself.
@@ -254,6 +267,17 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
     return Completion::again;
   }
   return code == ErrorCode::engine_stopping ? Completion::stopping : Completion::failed;
+}
+
+void Schedule::take_note_of_parked(Group& group, size_t end) {
+  for (; group.counted < end; ++group.counted) {
+    const Transaction& transaction = *group.transactions[group.counted];
+    if (transaction.parked_with) parked_.add(transaction.hashes());
+  }
+}
+
+void Schedule::end_rests() {
+  for (const auto& group : window_) group->rests_until = {};
 }
 
 const std::vector<Settlement>& Schedule::settle() {

@@ -66,9 +66,10 @@ enum class Admission : uint8_t {
 
 enum class Completion : uint8_t {
   committed,
-  again,     // later, behind all before it
-  stopping,  // the applier gave up because apply ends
-  failed,    // for good: apply ends with the group's error
+  again,      // later, behind all before it
+  postponed,  // its transaction that failed is to be retried after a while
+  stopping,   // the applier gave up because apply ends
+  failed,     // for good: apply ends with the group's error
 };
 
 struct Rest {
@@ -101,6 +102,8 @@ class Schedule {
   Completion complete(int applier, Group& group, const Moment& moment);
   // After completions: the groups that began beside others whose fate is now known. Valid until the next call.
   const std::vector<Settlement>& settle();
+  // What rests until a retry does so no longer: what has been decided about its error has changed.
+  void end_rests();
   // After completions: forgets the groups at the window's beginning that have committed; how many transactions those
   // had. The groups are destroyed.
   uint64_t advance();
@@ -113,6 +116,9 @@ class Schedule {
   int running() const { return running_; }
   uint64_t waiting() const { return waiting_; }
   uint64_t blocked() const;  // waiting groups that may not run yet
+  bool rests(const Group& group, const Moment& moment) const { return group.rests_until > moment.now; }
+  // Where nothing can be assigned: because a group rests.
+  bool only_rests(const Moment& moment) const;
   int idle_appliers() const;
   uint64_t committed_through() const { return committed_through_; }
   base::Lsn low_watermark() const { return low_watermark_; }
@@ -136,6 +142,7 @@ class Schedule {
   uint64_t awaited_through() const;
   void give(int applier, Group& group, bool beside, const Moment& moment);
   void mark_parked(Group& group) const;
+  void take_note_of_parked(Group& group, size_t end);
 
   const SchedulePolicy policy_;
   ScheduleLimits limits_;

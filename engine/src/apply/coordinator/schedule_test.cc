@@ -66,6 +66,15 @@ class ScheduleTest : public ::testing::Test {
     if (code) group->error = base::fail(*code, "told by the test").error();
     return schedule.complete(applier, *group, moment);
   }
+  // Singly: its transactions before `done` have gone through, and that one is to be retried.
+  Completion is_postponed(uint64_t number, size_t done, std::chrono::seconds delay) {
+    Group& group = *running.at(number).second;
+    group.done = done;
+    group.retry_in = delay;
+    const Completion completion = ends(number, ErrorCode::apply_failed);
+    group.retry_in.reset();
+    return completion;
+  }
   void pass(std::chrono::microseconds time) {
     moment.now += time;
     moment.unix_now.value += time.count();
@@ -393,6 +402,85 @@ TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
   EXPECT_TRUE(meter.steady()) << "not yet measured";
   meter.measure(2 * steady - 1, now + 40ms);
   EXPECT_FALSE(meter.steady());
+}
+
+// What depends on nothing of it goes on, what does waits.
+TEST_F(ScheduleTest, WhatIsToBeRetriedRests) {
+  offer({1});
+  ASSERT_EQ(assigned(), "0:1");
+  ASSERT_EQ(ends(1, ErrorCode::apply_failed), Completion::again);
+  ASSERT_EQ(assigned(), "0:1");
+  EXPECT_FALSE(schedule.only_rests(moment));
+  EXPECT_EQ(is_postponed(1, 0, 10s), Completion::postponed);
+  offer({1});
+  offer({2});
+  EXPECT_EQ(assigned(), "0:3");
+  EXPECT_FALSE(schedule.only_rests(moment)) << "3 runs";
+  EXPECT_EQ(ends(3), Completion::committed);
+  EXPECT_EQ(assigned(), "");
+  EXPECT_TRUE(schedule.only_rests(moment));
+  EXPECT_EQ(schedule.advance(), 0u);
+  pass(10s);
+  EXPECT_FALSE(schedule.only_rests(moment));
+  EXPECT_EQ(assigned(), "0:1");
+  EXPECT_EQ(ends(1), Completion::committed);
+  EXPECT_EQ(assigned(), "0:2");
+}
+
+TEST_F(ScheduleTest, InCommitOrderNothingOvertakesWhatRests) {
+  limits.in_commit_order = true;
+  schedule.set_limits(limits);
+  offer({1});
+  ASSERT_EQ(assigned(), "0:1");
+  ASSERT_EQ(ends(1, ErrorCode::apply_failed), Completion::again);
+  ASSERT_EQ(assigned(), "0:1");
+  EXPECT_EQ(is_postponed(1, 0, 10s), Completion::postponed);
+  offer({2});
+  EXPECT_EQ(assigned(), "");
+  EXPECT_TRUE(schedule.only_rests(moment));
+  pass(10s);
+  EXPECT_EQ(assigned(), "0:1 1:2");
+}
+
+TEST_F(ScheduleTest, OtherPoliciesEndTheRest) {
+  offer({1});
+  ASSERT_EQ(assigned(), "0:1");
+  ASSERT_EQ(ends(1, ErrorCode::apply_failed), Completion::again);
+  ASSERT_EQ(assigned(), "0:1");
+  EXPECT_EQ(is_postponed(1, 0, 3600s), Completion::postponed);
+  EXPECT_EQ(assigned(), "");
+  schedule.end_rests();
+  EXPECT_EQ(assigned(), "0:1");
+}
+
+// While it rests, others may remove from the error queue what its transactions were parked behind.
+TEST_F(ScheduleTest, WhatAGroupThatRestsHasParkedCountsAtOnce) {
+  limits.appliers = 1;
+  schedule.set_limits(limits);
+  offer({9});
+  ASSERT_EQ(assigned(), "0:1");
+  offer({1});
+  offer({2});
+  offer({1});  // all three wait in one group
+  ASSERT_EQ(ends(1), Completion::committed);
+  schedule.advance();
+  ASSERT_EQ(assigned(), "0:2");
+  ASSERT_EQ(group(2).transactions.size(), 3u);
+  ASSERT_EQ(ends(2, ErrorCode::apply_failed), Completion::again);
+  ASSERT_EQ(assigned(), "0:2");
+  group(2).transactions[0]->parked_with = base::fail(ErrorCode::apply_failed, "told by the test").error();
+  EXPECT_EQ(is_postponed(2, 1, 10s), Completion::postponed);
+  pass(10s);
+  ASSERT_EQ(assigned(), "0:2");
+  EXPECT_FALSE(group(2).transactions[1]->park_behind);
+  EXPECT_TRUE(group(2).transactions[2]->park_behind);
+  EXPECT_EQ(is_postponed(2, 1, 10s), Completion::postponed);
+  schedule.set_parked({});
+  pass(10s);
+  ASSERT_EQ(assigned(), "0:2");
+  EXPECT_FALSE(group(2).transactions[2]->park_behind) << "what it stood behind is gone";
+  EXPECT_EQ(ends(2), Completion::committed);
+  EXPECT_EQ(schedule.advance(), 3u);
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ void Coordinator::show_transactions(Clock::time_point now) {
       const bool turn = appliers_[static_cast<size_t>(*applier)]->waits_for_turn();
       state = turn ? "WAIT COMMIT" : "EXECUTE TRANSACTION";
       if (turn) waits_for = window.front()->transactions.front()->xid;
+    } else if (group->rests_until > now) {
+      state = "WAIT RETRY";
     } else if (!schedule_.is_ready(*group)) {
       state = "WAIT DEPENDENCY";
       waits_for = schedule_.waits_for(*group).transactions.front()->xid;

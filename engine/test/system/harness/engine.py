@@ -167,18 +167,18 @@ class Engine:
     # --- streams
 
     def add_stream(self, stream: str, source: str, destination: str, tables: list[Table],
-                   **parameters: int | str | bool) -> None:
+                   **parameters: Any) -> None:
         """Makes and starts a stream between two conninfos."""
         self.put_stream(stream, source, destination, tables, parameters)
 
     def put_stream(self, stream: str, source: str, destination: str, tables: list[Table],
-                   parameters: Mapping[str, int | str | bool], **more: Any) -> None:
+                   parameters: Mapping[str, Any], **more: Any) -> None:
         """The same with further members of the definition."""
         self.define_stream(stream, source, destination, tables, parameters, **more)
         self.put_desired()
 
     def define_stream(self, stream: str, source: str, destination: str, tables: list[Table],
-                      parameters: Mapping[str, int | str | bool], **more: Any) -> None:
+                      parameters: Mapping[str, Any], **more: Any) -> None:
         """Into the document that the next put_desired sends."""
         self.streams[stream] = {
             "id": stream, "name": f"stream {stream}", "status": "ENABLED", "force": False,

@@ -2,6 +2,7 @@
 
 import secrets
 from contextlib import suppress
+from typing import Any
 
 from harness.cluster import PASSWORD, Cluster, wait_for
 from harness.compare import Table, differences, user_tables
@@ -80,7 +81,7 @@ class Scene:
         return self.destination.conninfo(self.database, "thalweg")
 
     def start_stream(self, tables: list[Table] | None = None, wait: bool = True,
-                     **parameters: int | str | bool) -> None:
+                     **parameters: Any) -> None:
         """Replicates these tables, or all; waits until the initial copy has been handed over to apply."""
         parameters.setdefault("source_plugin", "thalweg" if self.libraries else "pgoutput")
         self.engine.add_stream(self.stream, self.source_conninfo, self.destination_conninfo,

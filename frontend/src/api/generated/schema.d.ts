@@ -3762,7 +3762,9 @@ export interface components {
              * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Row Rules
@@ -3789,7 +3791,9 @@ export interface components {
              * @description Overrides of the stream's parameters. A parameter whose `per_destination` is false can be set only for the stream.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Row Rules
@@ -3897,7 +3901,9 @@ export interface components {
              * @description All overrides. Omitted parameters revert to the stream's values. Null: all stay as they are.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             } | null;
             /**
              * Row Rules
@@ -4212,6 +4218,11 @@ export interface components {
              * @description The cause whose transactions are executed, with those behind them. Null: one transaction, or the whole queue.
              */
             cause: string | null;
+            /**
+             * Role
+             * @description The destination's role as which it applies. Null: the engine's own.
+             */
+            role: string | null;
             state: components["schemas"]["ExecutionState"];
             /**
              * Executed
@@ -4245,6 +4256,43 @@ export interface components {
              * @description Why it stopped: FAILED only. Without values of rows for viewers.
              */
             message: string | null;
+        };
+        /**
+         * ErrorPolicy
+         * @description What happens to a transaction that fails permanently with such an error.
+         */
+        ErrorPolicy: {
+            /**
+             * Error
+             * @description An SQLSTATE, the first two characters of one (its class), or one of the codes apply_conflict, apply_failed, initial_copy_inconsistent. Omitted: any error.
+             * @example 23505
+             */
+            error?: string;
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            action: components["schemas"]["PolicyAction"];
+            /**
+             * Times
+             * @description Of `retry`: so often, then comes `after_retries`.
+             */
+            times?: number;
+            /**
+             * Delay Seconds
+             * @description Of `retry`: before each.
+             */
+            delay_seconds?: number;
+            /** @description Of `retry`: `stop` or `park`, if the last retry fails, too. */
+            after_retries?: components["schemas"]["PolicyAction"];
         };
         /**
          * ErrorSide
@@ -4286,6 +4334,18 @@ export interface components {
              * @description Where live samples and history have it, for its chart: `<thread>.<field>.<name>`, such as server-1.time_percent.execute, or `<field>` of the sample itself.
              */
             series: string | null;
+        };
+        /**
+         * Execution
+         * @description How parked transactions are executed or tried.
+         */
+        Execution: {
+            /**
+             * Role
+             * @description A role of the destination, exactly as PostgreSQL has it: the changes are applied with its privileges and policies (`SET LOCAL ROLE`), as are the triggers that they fire. The engine's user has to be a member of it. Null: as the engine's user.
+             * @example clerk
+             */
+            role?: string | null;
         };
         /** ExecutionAccepted */
         ExecutionAccepted: {
@@ -5363,7 +5423,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -5659,6 +5719,11 @@ export interface components {
             /** Interval Seconds Suggested */
             interval_seconds_suggested: number;
         };
+        /**
+         * PolicyAction
+         * @enum {string}
+         */
+        PolicyAction: "stop" | "park" | "retry";
         /** PolicyUpdate */
         PolicyUpdate: {
             /** Retention Days */
@@ -5714,9 +5779,14 @@ export interface components {
             /** Destinations */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
-            /** Parameters */
+            /**
+             * Parameters
+             * @description By their names; error_policies is a list of ErrorPolicy.
+             */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Accept
@@ -7064,14 +7134,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Restart Needed
@@ -7109,9 +7179,14 @@ export interface components {
              */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
-            /** Parameters */
+            /**
+             * Parameters
+             * @description By their names; error_policies is a list of ErrorPolicy.
+             */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             };
             /**
              * Accept
@@ -7195,14 +7270,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             };
             /**
              * Row Rules
@@ -7332,7 +7407,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string;
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -7566,7 +7641,9 @@ export interface components {
              * @description Only the parameters to change. Null is not a value: send the default to restore it.
              */
             parameters?: {
-                [key: string]: boolean | number | string;
+                [key: string]: boolean | number | string | {
+                    [key: string]: unknown;
+                }[];
             } | null;
             /** @description The tables to replicate from now on. Added tables are copied; removed tables stay as they are at the destination. Sending the same rules again adds tables that were created in the meantime. */
             rules?: components["schemas"]["TableRules"] | null;
@@ -8012,7 +8089,7 @@ export interface components {
          *     or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it.
          * @enum {string}
          */
-        TransactionState: "OPEN" | "WAIT DEPENDENCY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
+        TransactionState: "OPEN" | "WAIT DEPENDENCY" | "WAIT RETRY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
         /**
          * TriedChange
          * @description Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL.
@@ -13834,7 +13911,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {
@@ -13883,6 +13964,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13930,7 +14020,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {
@@ -13986,6 +14080,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not valid */
             422: {
                 headers: {
@@ -14026,7 +14129,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -14075,6 +14182,15 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

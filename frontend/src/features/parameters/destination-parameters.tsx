@@ -9,7 +9,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ParameterFields } from "./parameter-fields";
-import { anyFault, defaults, sameValues, type Values } from "./parameter-values";
+import { anyFault, defaults, sameValues, type Values, valueInWords } from "./parameter-values";
 
 interface DestinationParametersProps {
   stream: Stream;
@@ -79,7 +79,7 @@ function Form({ stream, destination, mayAct, onClose }: DestinationParametersPro
                       aria-label={`Use the stream's value of ${name}`}
                       onClick={() => setOwn(({ [name]: _, ...others }) => others)}
                     >
-                      Use the stream's: {String(ofStream[name])}
+                      Use the stream's: {valueInWords(ofStream[name] ?? "")}
                     </Button>
                   </>
                 )

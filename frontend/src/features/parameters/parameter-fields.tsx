@@ -15,8 +15,17 @@ import { IconChevronDown } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
+import { ErrorPolicies } from "./error-policies";
 import classes from "./parameter-fields.module.css";
-import { byComponent, byNeed, parameterFault, rangeInWords, type Values } from "./parameter-values";
+import {
+  byComponent,
+  byNeed,
+  parameterFault,
+  policiesOf,
+  rangeInWords,
+  sameValue,
+  type Values,
+} from "./parameter-values";
 
 interface ParameterFieldsProps {
   definitions: StreamParameter[];
@@ -34,7 +43,7 @@ export function ParameterFields(props: ParameterFieldsProps) {
   const [all, setAll] = useState(false);
   const { basic, advanced } = byNeed(definitions);
   const changed = advanced.filter(
-    ({ name, default: usual }) => (props.values[name] ?? usual) !== usual,
+    ({ name, default: usual }) => !sameValue(props.values[name] ?? usual, usual),
   ).length;
   return (
     <Stack gap="lg">
@@ -71,7 +80,8 @@ function Groups({ definitions, values, base, onChange, disabled, beside }: Param
               definition={definition}
               value={values[definition.name] ?? definition.default}
               changed={
-                values[definition.name] !== undefined && values[definition.name] !== base[definition.name]
+                values[definition.name] !== undefined &&
+                !sameValue(values[definition.name], base[definition.name])
               }
               onChange={(value) => onChange(definition.name, value)}
               disabled={disabled}
@@ -140,6 +150,8 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
       />
     );
   }
+  if (definition.type === "error_policies")
+    return <ErrorPolicies policies={policiesOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "enum") {
     return (
       <Select

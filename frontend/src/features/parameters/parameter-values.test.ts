@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { initialCopy, parallelism } from "@/test/data";
+import type { ErrorPolicy } from "@/api/types";
+import { errorPolicies, initialCopy, parallelism } from "@/test/data";
 import {
   anyFault,
   byComponent,
@@ -26,6 +27,30 @@ describe("parameters", () => {
     expect(changedValues(base, { parallelism: 8, initial_copy: true })).toEqual({ parallelism: 8 });
   });
 
+  it("compares policies by what is in them", () => {
+    const base = { error_policies: [{ action: "park" as const }] };
+    expect(changedValues(base, { error_policies: [{ action: "park" }] })).toEqual({});
+    expect(changedValues(base, { error_policies: [] })).toEqual({ error_policies: [] });
+  });
+
+  it.each<[ErrorPolicy, string | null]>([
+    [{ action: "park" }, null],
+    [{ action: "stop", error: "23505", schema: "public", table: "orders" }, null],
+    [{ action: "retry", times: 100, delay_seconds: 0, after_retries: "stop" }, null],
+    [
+      { action: "park", error: "235" },
+      "The error is an SQLSTATE, its first two characters, or one of the codes in the list.",
+    ],
+    [{ action: "park", table: "orders" }, "A table is named with its schema."],
+    [{ action: "retry", times: 101, delay_seconds: 1, after_retries: "park" }, "Retry 1 to 100 times."],
+    [
+      { action: "retry", times: 1, delay_seconds: 3601, after_retries: "park" },
+      "Wait 0 to 3,600 s before each retry.",
+    ],
+  ])("policy %j: %s", (policy, fault) => {
+    expect(parameterFault(errorPolicies, [policy])).toBe(fault);
+  });
+
   it("finds a fault anywhere", () => {
     expect(anyFault([parallelism, initialCopy], { parallelism: 0 })).toBe(true);
     expect(anyFault([parallelism, initialCopy], {})).toBe(false);
@@ -34,6 +59,7 @@ describe("parameters", () => {
   it("says range, unit and default", () => {
     expect(rangeInWords(parallelism)).toBe("1 to 64 appliers, default 4");
     expect(rangeInWords(initialCopy)).toBe("default on");
+    expect(rangeInWords(errorPolicies)).toBe("default none");
   });
 
   it("groups by component in order", () => {

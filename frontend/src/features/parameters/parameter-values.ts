@@ -1,5 +1,5 @@
 // Values of parameters in a form, apart from any widget.
-import type { ParameterValue, StreamParameter } from "@/api/types";
+import type { ErrorPolicy, ParameterValue, StreamParameter } from "@/api/types";
 
 export type Values = Record<string, ParameterValue>;
 
@@ -14,7 +14,54 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
   if (definition.type === "enum" && !definition.values?.includes(String(value)))
     return "Choose one of the values.";
   if (definition.type === "boolean" && typeof value !== "boolean") return "On or off.";
+  if (definition.type === "error_policies")
+    return (
+      policiesOf(value)
+        .map(policyFault)
+        .find((fault) => fault !== null) ?? null
+    );
   return null;
+}
+
+/** The value of the parameter error_policies. */
+export function policiesOf(value: ParameterValue): ErrorPolicy[] {
+  return Array.isArray(value) ? value : [];
+}
+
+const ERROR = /^([0-9A-Z]{2}|[0-9A-Z]{5}|apply_conflict|apply_failed|initial_copy_inconsistent)$/;
+
+function isWhole(value: number | undefined, minimum: number, maximum: number): boolean {
+  return value !== undefined && Number.isInteger(value) && value >= minimum && value <= maximum;
+}
+
+/** Why a policy cannot be kept, or null. */
+export function policyFault({
+  error,
+  schema,
+  table,
+  action,
+  times,
+  delay_seconds,
+}: ErrorPolicy): string | null {
+  if (error !== undefined && !ERROR.test(error))
+    return "The error is an SQLSTATE, its first two characters, or one of the codes in the list.";
+  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if (action !== "retry") return null;
+  if (!isWhole(times, 1, 100)) return "Retry 1 to 100 times.";
+  return isWhole(delay_seconds, 0, 3600) ? null : "Wait 0 to 3,600 s before each retry.";
+}
+
+/** Lists are compared by what is in them. */
+export function sameValue(left: ParameterValue | undefined, right: ParameterValue | undefined): boolean {
+  return left === right || (Array.isArray(left) && JSON.stringify(left) === JSON.stringify(right));
+}
+
+/** In a line, for people. */
+export function valueInWords(value: boolean | number | string | unknown[]): string {
+  if (Array.isArray(value))
+    return value.length === 0 ? "none" : `${value.length} ${value.length === 1 ? "policy" : "policies"}`;
+  if (typeof value === "boolean") return value ? "on" : "off";
+  return value.toLocaleString("en-US");
 }
 
 export function defaults(definitions: StreamParameter[]): Values {
@@ -23,13 +70,13 @@ export function defaults(definitions: StreamParameter[]): Values {
 
 /** Only what differs from the base is sent: the API keeps the rest as it is. */
 export function changedValues(base: Values, edited: Values): Values {
-  return Object.fromEntries(Object.entries(edited).filter(([name, value]) => base[name] !== value));
+  return Object.fromEntries(Object.entries(edited).filter(([name, value]) => !sameValue(base[name], value)));
 }
 
 /** The same parameters are set, to the same values. */
 export function sameValues(left: Values, right: Values): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => left[name] === right[name]);
+  return [...names].every((name) => sameValue(left[name], right[name]));
 }
 
 export function anyFault(definitions: StreamParameter[], values: Values): boolean {
@@ -45,9 +92,7 @@ export function rangeInWords({ type, minimum, maximum, unit, default: preset }: 
     parts.push(
       `${minimum.toLocaleString("en-US")} to ${maximum.toLocaleString("en-US")}${unit ? ` ${unit}` : ""}`,
     );
-  parts.push(
-    `default ${typeof preset === "boolean" ? (preset ? "on" : "off") : preset.toLocaleString("en-US")}`,
-  );
+  parts.push(`default ${valueInWords(preset)}`);
   return parts.join(", ");
 }
 
@@ -64,6 +109,7 @@ const BASIC = new Set([
   "parallelism",
   "commit_serialization",
   "disable_on_error",
+  "error_policies",
   "copy_workers",
   "initial_copy",
 ]);

@@ -7,7 +7,7 @@ const tests: Record<Kind, (transaction: Transaction) => boolean> = {
   open: ({ commit_lsn }) => commit_lsn === null,
   streaming: ({ streamed, commit_lsn }) => streamed && commit_lsn === null,
   spilled: ({ spilled_bytes }) => spilled_bytes > 0,
-  waiting: ({ state }) => state === "WAIT DEPENDENCY" || state === "WAIT COMMIT" || state === "READY",
+  waiting: ({ state }) => ["WAIT DEPENDENCY", "WAIT RETRY", "WAIT COMMIT", "READY"].includes(state),
   executing: ({ state }) => state === "EXECUTE TRANSACTION",
 };
 

@@ -1,6 +1,7 @@
 import { Box, Checkbox, Grid, Group, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import type { Check, Database, Engine, StreamCreate, TablePreview } from "@/api/types";
+import { valueInWords } from "@/features/parameters/parameter-values";
 import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-checks";
 import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { asText, bytes, counted } from "@/lib/format";
@@ -115,7 +116,11 @@ export function ReviewStep(props: ReviewStepProps) {
               <Fact label="Parameters">
                 {parameters.length === 0
                   ? "all at their defaults"
-                  : parameters.map(([name, value]) => `${name} = ${value}`).join(", ")}
+                  : parameters
+                      .map(
+                        ([name, value]) => `${name} = ${Array.isArray(value) ? valueInWords(value) : value}`,
+                      )
+                      .join(", ")}
               </Fact>
             </Stack>
           </Panel>

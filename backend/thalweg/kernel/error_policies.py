@@ -1,0 +1,92 @@
+"""What a stream does with transactions that fail permanently, by their errors: the parameter error_policies. The limits
+are the engine's (engine/contract/control-api.md)."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Required
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from thalweg.kernel.models import FieldProblem, TableIdentifier
+
+POLICIES_MAX = 100
+CODES = ("apply_conflict", "apply_failed", "initial_copy_inconsistent")
+"""Those that a transaction's data can cause."""
+
+
+class PolicyAction(StrEnum):
+    STOP = "stop"
+    PARK = "park"
+    RETRY = "retry"
+
+
+class ErrorPolicy(TypedDict, total=False):
+    """What happens to a transaction that fails permanently with such an error."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
+
+    error: Annotated[
+        str,
+        StringConstraints(pattern=rf"^([0-9A-Z]{{2}}|[0-9A-Z]{{5}}|{'|'.join(CODES)})$"),
+        Field(
+            description="An SQLSTATE, the first two characters of one (its class), or one of the codes "
+            f"{', '.join(CODES)}. Omitted: any error.",
+            examples=["23505"],
+        ),
+    ]
+    schema: Annotated[TableIdentifier, Field(description="With `table`.", examples=["public"])]
+    table: Annotated[
+        TableIdentifier,
+        Field(description="The table whose change failed, by its exact name. Omitted: any.", examples=["orders"]),
+    ]
+    action: Required[Annotated[PolicyAction, Field(strict=False)]]
+    times: Annotated[int, Field(ge=1, le=100, description="Of `retry`: so often, then comes `after_retries`.")]
+    delay_seconds: Annotated[int, Field(ge=0, le=3600, description="Of `retry`: before each.")]
+    after_retries: Annotated[
+        PolicyAction, Field(strict=False, description="Of `retry`: `stop` or `park`, if the last retry fails, too.")
+    ]
+
+
+_POLICIES: TypeAdapter[list[ErrorPolicy]] = TypeAdapter(Annotated[list[ErrorPolicy], Field(max_length=POLICIES_MAX)])
+OF_RETRY = ("times", "delay_seconds", "after_retries")
+CURE = (
+    'Write for example [{"error": "23505", "action": "park"}, {"action": "retry", "times": 5, "delay_seconds": 10, '
+    '"after_retries": "park"}].'
+)
+
+
+def wrong_policies(value: Any, at: str) -> list[FieldProblem]:
+    """What is wrong with the parameter's value, each with its place below `at`."""
+    try:
+        policies = _POLICIES.validate_python(value)
+    except ValidationError as error:
+        return [
+            _problem(at + "".join(f"/{part}" for part in found["loc"])[:200], found["msg"])
+            for found in error.errors(include_url=False, include_input=False)[:POLICIES_MAX]
+        ]
+    return [
+        _problem(f"{at}/{number}/{member}", message)
+        for number, policy in enumerate(policies)
+        for member, message in _contradictions(policy)
+    ]
+
+
+def _problem(pointer: str, message: str) -> FieldProblem:
+    return FieldProblem(pointer=pointer, code="invalid_parameter", message=message, cure=CURE)
+
+
+def _contradictions(policy: ErrorPolicy) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    if "table" in policy and "schema" not in policy:
+        found.append(("schema", "A table is named with its schema."))
+    if "schema" in policy and "table" not in policy:
+        found.append(("table", "A schema is named with one of its tables."))
+    retries = policy["action"] == PolicyAction.RETRY
+    for member in OF_RETRY:
+        if retries and member not in policy:
+            found.append((member, "A retry needs times, delay_seconds and after_retries."))
+        elif not retries and member in policy:
+            found.append((member, "Only the action retry has it."))
+    if retries and policy.get("after_retries") == PolicyAction.RETRY:
+        found.append(("after_retries", "It must be stop or park."))
+    return found

@@ -1,0 +1,84 @@
+#include "apply/error_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace thalweg::apply {
+namespace {
+
+using namespace std::chrono_literals;
+using base::ErrorCode;
+
+base::Error failure(ErrorCode code, std::string sqlstate = "", std::string table = "") {
+  base::Error error = base::fail(code, "told by the test").error();
+  error.sqlstate = std::move(sqlstate);
+  error.table = std::move(table);
+  return error;
+}
+
+ErrorAction action(const ErrorPolicies& policies, const base::Error& error) {
+  return decide(policies, error, 0).action;
+}
+
+TEST(ErrorPolicies, WithoutOneTheParameterDecides) {
+  const base::Error error = failure(ErrorCode::apply_failed, "23503");
+  EXPECT_EQ(action({.entries = {}, .disable_on_error = true}, error), ErrorAction::stop);
+  EXPECT_EQ(action({.entries = {}, .disable_on_error = false}, error), ErrorAction::park);
+  const ErrorPolicies others{.entries = {{.error = "42", .action = ErrorAction::park}}, .disable_on_error = true};
+  EXPECT_EQ(action(others, error), ErrorAction::stop);
+}
+
+TEST(ErrorPolicies, AnEntryNamesAnSqlstateItsClassOrACode) {
+  const auto parks = [](const std::string& named, const base::Error& error) {
+    return action({.entries = {{.error = named, .action = ErrorAction::park}}}, error) == ErrorAction::park;
+  };
+  const base::Error duplicate = failure(ErrorCode::apply_conflict, "23505");
+  EXPECT_TRUE(parks("23505", duplicate));
+  EXPECT_TRUE(parks("23", duplicate));
+  EXPECT_TRUE(parks("apply_conflict", duplicate));
+  EXPECT_TRUE(parks("", duplicate));
+  EXPECT_FALSE(parks("23503", duplicate));
+  EXPECT_FALSE(parks("22", duplicate));
+  EXPECT_FALSE(parks("apply_failed", duplicate));
+  const base::Error missing = failure(ErrorCode::apply_conflict);
+  EXPECT_TRUE(parks("apply_conflict", missing));
+  EXPECT_FALSE(parks("23", missing)) << "no SQLSTATE, no class";
+}
+
+TEST(ErrorPolicies, TheFirstThatMatchesDecides) {
+  const ErrorPolicies policies{.entries = {{.error = "23", .table = "\"s\".\"a\"", .action = ErrorAction::park},
+                                           {.error = "23505", .action = ErrorAction::stop},
+                                           {.error = "23", .action = ErrorAction::park}}};
+  EXPECT_EQ(action(policies, failure(ErrorCode::apply_conflict, "23505", "\"s\".\"a\"")), ErrorAction::park);
+  EXPECT_EQ(action(policies, failure(ErrorCode::apply_conflict, "23505", "\"s\".\"b\"")), ErrorAction::stop);
+  EXPECT_EQ(action(policies, failure(ErrorCode::apply_conflict, "23505")), ErrorAction::stop) << "of no table";
+  EXPECT_EQ(action(policies, failure(ErrorCode::apply_failed, "23502", "\"s\".\"b\"")), ErrorAction::park);
+}
+
+TEST(ErrorPolicies, ARetryEndsWithWhatFollows) {
+  const ErrorPolicies policies{
+      .entries = {{.action = ErrorAction::retry, .times = 2, .delay = 7s, .after_retries = ErrorAction::park}}};
+  const base::Error error = failure(ErrorCode::apply_failed, "23503");
+  EXPECT_EQ(decide(policies, error, 0).action, ErrorAction::retry);
+  EXPECT_EQ(decide(policies, error, 1).delay, 7s);
+  EXPECT_EQ(decide(policies, error, 2).action, ErrorAction::park);
+}
+
+// Whoever waits for a retry is told only what is new.
+TEST(ErrorPolicies, TheSameAgainIsNoChange) {
+  LiveErrorPolicies live;
+  const ErrorPolicies policies{.entries = {{.action = ErrorAction::park}}};
+  live.set(policies);
+  const uint64_t changes = live.changes();
+  live.set(policies);
+  EXPECT_EQ(live.changes(), changes);
+  EXPECT_EQ(live.decide(failure(ErrorCode::apply_failed), 0).action, ErrorAction::park);
+  live.set({});
+  EXPECT_EQ(live.changes(), changes + 1);
+  EXPECT_EQ(live.decide(failure(ErrorCode::apply_failed), 0).action, ErrorAction::stop);
+}
+
+}  // namespace
+}  // namespace thalweg::apply
