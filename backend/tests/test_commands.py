@@ -238,6 +238,9 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     assert "The destination has a row" not in (await run("errors", "s", "--cause", "23a5")).out, "of a part no groups"
     assert (await run("errors", "s", "--all", "--limit", "2")).out.count('"public"."t"') == 3
     assert "would be applied" in (await run("errors", "s", "--dry-run", "1")).out
+    assert (await run("errors", "s", "--dry-run", "1", "--role", "clerk")).code == 0
+    assert engine.roles == ["clerk"]
+    assert "--execute" in (await run("errors", "s", "--role", "clerk")).err
     engine.dry_run_succeeds = False
     tried = await run("errors", "s", "--dry-run", "1")
     assert (tried.code, "would fail: INSERT into" in tried.err, "compare the rows" in tried.err) == (1, True, True)

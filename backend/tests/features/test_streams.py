@@ -129,6 +129,33 @@ async def test_two_streams_may_not_write_one_table(
     assert [error["code"] for error in answer.json()["errors"]] == ["other_streams"]
 
 
+async def test_execute_as_another_role(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    engine.parked = 2
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    cause = (await operator.get(path)).json()["causes"][0]["cause"]
+    for asked in (f"{path}/1/execute", f"{path}:execute", f"{path}:execute?cause={cause}"):
+        answer = await operator.post(asked, json={"role": "clerk"})
+        assert answer.status_code == 202, answer.text
+        entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+        assert entry["after"]["role"] == "clerk"
+    assert (await operator.post(f"{path}/1/dry-run", json={"role": "clerk"})).status_code == 200
+    assert engine.roles == ["clerk"] * 4
+    assert (await operator.post(f"{path}/1/execute", json={"role": ""})).status_code == 422
+    engine.refuses_execution = {**example("dry-run")["error"], "code": "invalid_request", "message": "no such role"}
+    unknown = await operator.post(f"{path}/1/execute", json={"role": "nobody"})
+    assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (422, "/role")
+    engine.refuses_execution = {**engine.refuses_execution, "code": "insufficient_privilege", "message": "GRANT a TO b"}
+    lacking = await operator.post(f"{path}/1/execute", json={"role": "clerk"})
+    assert (lacking.status_code, lacking.json()["detail"]) == (409, "GRANT a TO b")
+    engine.refuses_execution = None
+    engine.roles.clear()
+    assert (await operator.post(f"{path}/1/execute")).status_code == 202
+    assert engine.roles == [], "as the engine's user"
+
+
 async def test_error_policies_are_checked_at_their_places(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:

@@ -64,6 +64,8 @@ class EngineDouble:
         """Whether it waits for somebody at a server, as the contract's example does."""
         self.retried: list[str] = []
         self.executed: list[int] = []
+        self.roles: list[str] = []
+        """As which transactions were executed or tried, where that was asked for."""
         self.deleted: list[int] = []
         self.tried: list[int] = []
         self.dry_run_succeeds = True
@@ -118,17 +120,25 @@ class EngineDouble:
             Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
-            Route("/v1/streams/{id}/destinations/{destination}/errors/execute", self._execute_all, methods=["POST"]),
             Route(
-                "/v1/streams/{id}/destinations/{destination}/errors/causes/{cause}/execute",
+                "/v1/streams/{id}/destinations/{destination}/errors/execute{as_role:path}",
+                self._execute_all,
+                methods=["POST"],
+            ),
+            Route(
+                "/v1/streams/{id}/destinations/{destination}/errors/causes/{cause}/execute{as_role:path}",
                 self._execute_cause,
                 methods=["POST"],
             ),
             Route(
-                "/v1/streams/{id}/destinations/{destination}/errors/{error}/dry-run", self._dry_run, methods=["POST"]
+                "/v1/streams/{id}/destinations/{destination}/errors/{error}/dry-run{as_role:path}",
+                self._dry_run,
+                methods=["POST"],
             ),
             Route(
-                "/v1/streams/{id}/destinations/{destination}/errors/{error}/execute", self._execute, methods=["POST"]
+                "/v1/streams/{id}/destinations/{destination}/errors/{error}/execute{as_role:path}",
+                self._execute,
+                methods=["POST"],
             ),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._delete, methods=["DELETE"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._contents),
@@ -460,13 +470,20 @@ class EngineDouble:
             return Response(status_code=204)
         return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
 
+    async def _note_role(self, request: Request) -> None:
+        assert request.path_params["as_role"] in ("", "-as")
+        if request.path_params["as_role"]:
+            self.roles.append((await request.json())["role"])
+
     async def _execute(self, request: Request) -> Response:
+        await self._note_role(request)
         if self.refuses_execution is not None:
             return JSONResponse({"error": self.refuses_execution}, 409)
         self.executed.append(int(request.path_params["error"]))
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _execute_cause(self, request: Request) -> Response:
+        await self._note_role(request)
         cause = request.path_params["cause"]
         chosen = [error["id"] for error in self._parked() if CAUSES[error["code"]] == cause]
         if not chosen:
@@ -475,12 +492,14 @@ class EngineDouble:
         return JSONResponse({"state": "DONE"}, 202)
 
     async def _dry_run(self, request: Request) -> Response:
+        await self._note_role(request)
         if int(request.path_params["error"]) > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         self.tried.append(int(request.path_params["error"]))
         return JSONResponse({"succeeds": True, "error": None} if self.dry_run_succeeds else example("dry-run"))
 
-    async def _execute_all(self, _: Request) -> Response:
+    async def _execute_all(self, request: Request) -> Response:
+        await self._note_role(request)
         self.executed += [error["id"] for error in self._parked()]
         return JSONResponse({"state": "DONE"}, 202)
 

@@ -168,21 +168,26 @@ class EngineClient:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         await patient._request("DELETE", _change(stream_id, destination, error_id, number))
 
-    async def execute_error(self, stream_id: str, destination: str, error_id: int | None) -> ExecutionReport:
-        """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is."""
+    async def execute_error(
+        self, stream_id: str, destination: str, error_id: int | None, role: str | None = None
+    ) -> ExecutionReport:
+        """Without an id, all of the queue. RUNNING: it goes on at the engine, and `errors` tells how far it is. With a
+        role: status 404 and not_found from an engine whose version cannot do that, here and below."""
         part = "" if error_id is None else f"/{error_id}"
         path = f"{_path(stream_id, destination)}/errors{part}/execute"
-        return await self._read(ExecutionReport, "POST", path)
+        return await self._read(ExecutionReport, "POST", *_as(path, role))
 
-    async def execute_cause(self, stream_id: str, destination: str, cause: str) -> ExecutionReport:
-        return await self._read(
-            ExecutionReport, "POST", f"{_path(stream_id, destination)}/errors/causes/{cause}/execute"
-        )
+    async def execute_cause(
+        self, stream_id: str, destination: str, cause: str, role: str | None = None
+    ) -> ExecutionReport:
+        path = f"{_path(stream_id, destination)}/errors/causes/{cause}/execute"
+        return await self._read(ExecutionReport, "POST", *_as(path, role))
 
-    async def dry_run_error(self, stream_id: str, destination: str, error_id: int) -> DryRun:
+    async def dry_run_error(self, stream_id: str, destination: str, error_id: int, role: str | None = None) -> DryRun:
         """Raises EngineFailure with status 409 where it waits behind another one."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
-        return await patient._read(DryRun, "POST", f"{_path(stream_id, destination)}/errors/{error_id}/dry-run")
+        path = f"{_path(stream_id, destination)}/errors/{error_id}/dry-run"
+        return await patient._read(DryRun, "POST", *_as(path, role))
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
@@ -230,6 +235,11 @@ class EngineClient:
 
 def _path(stream_id: str, destination: str) -> str:
     return f"/v1/streams/{stream_id}/destinations/{destination}"
+
+
+def _as(path: str, role: str | None) -> tuple[str, dict[str, Any] | None]:
+    """Path and body. Another role has a path of its own: an older engine does not read the body."""
+    return (path, None) if role is None else (f"{path}-as", {"role": role})
 
 
 def _change(stream_id: str, destination: str, error_id: int, number: int) -> str:

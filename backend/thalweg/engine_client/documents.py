@@ -508,6 +508,7 @@ class ErrorExecution(Document):
 
     error_id: int | None
     cause: str | None = None
+    role: str | None = None
     state: ExecutionState
     executed: int
     total: int

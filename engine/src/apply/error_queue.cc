@@ -460,6 +460,23 @@ base::Result<Chain> chosen(pg::Connection& connection, std::string_view stream_i
   return chain_of_all(entries);
 }
 
+// Whether the session may act as the role.
+base::Result<void> check_role(pg::Connection& connection, const std::string& role) {
+  if (role.empty()) return {};
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query("SELECT CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN "
+                                  "pg_has_role(oid, 'SET') ELSE pg_has_role(oid, 'MEMBER') END, quote_ident(rolname), "
+                                  "quote_ident(current_user) FROM pg_roles WHERE rolname = $1",
+                                  {role}));
+  if (rows.size() == 0) {
+    return base::fail(ErrorCode::invalid_request, fmt::format("the destination has no role {}", role));
+  }
+  if (rows.boolean(0, 0)) return {};
+  return base::fail(ErrorCode::insufficient_privilege,
+                    fmt::format("{0} may not act as {1}: GRANT {1} TO {0}", rows.text(0, 2), rows.text(0, 1)),
+                    base::ErrorSide::destination);
+}
+
 // Of what would be a transaction's own failure, were it executed.
 bool is_result_of_dry_run(ErrorCode code) {
   return is_about_data(code) || code == ErrorCode::missing_table || code == ErrorCode::insufficient_privilege;
@@ -503,13 +520,14 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return choice.id ? unknown_parked(*choice.id) : base::Result<void>{};
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  THALWEG_TRY(check_role(connection, choice.role));
   THALWEG_TRY(hold_error_queue(connection, stream_id));
   THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
   THALWEG_ASSIGN(const Chain chain, chosen(connection, stream_id, entries, choice));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
   Done done;
   for (const auto& entry : entries) done.seen.insert(entry->id);
-  ParkedExecution execution(session);
+  ParkedExecution execution(session, choice.role);
   auto executed = execute_chain(execution, session, stream_id, chain, watch, done);
   if (executed) executed = execute_followers(execution, session, stream_id, chain.stops, watch, done);
   if (executed && watch.progress) watch.progress(done.executed, done.total);
@@ -523,15 +541,17 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   return executed;
 }
 
-base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id) {
+base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
+                                    const std::string& role) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
+  THALWEG_TRY(check_role(connection, role));
   THALWEG_TRY(hold_error_queue(connection, stream_id));
   THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
   THALWEG_ASSIGN(const Chain chain, chain_of_one(entries, id));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  ParkedExecution execution(session);
+  ParkedExecution execution(session, role);
   THALWEG_TRY(execution.begin(stream_id));
   ParkedEntry& entry = *chain.entries.front();
   DryRun outcome;

@@ -74,7 +74,8 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
 // what has been parked behind them meanwhile, which `progress` counts as well, until there is no more. Stops at the
 // first that fails again, which then shows its new reason; remaining transactions that wait behind no other become
 // parked_freed. Of several, those with one cause or the whole queue, a failed one holds back only those that wait
-// behind it; the returned failure is the first one's and counts the rest.
+// behind it; the returned failure is the first one's and counts the rest. Fails with invalid_request where the
+// destination lacks the role, and with insufficient_privilege where the session may not act as it.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id,
                                   const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {});
 struct DryRun {
@@ -84,7 +85,8 @@ struct DryRun {
 };
 // Applies one as it is edited and rolls it back, with the constraints that are deferred checked. Takes its rows' locks
 // meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the
-// destination's locks are not to be had.
-base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id);
+// destination's locks are not to be had. `role`: as ParkedChoice's.
+base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
+                                    const std::string& role = {});
 
 }  // namespace thalweg::apply

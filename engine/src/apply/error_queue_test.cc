@@ -466,10 +466,10 @@ TEST(ErrorQueue, ThoseWithOneCauseAreExecutedTogether) {
   EXPECT_EQ(execute(failed).error().code, ErrorCode::unknown_error_transaction);
 }
 
-base::Result<DryRun> dry_run(ApplyHarness& h, int64_t id) {
+base::Result<DryRun> dry_run(ApplyHarness& h, int64_t id, const std::string& role = {}) {
   auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
   if (!opened) return std::unexpected(opened.error());
-  return dry_run_parked(std::move(*opened), "teststream", id);
+  return dry_run_parked(std::move(*opened), "teststream", id, role);
 }
 
 TEST(ErrorQueue, ADryRunTellsTheOutcomeAndLeavesNothing) {
@@ -496,6 +496,44 @@ TEST(ErrorQueue, ADryRunTellsTheOutcomeAndLeavesNothing) {
   EXPECT_EQ(dry_run(h, 99).error().code, ErrorCode::unknown_error_transaction);
   ASSERT_FALSE(h.execute_error(2)) << "what waits behind it does not fit";
   EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 5"), "missing") << "it went through, as told";
+}
+
+// The rows, and the triggers that they fire, now and at the commit; the error queue itself stays the session's.
+TEST(ErrorQueue, ATransactionIsExecutedAsAnotherRole) {
+  ApplyHarness h;
+  park_five(h);
+  const std::string clerk = "clerk " + h.select("SELECT current_database()");
+  h.run(
+      fmt::format("CREATE ROLE \"{0}\"; GRANT SELECT ON items TO \"{0}\"; "
+                  "CREATE TABLE written (id serial, who name); GRANT INSERT ON written TO \"{0}\"; "
+                  "GRANT USAGE ON SEQUENCE written_id_seq TO \"{0}\"; "
+                  "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO "
+                  "public.written (who) VALUES (current_user); RETURN NULL; END$$; "
+                  "CREATE TRIGGER at_once AFTER UPDATE ON items FOR EACH ROW EXECUTE FUNCTION note(); "
+                  "CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+                  "EXECUTE FUNCTION note(); "
+                  "ALTER TABLE items ENABLE ALWAYS TRIGGER at_once; ALTER TABLE items ENABLE ALWAYS TRIGGER later; "
+                  "INSERT INTO items VALUES (1, 'here now', 0)",
+                  clerk));
+  const auto execute_as = [&](const std::string& role) {
+    auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+    EXPECT_TRUE(opened);
+    return execute_parked(std::move(*opened), "teststream", {.id = 1, .role = role});
+  };
+  EXPECT_EQ(execute_as("nobody there").error().code, ErrorCode::invalid_request);
+  EXPECT_EQ(dry_run(h, 1, "nobody there").error().code, ErrorCode::invalid_request);
+  const auto tried = dry_run(h, 1, clerk);
+  ASSERT_TRUE(tried) << tried.error().message;
+  ASSERT_TRUE(tried->error) << "it may not write";
+  EXPECT_EQ(tried->error->code, ErrorCode::insufficient_privilege);
+  EXPECT_EQ(execute_as(clerk).error().code, ErrorCode::insufficient_privilege);
+  h.run(fmt::format("GRANT UPDATE ON items TO \"{}\"", clerk));
+  EXPECT_FALSE(dry_run(h, 1, clerk)->error);
+  const auto executed = execute_as(clerk);
+  ASSERT_TRUE(executed) << executed.error().message;
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 1"), "missing");
+  EXPECT_EQ(h.select("SELECT who FROM written"), clerk + "," + clerk);
+  EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue WHERE id = 1"), "0");
 }
 
 // A rollback alone would not check what a commit checks.

@@ -35,8 +35,9 @@ constexpr std::array kIdType{base::TypeId{20}};
 
 }  // namespace
 
-ParkedExecution::ParkedExecution(DestinationSession& session)
+ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view role)
     : session_(session),
+      set_role_(role.empty() ? std::string{} : "SET LOCAL ROLE " + pg::quote_identifier(role)),
       tables_(session.connection()),
       executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
       pool_(&bell_) {}
@@ -117,8 +118,10 @@ base::Result<void> ParkedExecution::prepare(ParkedEntry& entry) {
 }
 
 base::Result<void> ParkedExecution::run(const ParkedEntry& entry) {
-  THALWEG_ASSIGN(const bool done, run_at_once(entry));
-  if (done) return {};
+  if (set_role_.empty()) {
+    THALWEG_ASSIGN(const bool done, run_at_once(entry));
+    if (done) return {};
+  }
   // It says what is in the way, unless that was what was known of the tables.
   for (const auto& table : entry.transaction.tables.all()) tables_.forget(*table);
   THALWEG_TRY(find_tables(entry.transaction));
@@ -158,8 +161,14 @@ base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
 
 base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Ending ending) {
   THALWEG_TRY(session_.run("BEGIN"));
+  if (!set_role_.empty()) THALWEG_TRY(session_.run(set_role_));
   auto refusal = executor_.execute_rows(entry.transaction);
   if (refusal && !*refusal) {
+    if (!set_role_.empty()) {
+      // What is deferred is its, too; the error queue is not.
+      THALWEG_TRY(session_.run("SET CONSTRAINTS ALL IMMEDIATE"));
+      THALWEG_TRY(session_.run("RESET ROLE"));
+    }
     THALWEG_TRY(send_removal(entry));
     refusal = session_.sync();
     if (refusal && !*refusal) {

@@ -31,7 +31,8 @@ struct ParkedEntry {
 // Owner: one thread. One for a session: what the session has prepared is known by this one's tables.
 class ParkedExecution {
  public:
-  explicit ParkedExecution(DestinationSession& session);
+  // `role`: changes are applied as this one, which the session may act as; empty: as the session's own.
+  explicit ParkedExecution(DestinationSession& session, std::string_view role = {});
   ~ParkedExecution() { drop_read(); }
   ParkedExecution(const ParkedExecution&) = delete;
   ParkedExecution& operator=(const ParkedExecution&) = delete;
@@ -66,6 +67,7 @@ class ParkedExecution {
   base::Result<void> note(int64_t id, const base::Error& why);
 
   DestinationSession& session_;
+  const std::string set_role_;  // empty: not needed
   telemetry::Counter sets_, data_layer_calls_, merged_updates_;
   ParkedTables tables_;
   GroupExecutor executor_;

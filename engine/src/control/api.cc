@@ -117,6 +117,24 @@ bool is_cause(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); });
 }
 
+constexpr std::string_view kAsSuffix = "-as";
+constexpr size_t kRoleBytesMax = 256;
+
+// `verb`, or as another role. That has a path of its own, because older engines do not read the body.
+bool is_done_by(std::string_view path, std::string_view verb) {
+  return path.starts_with(verb) && (path.size() == verb.size() || path.substr(verb.size()) == kAsSuffix);
+}
+
+// The role that the body names; empty where the path asks for none.
+base::Result<std::string> read_role(const ApiRequest& request, std::string_view path) {
+  if (!path.ends_with(kAsSuffix)) return std::string{};
+  THALWEG_ASSIGN(const nlohmann::json body, parse_strict(request.body));
+  ObjectReader reader(body, "");
+  std::string role = reader.string("role", 1, kRoleBytesMax);
+  THALWEG_TRY(reader.finish());
+  return role;
+}
+
 // "after=17&limit=100&roots=1&cause=5f3a", each of them or none.
 base::Result<ParkedPart> parse_part(std::string_view query) {
   ParkedPart part;
@@ -258,19 +276,23 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
     if (!state) return failure_answer(state.error());
     return {.status = 202, .body = to_text({{"state", *state}})};
   };
-  if (path == "/execute" && request.method == "POST") return execute({});
+  if (request.method == "POST" && is_done_by(path, "/execute")) {
+    auto role = read_role(request, path);
+    return role ? execute({.role = std::move(*role)}) : failure_answer(role.error());
+  }
   constexpr std::string_view kCauses = "/causes/";
   if (path.starts_with(kCauses)) {
     path.remove_prefix(kCauses.size());
     const std::string_view cause = take_part(path);
-    if (path != "/execute" || request.method != "POST" || !is_cause(cause)) return no_such_path(request);
-    return execute({.cause = std::string(cause)});
+    if (!is_done_by(path, "/execute") || request.method != "POST" || !is_cause(cause)) return no_such_path(request);
+    auto role = read_role(request, path);
+    return role ? execute({.cause = std::string(cause), .role = std::move(*role)}) : failure_answer(role.error());
   }
   if (!path.starts_with('/')) return no_such_path(request);
   path.remove_prefix(1);
   const std::string_view number = take_part(path);
-  const bool executes = path == "/execute" && request.method == "POST";
-  const bool tries = path == "/dry-run" && request.method == "POST";
+  const bool executes = is_done_by(path, "/execute") && request.method == "POST";
+  const bool tries = is_done_by(path, "/dry-run") && request.method == "POST";
   const bool shows = path.empty() && request.method == "GET";
   constexpr std::string_view kChanges = "/changes/";
   if (path.starts_with(kChanges)) {
@@ -285,12 +307,12 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
     auto contents = streams_.error_contents(target, *id, std::nullopt);
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
-  if (tries) {
-    auto tried = streams_.dry_run_error(target, *id);
-    return tried ? document_answer(dry_run_document(*tried)) : failure_answer(tried.error());
-  }
-  if (executes) return execute({.id = *id});
-  return done_answer(streams_.drop_error(target, *id), 204);
+  if (!tries && !executes) return done_answer(streams_.drop_error(target, *id), 204);
+  auto role = read_role(request, path);
+  if (!role) return failure_answer(role.error());
+  if (executes) return execute({.id = *id, .role = std::move(*role)});
+  auto tried = streams_.dry_run_error(target, *id, *role);
+  return tried ? document_answer(dry_run_document(*tried)) : failure_answer(tried.error());
 }
 
 // One change of a parked transaction, by its number.

@@ -72,6 +72,7 @@ json execution_document(const ErrorExecutionStatus& execution) {
   const telemetry::ParkedChoice& choice = execution.choice;
   return {{"error_id", choice.id ? json(*choice.id) : json(nullptr)},
           {"cause", choice.cause.empty() ? json(nullptr) : json(choice.cause)},
+          {"role", choice.role.empty() ? json(nullptr) : json(choice.role)},
           {"state", execution.state},
           {"executed", execution.executed},
           {"total", execution.total},

@@ -206,8 +206,11 @@ class ExampleStreams final : public ManagedStreams {
     return "RUNNING";
   }
   telemetry::ParkedChoice asked_choice;
-  base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id) override {
+  std::string asked_role;
+  base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id,
+                                         const std::string& role) override {
     THALWEG_TRY(known(target));
+    asked_role = role;
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     if (error_id == 1) return DryRunView{};
     return DryRunView{.error = base::fail(base::ErrorCode::apply_conflict, "again").error(), .left_out = 1};

@@ -267,8 +267,10 @@ class ManagedStreams {
   // Returns "DONE", or "RUNNING": it continues, and errors() shows its progress. Also fails with database_busy.
   virtual base::Result<std::string_view> execute_error(const StreamTarget& target,
                                                        const telemetry::ParkedChoice& choice) = 0;
-  // Executes one and rolls it back, in seconds. Fails with what keeps the transaction from being tried.
-  virtual base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id) = 0;
+  // Executes one and rolls it back, in seconds; `role` as ParkedChoice's. Fails with what keeps the transaction from
+  // being tried.
+  virtual base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id,
+                                                 const std::string& role) = 0;
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy if too
   // many are running, and with the obstacle to reaching a database.

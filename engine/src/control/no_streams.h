@@ -40,7 +40,7 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return "DONE";
   }
-  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t) override {
+  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t, const std::string&) override {
     ++requests;
     return DryRunView{};
   }

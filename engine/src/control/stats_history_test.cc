@@ -47,7 +47,7 @@ class Ticking final : public ManagedStreams {
   base::Result<std::string_view> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     return {};
   }
-  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t) override { return {}; }
+  base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t, const std::string&) override { return {}; }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return {}; }
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
     return std::vector<RehearsalFinding>{};

@@ -79,11 +79,11 @@ base::Result<void> execute_parked_error(const control::Delivery& definition, con
 }
 
 base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& definition, int64_t error_id,
-                                                       const std::atomic<bool>& abandon) {
+                                                       const std::string& role, const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(
       pg::Connection connection,
       connect(definition, {.abandon = &abandon, .lifetime = kDryRunPatience, .answer_bytes_max = pg::kRowBytesMax}));
-  auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id);
+  auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id, role);
   if (!tried) return std::unexpected(with_row_security(std::move(tried).error(), definition, &abandon));
   if (tried->error) tried->error = with_row_security(std::move(*tried->error), definition, &abandon);
   return control::DryRunView{.error = std::move(tried->error), .edited = tried->edited, .left_out = tried->left_out};

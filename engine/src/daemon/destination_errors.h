@@ -26,7 +26,7 @@ base::Result<control::ParkedContentsView> parked_error_contents(const control::D
 base::Result<void> execute_parked_error(const control::Delivery& definition, const telemetry::ParkedChoice& choice,
                                         const apply::ExecutionWatch& watch = {});
 base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& definition, int64_t error_id,
-                                                       const std::atomic<bool>& abandon);
+                                                       const std::string& role, const std::atomic<bool>& abandon);
 base::Result<void> edit_parked_error(const control::Delivery& definition, int64_t error_id, uint64_t change,
                                      const std::optional<telemetry::ParkedEdit>& edit,
                                      const std::atomic<bool>& abandon);

@@ -359,11 +359,12 @@ base::Result<std::string_view> Engine::execute_error(const control::StreamTarget
   return stream->execute_error(target.destination, choice);
 }
 
-base::Result<control::DryRunView> Engine::dry_run_error(const control::StreamTarget& target, int64_t error_id) {
+base::Result<control::DryRunView> Engine::dry_run_error(const control::StreamTarget& target, int64_t error_id,
+                                                        const std::string& role) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(openings_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
-  return stream->dry_run_error(target.destination, error_id);
+  return stream->dry_run_error(target.destination, error_id, role);
 }
 
 base::Result<void> Engine::edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,

@@ -48,7 +48,8 @@ class Engine final : public control::ManagedStreams {
                                                            std::optional<uint64_t> only) override;
   base::Result<std::string_view> execute_error(const control::StreamTarget& target,
                                                const telemetry::ParkedChoice& choice) override;
-  base::Result<control::DryRunView> dry_run_error(const control::StreamTarget& target, int64_t error_id) override;
+  base::Result<control::DryRunView> dry_run_error(const control::StreamTarget& target, int64_t error_id,
+                                                  const std::string& role) override;
   base::Result<void> edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,
                                 const std::optional<telemetry::ParkedEdit>& edit) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;

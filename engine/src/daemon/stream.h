@@ -63,7 +63,8 @@ class Stream {
   base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id,
                                                            std::optional<uint64_t> only) const;
   base::Result<std::string_view> execute_error(const std::string& destination, const telemetry::ParkedChoice& choice);
-  base::Result<control::DryRunView> dry_run_error(const std::string& destination, int64_t error_id) const;
+  base::Result<control::DryRunView> dry_run_error(const std::string& destination, int64_t error_id,
+                                                  const std::string& role) const;
   base::Result<void> edit_error(const std::string& destination, int64_t error_id, uint64_t change,
                                 const std::optional<telemetry::ParkedEdit>& edit) const;
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);

@@ -140,9 +140,10 @@ base::Result<std::string_view> Stream::execute_error(const std::string& destinat
       [this, destination] { hold_apply(executions_.current_id(destination)); });
 }
 
-base::Result<control::DryRunView> Stream::dry_run_error(const std::string& destination, int64_t error_id) const {
+base::Result<control::DryRunView> Stream::dry_run_error(const std::string& destination, int64_t error_id,
+                                                        const std::string& role) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return dry_run_parked_error(definition, error_id, abandon_);
+  return dry_run_parked_error(definition, error_id, role, abandon_);
 }
 
 base::Result<void> Stream::edit_error(const std::string& destination, int64_t error_id, uint64_t change,

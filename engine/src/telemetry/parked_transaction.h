@@ -54,6 +54,7 @@ inline constexpr uint64_t kParkedCausesMax = 100;
 struct ParkedChoice {
   std::optional<int64_t> id = {};
   std::string cause = {};
+  std::string role = {};  // at the destination, as which their changes are applied; empty: the apply's own
 };
 
 }  // namespace thalweg::telemetry

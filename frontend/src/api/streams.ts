@@ -13,6 +13,7 @@ import type {
   DestinationAdd,
   DestinationCreate,
   DestinationUpdate,
+  Execution,
   ParameterValue,
   RulesCheckRequest,
   RulesTestRequest,
@@ -242,16 +243,23 @@ export function useUpdateStream(id: string) {
   });
 }
 
+interface ParkedAction {
+  errorId: number;
+  reason: string | null;
+  body?: Execution;
+}
+
 /** Executes a parked transaction; with a reason, discards it. */
 export function useParkedAction(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async ({ errorId, reason }: { errorId: number; reason: string | null }) => {
+    mutationFn: async ({ errorId, reason, body }: ParkedAction) => {
       const params = { path: { stream_id: id, destination_id: destinationId, error_id: errorId } };
       if (reason === null)
         await unwrap(
           client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/execute", {
             params,
+            body,
           }),
         );
       else
@@ -269,10 +277,13 @@ export function useParkedAction(id: string, destinationId: string) {
 export function useExecuteSeveral(id: string, destinationId: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async (cause: string | undefined) => {
+    mutationFn: async ({ cause, body }: { cause?: string; body?: Execution }) => {
       const params = { path: { stream_id: id, destination_id: destinationId }, query: { cause } };
       await unwrap(
-        client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute", { params }),
+        client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute", {
+          params,
+          body,
+        }),
       );
     },
     onSettled: () => cache.invalidateQueries({ queryKey: keys.parked(id, destinationId) }),
@@ -302,10 +313,11 @@ export function useParkedEdit(id: string, destinationId: string, errorId: number
 /** Executes a parked transaction and rolls it back. */
 export function useDryRun(id: string, destinationId: string) {
   return useMutation({
-    mutationFn: (errorId: number) =>
+    mutationFn: ({ errorId, body }: { errorId: number; body?: Execution }) =>
       unwrap(
         client.POST("/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/dry-run", {
           params: { path: { stream_id: id, destination_id: destinationId, error_id: errorId } },
+          body,
         }),
       ),
   });

@@ -125,5 +125,6 @@ export type PolicyUpdate = Schemas["PolicyUpdate"];
 export type Comparison = Schemas["Comparison"];
 export type ComparedStatistic = Schemas["ComparedStatistic"];
 export type FactSheet = Schemas["FactSheet"];
+export type Execution = Schemas["Execution"];
 export type ErrorPolicy = Schemas["ErrorPolicy"];
 export type ParameterValue = boolean | number | string | ErrorPolicy[];

@@ -215,6 +215,7 @@ it("tells how far an execution is, and why it stopped", () => {
   const execution: ErrorExecution = {
     error_id: 4,
     cause: null,
+    role: "clerk",
     state: "RUNNING",
     executed: 886,
     total: 14_000,
@@ -308,25 +309,39 @@ it("tries a transaction before it is executed", async () => {
       left_out: 1,
     },
   ];
+  const asked: unknown[] = [];
   stubApi({
     [QUEUE]: listed([error]),
-    [`${QUEUE.replace("GET", "POST")}/4/dry-run`]: () => ({ body: outcomes.shift() }),
+    [`${QUEUE.replace("GET", "POST")}/4/dry-run`]: async (request) => {
+      const text = await request.text();
+      asked.push(text === "" ? null : JSON.parse(text));
+      return { body: outcomes.shift() };
+    },
+    [`${QUEUE.replace("GET", "POST")}/4/execute`]: async (request) => {
+      asked.push(await request.json());
+      return { status: 202, body: { accepted: true, state: "DONE" } };
+    },
   });
   renderQueue();
   await userEvent.click(await screen.findByRole("button", { name: "Execute transaction 700" }));
   const dialog = await screen.findByRole("dialog", { name: "Execute transaction 700" });
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("alert")).toHaveTextContent("duplicate key (id) = (500)");
+  await userEvent.type(within(dialog).getByRole("textbox", { name: "Role" }), "clerk");
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("status")).toHaveTextContent(
     "accepts its other changes now. Changes: 1 left out.",
   );
+  expect(asked).toEqual([null, { role: "clerk" }]);
+  await userEvent.click(within(dialog).getByRole("button", { name: "Execute" }));
+  await waitFor(() => expect(asked[2]).toEqual({ role: "clerk" }));
 });
 
 it("tells which transactions failed again", () => {
   const execution: ErrorExecution = {
     error_id: null,
     cause: "5f3a",
+    role: null,
     state: "FAILED",
     executed: 3,
     total: 5,

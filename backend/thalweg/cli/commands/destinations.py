@@ -161,6 +161,10 @@ def errors(
         int | None,
         typer.Option("--dry-run", metavar="ID", help="Try this transaction and roll it back: would it succeed?"),
     ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(help="Apply or try them as this role of the destination, of which the engine's user is a member."),
+    ] = None,
     cause: Annotated[str | None, typer.Option(help="Only those with this cause, as the list names it.")] = None,
     discard: Annotated[
         int | None, typer.Option(metavar="ID", help="Discard this transaction for good: its changes are never applied.")
@@ -197,6 +201,8 @@ def errors(
     changes of it out or edit them, try it, apply it again, or discard it.
 
     Asks on a terminal before it applies or discards one."""
+    if role is not None and execute is None and dry_run is None and not execute_all:
+        raise CommandError("Nothing is executed.", "Give --role with --execute, --execute-all or --dry-run.")
     of_change = next((option for option in (leave_out, edit, restore) if option is not None), None)
     chosen = sum(option is not None for option in (show, execute, dry_run, discard, leave_out, edit, restore))
     if chosen + execute_all > 1:
@@ -212,9 +218,10 @@ def errors(
     stream = whole_stream(api, name)
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     at = one_of(stream, destination)["database"]["name"]
+    as_role = None if role is None else {"role": role}
     if execute is not None:
         confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
-        applied = api.post(f"{path}/{execute}/execute")["state"] == ExecutionState.DONE
+        applied = api.post(f"{path}/{execute}/execute", as_role)["state"] == ExecutionState.DONE
         outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
         done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return
@@ -222,12 +229,12 @@ def errors(
         which = "parked transactions" if cause is None else f"parked transactions with the cause {cause}"
         confirm(f"Apply all {which} again at {at}? What fails again stays parked", yes)
         query = "" if cause is None else f"?{urlencode({'cause': cause})}"
-        applied = api.post(f"{path}:execute{query}")["state"] == ExecutionState.DONE
+        applied = api.post(f"{path}:execute{query}", as_role)["state"] == ExecutionState.DONE
         outcome = "have been applied" if applied else "are being applied; the list shows the progress"
         done(f"All {which} {outcome}.", {"done": "applied" if applied else "running"})
         return
     if dry_run is not None:
-        tried = api.post(f"{path}/{dry_run}/dry-run")
+        tried = api.post(f"{path}/{dry_run}/dry-run", as_role)
         if as_json:
             print_json(tried)
         elif tried["succeeds"]:

@@ -117,40 +117,44 @@ async def show(context: Context, stream_id: str, destination_id: str, error_id: 
     )
 
 
-async def execute(context: Context, stream_id: str, destination_id: str, error_id: int) -> ExecutionAccepted:
+async def execute(
+    context: Context, stream_id: str, destination_id: str, error_id: int, role: str | None
+) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
-    facts = {"destination_id": destination_id, "error_id": error_id}
-    async with asked(context, row, "stream_errors_execute", facts, _not_executed):
-        execution = await client.execute_error(stream_id, destination_id, error_id)
+    facts = {"destination_id": destination_id, "error_id": error_id, **_of_role(role)}
+    async with asked(context, row, "stream_errors_execute", facts, _not_executed_as):
+        execution = await client.execute_error(stream_id, destination_id, error_id, role)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
-async def execute_all(context: Context, stream_id: str, destination_id: str) -> ExecutionAccepted:
+async def execute_all(context: Context, stream_id: str, destination_id: str, role: str | None) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
-    facts = {"destination_id": destination_id}
-    async with asked(context, row, "stream_errors_execute_all", facts, _not_executed):
-        execution = await client.execute_error(stream_id, destination_id, None)
+    facts = {"destination_id": destination_id, **_of_role(role)}
+    async with asked(context, row, "stream_errors_execute_all", facts, _not_executed_as):
+        execution = await client.execute_error(stream_id, destination_id, None, role)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
-async def execute_cause(context: Context, stream_id: str, destination_id: str, cause: str) -> ExecutionAccepted:
+async def execute_cause(
+    context: Context, stream_id: str, destination_id: str, cause: str, role: str | None
+) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
-    facts = {"destination_id": destination_id, "cause": cause}
-    async with asked(context, row, "stream_errors_execute_cause", facts, _not_executed) as entry:
+    facts = {"destination_id": destination_id, "cause": cause, **_of_role(role)}
+    async with asked(context, row, "stream_errors_execute_cause", facts, _not_executed_as) as entry:
         known = (await client.errors(stream_id, destination_id, 0, 1, False)).causes or []
         group = next((group for group in known if group.id == cause), None)
         if group is not None:  # its id says nothing to whoever reads the audit log
             entry.after = {**facts, **group.model_dump(include={"code", "sqlstate", "table", "transactions"})}
             await context.release()
-        execution = await client.execute_cause(stream_id, destination_id, cause)
+        execution = await client.execute_cause(stream_id, destination_id, cause, role)
     return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
 
 
-async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int) -> DryRun:
+async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int, role: str | None) -> DryRun:
     row, client = await engine_of(context, stream_id, destination_id)
-    facts = {"destination_id": destination_id, "error_id": error_id}
-    async with asked(context, row, "stream_errors_dry_run", facts, _not_executed):
-        tried = await client.dry_run_error(stream_id, destination_id, error_id)
+    facts = {"destination_id": destination_id, "error_id": error_id, **_of_role(role)}
+    async with asked(context, row, "stream_errors_dry_run", facts, _not_executed_as):
+        tried = await client.dry_run_error(stream_id, destination_id, error_id, role)
     if tried.error is None:
         return DryRun(
             succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None,
@@ -163,6 +167,11 @@ async def dry_run(context: Context, stream_id: str, destination_id: str, error_i
         message=_words(error, reveals=True), title=title, cure=cure,
         edited=tried.edited, left_out=tried.left_out,
     )  # fmt: skip
+
+
+def _of_role(role: str | None) -> dict[str, Any]:
+    """For the audit log."""
+    return {} if role is None else {"role": role}
 
 
 async def edit(
@@ -257,6 +266,17 @@ def bounded(contents: EngineContents) -> dict[str, Any]:
         changes.append(document)
     head = contents.error.model_dump(mode="json")
     return {**head, "changes_total": contents.changes_total, "changes": changes}
+
+
+def _not_executed_as(failure: EngineFailure) -> Problem:
+    """Of requests that may name a role."""
+    if failure.code == ErrorCode.INVALID_REQUEST:
+        cure = "Name a role that the destination has."
+        return _wrong(FieldProblem(pointer="/role", code="unknown_role", message=failure.message, cure=cure))
+    if failure.code == ErrorCode.NOT_FOUND:
+        message = "This engine cannot execute parked transactions as another role."
+        return Problem("engine_refused", message, "Upgrade it to the version of the control plane.")
+    return _not_executed(failure)
 
 
 def _not_executed(failure: EngineFailure) -> Problem:

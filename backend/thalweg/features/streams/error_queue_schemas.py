@@ -60,6 +60,7 @@ class ErrorExecution(Resource):
         description="The cause whose transactions are executed, with those behind them. Null: "
         "one transaction, or the whole queue."
     )
+    role: str | None = Field(description="The destination's role as which it applies. Null: the engine's own.")
     state: ExecutionState
     executed: int = Field(description="Transactions that were applied and have left the queue.")
     total: int = Field(description="Transactions to execute when it began.")
@@ -83,6 +84,18 @@ class ParkedTransactions(Resource):
     )
     next_cursor: str | None
     execution: ErrorExecution | None = Field(description="The last execution that began since the engine started.")
+
+
+class Execution(Body):
+    """How parked transactions are executed or tried."""
+
+    role: Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=NO_CONTROL_CHARACTERS)] | None = Field(
+        default=None,
+        description="A role of the destination, exactly as PostgreSQL has it: the changes are applied with its "
+        "privileges and policies (`SET LOCAL ROLE`), as are the triggers that they fire. The engine's user has to be "
+        "a member of it. Null: as the engine's user.",
+        examples=["clerk"],
+    )
 
 
 class DryRun(Resource):

@@ -11,6 +11,7 @@ from thalweg.features.streams.error_queue_schemas import (
     REASON_LENGTH_MIN,
     ChangeEdit,
     DryRun,
+    Execution,
     ExecutionAccepted,
     ParkedContents,
     ParkedTransactions,
@@ -190,35 +191,52 @@ async def get_error(
     return await error_queue.show(context, stream_id, destination_id, error_id)
 
 
+def _role(body: Execution | None) -> str | None:
+    return None if body is None else body.role
+
+
 @router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
 async def execute_errors(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, cause: OfCause = None
+    stream_id: IdPath,
+    destination_id: DestinationPath,
+    context: Operator,
+    cause: OfCause = None,
+    body: Execution | None = None,
 ) -> ExecutionAccepted:
     """Apply all parked transactions again, or those with one cause and those that wait behind them, in the source's
     order. One that fails stays parked, with those that wait behind it, and does not hold back others. If this takes
     longer than a few seconds, it continues after the answer, and the list of the queue shows its progress."""
+    role = _role(body)
     if cause is not None:
-        return await error_queue.execute_cause(context, stream_id, destination_id, cause)
-    return await error_queue.execute_all(context, stream_id, destination_id)
+        return await error_queue.execute_cause(context, stream_id, destination_id, cause, role)
+    return await error_queue.execute_all(context, stream_id, destination_id, role)
 
 
 @router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
 async def execute_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+    stream_id: IdPath,
+    destination_id: DestinationPath,
+    error_id: ErrorId,
+    context: Operator,
+    body: Execution | None = None,
 ) -> ExecutionAccepted:
     """Apply a parked transaction again, followed by its dependants in order. If this takes longer than a few seconds,
     it continues after the answer, and the list of the queue shows its progress."""
-    return await error_queue.execute(context, stream_id, destination_id, error_id)
+    return await error_queue.execute(context, stream_id, destination_id, error_id, _role(body))
 
 
 @router.post(f"{ONE}/errors/{{error_id}}/dry-run", operation_id="stream_errors_dry_run")
 async def dry_run_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
+    stream_id: IdPath,
+    destination_id: DestinationPath,
+    error_id: ErrorId,
+    context: Operator,
+    body: Execution | None = None,
 ) -> DryRun:
     """Apply a parked transaction and roll it back: whether it would succeed, or what the destination refuses. Deferred
     constraints are checked. Neither the tables nor the queue change; values drawn from sequences by triggers stay
     drawn. Refused while the queue is executed, and for a transaction that waits behind another one."""
-    return await error_queue.dry_run(context, stream_id, destination_id, error_id)
+    return await error_queue.dry_run(context, stream_id, destination_id, error_id, _role(body))
 
 
 ChangeNumber = Annotated[int, Path(ge=1, le=2**62, description="The change's number in the transaction.")]

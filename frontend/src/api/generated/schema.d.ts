@@ -4212,6 +4212,11 @@ export interface components {
              * @description The cause whose transactions are executed, with those behind them. Null: one transaction, or the whole queue.
              */
             cause: string | null;
+            /**
+             * Role
+             * @description The destination's role as which it applies. Null: the engine's own.
+             */
+            role: string | null;
             state: components["schemas"]["ExecutionState"];
             /**
              * Executed
@@ -4323,6 +4328,18 @@ export interface components {
              * @description Where live samples and history have it, for its chart: `<thread>.<field>.<name>`, such as server-1.time_percent.execute, or `<field>` of the sample itself.
              */
             series: string | null;
+        };
+        /**
+         * Execution
+         * @description How parked transactions are executed or tried.
+         */
+        Execution: {
+            /**
+             * Role
+             * @description A role of the destination, exactly as PostgreSQL has it: the changes are applied with its privileges and policies (`SET LOCAL ROLE`), as are the triggers that they fire. The engine's user has to be a member of it. Null: as the engine's user.
+             * @example clerk
+             */
+            role?: string | null;
         };
         /** ExecutionAccepted */
         ExecutionAccepted: {
@@ -13888,7 +13905,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {
@@ -13993,7 +14014,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {
@@ -14098,7 +14123,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Execution"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

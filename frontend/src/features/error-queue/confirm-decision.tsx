@@ -6,6 +6,7 @@ import { FormButtons } from "@/ui/form-buttons";
 import { RestCall } from "@/ui/rest-call";
 import { DryRun } from "./dry-run";
 import { editsInWords } from "./edits-in-words";
+import { asRole, RoleInput } from "./role-input";
 
 export interface Decision {
   error: ParkedTransaction;
@@ -18,8 +19,8 @@ interface ConfirmDecisionProps extends Decision {
   destinationId: string;
   path: string;
   onClose: () => void;
-  /** The reason, where it is discarded. */
-  onConfirm: (reason: string | null) => void;
+  /** The reason, where it is discarded; else the role, perhaps empty. */
+  onConfirm: (reason: string | null, role: string) => void;
 }
 
 const REASON_MIN = 3;
@@ -28,18 +29,19 @@ const REASON_MIN = 3;
 export function ConfirmDecision(props: ConfirmDecisionProps) {
   const { error, discards, path, onClose, onConfirm } = props;
   const [reason, setReason] = useState("");
+  const [role, setRole] = useState("");
   const verb = discards ? "Discard" : "Execute";
   const changes = counted(error.lcrs, "change");
   const tables = error.tables.join(", ");
   const call = discards
     ? { method: "DELETE" as const, path: `${path}/${error.id}?reason=${encodeURIComponent(reason.trim())}` }
-    : { method: "POST" as const, path: `${path}/${error.id}/execute` };
+    : { method: "POST" as const, path: `${path}/${error.id}/execute`, body: asRole(role) };
   return (
     <Modal opened onClose={onClose} title={`${verb} transaction ${error.xid}`} size="lg">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          onConfirm(discards ? reason.trim() : null);
+          onConfirm(discards ? reason.trim() : null, role);
         }}
       >
         <Stack gap="sm">
@@ -49,12 +51,16 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
               : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}
           </Text>
           {!discards && (
-            <DryRun
-              streamId={props.streamId}
-              destinationId={props.destinationId}
-              errorId={error.id}
-              path={path}
-            />
+            <>
+              <RoleInput role={role} onChange={setRole} />
+              <DryRun
+                streamId={props.streamId}
+                destinationId={props.destinationId}
+                errorId={error.id}
+                path={path}
+                role={role}
+              />
+            </>
           )}
           {discards && (
             <TextInput

@@ -6,27 +6,35 @@ import type { DryRun as Outcome } from "@/api/types";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 import { editsInWords } from "./edits-in-words";
+import { asRole } from "./role-input";
 
 interface DryRunProps {
   streamId: string;
   destinationId: string;
   errorId: number;
   path: string;
+  role: string;
 }
 
 /** Has a transaction executed and rolled back, and tells what came of it. */
-export function DryRun({ streamId, destinationId, errorId, path }: DryRunProps) {
+export function DryRun({ streamId, destinationId, errorId, path, role }: DryRunProps) {
   const tried = useDryRun(streamId, destinationId);
   return (
     <Stack gap="xs">
       <Group gap="sm">
-        <Button variant="default" loading={tried.isPending} onClick={() => tried.mutate(errorId)}>
+        <Button
+          variant="default"
+          loading={tried.isPending}
+          onClick={() => tried.mutate({ errorId, body: asRole(role) })}
+        >
           Dry run
         </Button>
         <Text size="sm" c="dimmed">
           Applies it and rolls it back: its rows are locked for a moment, and nothing changes.
         </Text>
-        <RestCallButton calls={[{ method: "POST", path: `${path}/${errorId}/dry-run` }]} />
+        <RestCallButton
+          calls={[{ method: "POST", path: `${path}/${errorId}/dry-run`, body: asRole(role) }]}
+        />
       </Group>
       {tried.isError && <ProblemAlert problem={problemInWords(tried.error)} />}
       {tried.data && <Result outcome={tried.data} />}

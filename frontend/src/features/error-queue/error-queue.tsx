@@ -20,6 +20,7 @@ import { ExecuteSeveral } from "./execute-several";
 import { ExecutionProgress } from "./execution-progress";
 import { narrowColumns, parkedColumns } from "./parked-columns";
 import { ParkedDetails } from "./parked-details";
+import { asRole } from "./role-input";
 
 interface ErrorQueueProps {
   streamId: string;
@@ -139,8 +140,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
                 destinationId={destinationId}
                 path={path}
                 onClose={() => setDeciding(null)}
-                onConfirm={(reason) => {
-                  act.mutate({ errorId: deciding.error.id, reason });
+                onConfirm={(reason, role) => {
+                  act.mutate({ errorId: deciding.error.id, reason, body: asRole(role) });
                   setDeciding(null);
                 }}
               />

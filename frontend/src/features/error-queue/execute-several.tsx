@@ -7,6 +7,7 @@ import { formatCount } from "@/lib/format";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
+import { asRole, RoleInput } from "./role-input";
 
 interface ExecuteSeveralProps {
   streamId: string;
@@ -28,6 +29,7 @@ export function ExecuteSeveral({
   disabled,
 }: ExecuteSeveralProps) {
   const [asks, setAsks] = useState(false);
+  const [role, setRole] = useState("");
   const execute = useExecuteSeveral(streamId, destinationId);
   const close = () => {
     execute.reset();
@@ -49,7 +51,7 @@ export function ExecuteSeveral({
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            execute.mutate(cause?.cause, { onSuccess: close });
+            execute.mutate({ cause: cause?.cause, body: asRole(role) }, { onSuccess: close });
           }}
         >
           <Stack gap="sm">
@@ -60,9 +62,14 @@ export function ExecuteSeveral({
               Transactions that fail again stay parked, with those waiting behind them, and hold back nothing
               else.
             </Text>
+            <RoleInput role={role} onChange={setRole} />
             {execute.isError && <ProblemAlert problem={problemInWords(execute.error)} />}
             <RestCall
-              call={{ method: "POST", path: `${path}:execute${cause ? `?cause=${cause.cause}` : ""}` }}
+              call={{
+                method: "POST",
+                path: `${path}:execute${cause ? `?cause=${cause.cause}` : ""}`,
+                body: asRole(role),
+              }}
             />
             <FormButtons onCancel={close} loading={execute.isPending}>
               {verb}

@@ -30,7 +30,7 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
   return (
     <Stack gap={4} px={14} role="status">
       <Text size="sm">
-        Executing: {share} done{failed}.
+        Executing{execution.role && ` as ${execution.role}`}: {share} done{failed}.
       </Text>
       <Progress
         value={(100 * execution.executed) / Math.max(1, execution.total)}
