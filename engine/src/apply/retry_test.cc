@@ -132,6 +132,21 @@ TEST(Retries, AStopDoesNotWaitForOne) {
   EXPECT_EQ(h.select("SELECT string_agg(name, ',' ORDER BY id) FROM items"), "one,five again");
 }
 
+TEST(Retries, WhatEndsTheReaderIsToldAllTheSame) {
+  ApplyHarness h;
+  write_history(h);
+  h.parameters.error_policies = {retry(1, 3600s, ErrorAction::park)};
+  ASSERT_TRUE(h.start());
+  h.feed();
+  wait_for_retries(h, 1);
+  h.begin();
+  h.insert("never described", {});
+  h.commit();
+  const auto error = h.finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::corrupt_frame);
+}
+
 // With commits in the source's order nothing waits for its turn behind a retry, with its locks.
 TEST(Retries, InCommitOrderOthersWaitWithoutLocks) {
   ApplyHarness h;

@@ -222,17 +222,17 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->post(causes + "5f3a/execute").status, 202);
   EXPECT_EQ(streams_.asked_choice.cause, "5f3a");
   EXPECT_EQ(streams_.asked_choice.role, "");
-  const std::string errors = "/v1/streams/k3j2h1g4/destinations/warehouse/errors";
+  const std::string at = "/v1/streams/k3j2h1g4/destinations/warehouse/errors";
   const std::string as_clerk = R"({"role": "clerk"})";
   for (const char* path : {"/1/execute-as", "/execute-as", "/causes/5f3a/execute-as"}) {
     streams_.asked_choice = {};
-    EXPECT_EQ(client_->post(errors + path, as_clerk).status, 202) << path;
+    EXPECT_EQ(client_->post(at + path, as_clerk).status, 202) << path;
     EXPECT_EQ(streams_.asked_choice.role, "clerk") << path;
-    EXPECT_EQ(client_->post(errors + path, "{}").status, 400) << path;
+    EXPECT_EQ(client_->post(at + path, "{}").status, 400) << path;
   }
-  EXPECT_EQ(client_->post(errors + "/1/dry-run-as", as_clerk).status, 200);
+  EXPECT_EQ(client_->post(at + "/1/dry-run-as", as_clerk).status, 200);
   EXPECT_EQ(streams_.asked_role, "clerk");
-  EXPECT_EQ(client_->post(errors + "/1/dry-run-as", R"({"role": ""})").status, 400);
+  EXPECT_EQ(client_->post(at + "/1/dry-run-as", R"({"role": ""})").status, 400);
   for (const char* rest : {"", "5f3a", "X/execute", "/execute", "0123456789abcdef0/execute", "5f3a/dry-run"}) {
     expect_failure(client_->post(causes + rest), 404, "not_found");
   }

@@ -149,8 +149,8 @@ void Coordinator::run() {
     const bool moved = step();
     if (shared_.ending() && schedule_.running() == 0) break;
     // What waits for a retry is not lost: nobody has confirmed it.
-    if (closed && !moved && schedule_.only_rests(moment())) break;
-    if (closed && in_.peek() == nullptr && schedule_.window().empty()) {
+    const bool only_rests = closed && !moved && schedule_.only_rests(moment());
+    if (only_rests || (closed && in_.peek() == nullptr && schedule_.window().empty())) {
       if (in_.failure()) shared_.error.set(*in_.failure());
       break;
     }
