@@ -131,7 +131,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     if by is not None and by not in include:
         include.append(by)
     row.tables = _replaced(row.tables, own, by)
-    by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in ("inserts_only", "row_rules")}
+    members = ("inserts_only", "row_rules", "transformations")
+    by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in members}
     row.rules = {**row.rules, "include": include, **by_name}
     for destination in row.destinations:
         destination.row_rules = _replaced(destination.row_rules, own, by)
