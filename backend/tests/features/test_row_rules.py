@@ -214,7 +214,7 @@ async def test_a_rename_keeps_the_rules(
 async def test_whoever_writes_a_rule_is_told_the_place(
     operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    findings = example("rules-check")["findings"]
+    findings = [finding for finding in example("rules-check")["findings"] if finding.pop("step") is None]
     engine.rule_findings = findings
     body = {"source_id": registered["source"], "row_rules": ROW_RULES, "inserts_only": [ORDERS]}
     told = (await operator.post(CHECK, json=body)).json()["findings"]

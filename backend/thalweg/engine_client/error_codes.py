@@ -80,6 +80,7 @@ class ErrorCode(StrEnum):
     STREAM_IN_USE = "stream_in_use"
     TABLE_TROUBLE = "table_trouble"
     TABLE_UNPUBLISHED = "table_unpublished"
+    TRANSFORMATION_REFUSED = "transformation_refused"
     UNAUTHORIZED = "unauthorized"
     UNKNOWN_DESTINATION = "unknown_destination"
     UNKNOWN_ERROR_TRANSACTION = "unknown_error_transaction"
@@ -147,6 +148,7 @@ SIDES = {
     ErrorCode.STREAM_IN_USE: ErrorSide.DESTINATION,
     ErrorCode.TABLE_TROUBLE: ErrorSide.SOURCE,
     ErrorCode.TABLE_UNPUBLISHED: ErrorSide.SOURCE,
+    ErrorCode.TRANSFORMATION_REFUSED: ErrorSide.ENGINE,
     ErrorCode.UNAUTHORIZED: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_DESTINATION: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_ERROR_TRANSACTION: ErrorSide.ENGINE,

@@ -6,13 +6,14 @@ from thalweg.engine_client.documents import Document
 
 
 class RuleFinding(Document):
-    """`rule` is None where it is about the table; `line`, `column` and `offset` are None where it is about the whole
-    rule. `code` is that of the error which would stop the stream, or missing_table. `certain` is False where only an
-    update would that leaves a long value as it was."""
+    """`rule` and `step` are None where it is about the table; `line`, `column` and `offset` are None where it is about
+    the whole rule. `code` is that of the error which would stop the stream, or missing_table. `certain` is False where
+    only an update would that leaves a long value as it was."""
 
     schema_name: str = Field(alias="schema")
     table: str
     rule: str | None
+    step: int | None = None  # of the transformations; earlier engines know none
     code: str
     message: str
     line: int | None

@@ -16,6 +16,7 @@ from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
+from thalweg.inspection.sent_columns import check_targets, sent_columns
 from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
@@ -103,7 +104,9 @@ async def preflight_stream(
         seen = await _inspect_source(source, rules, tables, plugin, timeout, stream_id)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
-    inspected = await asyncio.gather(*(_look_at(destination, source, seen, timeout) for destination in destinations))
+    inspected = await asyncio.gather(
+        *(_look_at(destination, source, seen, rules, timeout) for destination in destinations)
+    )
     checks = list(seen.checks)
     places: dict[tuple[str, str], str] = {}
     for destination, found in zip(destinations, inspected, strict=True):
@@ -136,9 +139,11 @@ class _Destination:
     asked: list[Call] = field(default_factory=list)
 
 
-async def _look_at(destination: DestinationTarget, source: Target, seen: _Source, timeout: int) -> _Destination:
+async def _look_at(
+    destination: DestinationTarget, source: Target, seen: _Source, rules: TableRules, timeout: int
+) -> _Destination:
     try:
-        return await _inspect_destination(destination, source, seen, timeout)
+        return await _inspect_destination(destination, source, seen, rules, timeout)
     except ConnectionFailure as failure:
         target = destination.target
         return _Destination(
@@ -176,15 +181,18 @@ async def _inspect_source(
 
 
 async def _inspect_destination(
-    destination: DestinationTarget, source: Target, seen: _Source, timeout: int
+    destination: DestinationTarget, source: Target, seen: _Source, rules: TableRules, timeout: int
 ) -> _Destination:
     target = destination.target.for_writing
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
         checklist = await check_destination(
-            connection, seen.columns, present, columns, destination.initial_copy, destination.own
-        )
+            connection, sent_columns(seen.columns, rules.transformations), present, columns,
+            destination.initial_copy, destination.own,
+        )  # fmt: skip
+        if rules.transformations:
+            check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
         asked: list[Call] = []

@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 from thalweg.kernel.row_rules import RowRules
+from thalweg.kernel.transformations import Transformations
 
 PATTERN_LENGTH_MAX = 128
 RULES_MAX = 1000
@@ -41,6 +42,11 @@ class TableRules(Body):
         description="Which rows of tables are copied, and which changes captured. "
         "Changed rules apply to changes from then on; rows at the destination stay as they are until their table is "
         "copied again.",
+    )
+    transformations: Transformations = Field(
+        default_factory=list,
+        description="Of tables, by their exact names: what becomes of their columns before changes leave the engine "
+        "that captures, and while rows are copied. Rules see the source's columns.",
     )
 
     @property

@@ -35,7 +35,7 @@ async def _checked(
     """Facts for the audit log: what was accepted. The engines are asked, which may take seconds: nothing is locked
     meanwhile, the version is checked again."""
     tables: list[Json] = [
-        {name: value for name, value in table.items() if name in ("schema", "table", "inserts_only")}
+        {name: value for name, value in table.items() if name in ("schema", "table", "inserts_only", "transformations")}
         for table in row.tables
     ]
     before = [ScopedRules.model_validate(rules) for rules in destination.row_rules]
@@ -47,6 +47,6 @@ async def _checked(
     found, problems = await check_row_rules(context, list(engines.values()), source, tables, row_rules, DESTINATION)
     preflight = preflight_of(with_consents([*checklist.checks, *found], accept))
     if not preflight.ready:
-        places = Places({}, "", "/row_rules", {"": "/row_rules"})
+        places = Places({}, row_rules="/row_rules", destination_rules={"": "/row_rules"})
         raise not_ready(preflight, "Nothing was changed.", places, {(DESTINATION.check, None): problems})
     return accepted_facts(preflight)

@@ -84,6 +84,15 @@ async def _check(
             for at in lost
         ]
     ruled = [table for table in with_rules(tables, row_rules) if "rules" in table]
+    transformed = [f"{table['schema']}.{table['table']}" for table in ruled if table.get("transformations")]
+    if owner is DESTINATION and transformed:
+        # The copy would judge the source's rows, and changes are judged as they are sent.
+        checklist.fail(
+            owner.check, owner.title, f"A destination can have no rules for tables with transformations: "
+            f"{listed(transformed)}.", "Give the stream these rules, or take the transformations away.",
+        )  # fmt: skip
+        return []
+    ruled = [{name: value for name, value in table.items() if name != "transformations"} for table in ruled]
     findings: list[RuleFinding] = []
     for number, engine in enumerate(engines):
         try:

@@ -59,7 +59,7 @@ def _places(body: StreamCreate) -> Places:
     ruled = {
         destination.database_id: f"/destinations/{at}/row_rules" for at, destination in enumerate(body.destinations)
     }
-    return Places(databases, "/source_id", "/rules/row_rules", ruled)
+    return Places(databases, "/source_id", "/rules/row_rules", "/rules/transformations", ruled)
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:

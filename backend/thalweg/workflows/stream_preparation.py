@@ -43,6 +43,13 @@ from thalweg.workflows.row_rules import CHANGED as CHANGED_ROW_RULES
 from thalweg.workflows.row_rules import DESTINATION, STREAM, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
+from thalweg.workflows.transformations import CHANGED as CHANGED_TRANSFORMATIONS
+from thalweg.workflows.transformations import CHECK as TRANSFORMATIONS
+from thalweg.workflows.transformations import (
+    ask_for_changed_transformations,
+    check_transformations,
+    with_transformations,
+)
 
 
 async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePreview:
@@ -207,6 +214,9 @@ async def _check_rules(
     engines = [capture, *(engine for engine in applying if engine.id != capture.id)]
     checks, problems = await check_row_rules(context, engines, source, tables, rules.row_rules, STREAM)
     by_check: RuleProblems = {(STREAM.check, None): problems}
+    found, problems = await check_transformations(context, engines, source, tables, rules.transformations)
+    checks += found
+    by_check[TRANSFORMATIONS, None] = problems
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
         applies = destination.engine
@@ -223,12 +233,13 @@ def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Jso
 
 
 def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
-    """As for a rehearsal, which asks for no rows."""
+    """As for a rehearsal, which asks for no rows, but for columns."""
     given_up = rules.given_up
-    return [
+    copied: list[Json] = [
         {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
         for schema, table in tables
     ]
+    return with_transformations(copied, rules.transformations)
 
 
 def with_accepted_code(tables: list[Json], code: AskedCode) -> list[Json]:
@@ -252,6 +263,7 @@ def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRu
     back = [name for name in tables if name in before - rules.given_up]
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
     ask_for_changed_rules(checklist, of.tables if of else [], desired_tables(tables, rules))
+    ask_for_changed_transformations(checklist, of.tables if of else [], desired_tables(tables, rules))
     return checklist.checks
 
 
@@ -285,12 +297,14 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 
 @dataclass(frozen=True)
 class Places:
-    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables,
-    and to those of each destination, by the database's id. Empty: the request does not have it."""
+    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables
+    and its transformations, and to the rules of each destination, by the database's id. Empty: the request does not
+    have it."""
 
     databases: dict[str, str]
     source: str = ""
     row_rules: str = ""
+    transformations: str = ""
     destination_rules: dict[str, str] = field(default_factory=dict)
 
 
@@ -318,8 +332,8 @@ def _sql_and_place(check: Check) -> str:
 
 def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[FieldProblem]:
     place, problems = _pointer(check, places), rule_problems.get((check.id, check.database_id))
-    has_rules = places.destination_rules if check.id == DESTINATION.check else places.row_rules
-    if problems and has_rules:
+    members = {DESTINATION.check: places.destination_rules, TRANSFORMATIONS: places.transformations}
+    if problems and members.get(check.id, places.row_rules):
         return [one.model_copy(update={"pointer": f"{place}{one.pointer}"}) for one in problems]
     return [
         FieldProblem(
@@ -338,6 +352,8 @@ def accepted_facts(result: Preflight) -> dict[str, list[str]]:
 def _pointer(check: Check, places: Places) -> str:
     if check.id in (STREAM.check, CHANGED_ROW_RULES):
         return places.row_rules
+    if check.id in (TRANSFORMATIONS, CHANGED_TRANSFORMATIONS):
+        return places.transformations
     if check.id == DESTINATION.check and places.destination_rules:
         return places.destination_rules.get(check.database_id or "", next(iter(places.destination_rules.values())))
     if check.side is CheckSide.SOURCE:

@@ -117,7 +117,9 @@ lcr::RowFrame as_delete(lcr::RowFrame update) {
 RowFilters::RowFilters(const StreamRules& rules, base::Conninfo conninfo, pg::ConnectOptions options,
                        const base::Clock& clock)
     : rules_(rules), conninfo_(std::move(conninfo)), options_(within_patience(std::move(options))), clock_(clock) {
-  for (const auto& [table, sets] : rules_.tables) counters_.try_emplace(table);
+  for (const auto& [table, sets] : rules_.tables) {
+    if (sets.has_any()) counters_.try_emplace(table);
+  }
 }
 
 std::vector<telemetry::RuleSample> RowFilters::sample() const {
@@ -224,7 +226,7 @@ base::Result<void> RowFilters::note(base::RelationId relation, const TableKey& t
 
 base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescription& table) {
   THALWEG_ASSIGN(const Ruled* ruled, find(table));
-  if (ruled == nullptr) return nullptr;
+  if (ruled == nullptr || !ruled->second.has_any()) return nullptr;
   rules::RuleTable seen = rules::table_of(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const bool exists, rules::complete(*source, table.relation, seen));
@@ -239,6 +241,16 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
   return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_,
                                      counters_.at(ruled->first));
+}
+
+base::Result<std::unique_ptr<transform::RowTransformation>> RowFilters::make_transformation(
+    const lcr::TableDescription& table) {
+  THALWEG_ASSIGN(const Ruled* ruled, find(table));
+  if (ruled == nullptr) return nullptr;
+  const auto steps = rules_.transformations.find(ruled->first);
+  if (steps == rules_.transformations.end()) return nullptr;
+  THALWEG_ASSIGN(auto made, transform::RowTransformation::make(steps->second, table));
+  return std::make_unique<transform::RowTransformation>(std::move(made));
 }
 
 }  // namespace thalweg::capture

@@ -22,6 +22,7 @@
 #include "rules/rule_set.h"
 #include "telemetry/agent.h"
 #include "telemetry/rule_sample.h"
+#include "transform/row_transformation.h"
 
 // The rules of a stream's tables, where a capture puts a change: before it is enqueued. Those of a destination, where
 // its frames are read (daemon/ruled_frames.h). docs/decisions/rules.md.
@@ -97,6 +98,8 @@ class RowFilters {
   base::Result<void> locate();
   // None where the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
+  // None where the table has no transformations. Fails with transformation_refused, or as make() does.
+  base::Result<std::unique_ptr<transform::RowTransformation>> make_transformation(const lcr::TableDescription& table);
   // Of every table with rules. Thread-safe.
   std::vector<telemetry::RuleSample> sample() const;
 

@@ -97,6 +97,7 @@ class RowFilterTest : public testing::Test {
   // A session whose stream has both tables, and rules for orders.
   void open(std::optional<std::vector<Rule>> negative, std::optional<std::vector<Rule>> positive) {
     rules_ = {.tables = {{{"ruled", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
+              .transformations = {},
               .others = {{"ruled", "plain"}},
               .source = "here",
               .relations_file = {}};
@@ -188,6 +189,49 @@ TEST_F(RowFilterTest, EnqueuesOnlyWhatPasses) {
   EXPECT_EQ(counted(), (Counted{3, 5, 0, 0}));
   EXPECT_EQ(words_of(insert_bytes(0, oid("plain"), {"1", "south", "test"})), Words{"I 1,south,test"});
   EXPECT_EQ(counted(), (Counted{3, 5, 0, 0})) << "plain has no rules";
+}
+
+TEST_F(RowFilterTest, RulesSeeTheRowAsItIsAndTheQueueAsItIsSent) {
+  using transform::Step, transform::StepKind, transform::MaskKind;
+  open({}, std::vector{rule("note = 'secret'", true)});
+  rules_.transformations[{"ruled", "orders"}] = {
+      Step{.kind = StepKind::drop_column, .column = "region", .to = {}, .mask = {}},
+      Step{.kind = StepKind::rename_column, .column = "note", .to = "remark", .mask = {}},
+      Step{.kind = StepKind::mask_column,
+           .column = "remark",
+           .to = {},
+           .mask = {.kind = MaskKind::constant, .value = "xx"}}};
+  begin_session();
+  describe("orders", 'f');
+  EXPECT_EQ(words_of(insert({"1", "north", "secret"})), Words{"I 1,xx"});
+  EXPECT_EQ(words_of(insert({"2", "north", "open"})), Words{});
+  EXPECT_EQ(words_of(update({"1", "south", "secret"}, 'O', {"1", "north", "secret"})), Words{"U 1,xx"});
+  EXPECT_EQ(words_of(update({"2", "north", "secret"}, 'O', {"2", "north", "open"})), Words{"I 2,xx"});
+  EXPECT_EQ(words_of(update({"2", "north", "open"}, 'O', {"2", "north", "secret"})), Words{"D row 2,xx"});
+  // They are the relation's, whatever its name is.
+  run("ALTER TABLE ruled.orders RENAME TO plain_orders");
+  PgoutputBytes renamed('R');
+  renamed.u32(oid("plain_orders")).text("ruled").text("plain_orders").raw("f").u16(3);
+  for (const char* const column : {"id", "region", "note"}) {
+    renamed.u8(1).text(column).u32(column == std::string_view("id") ? 23 : 25).u32(0xFFFFFFFF);
+  }
+  ASSERT_TRUE(feed(renamed));
+  EXPECT_EQ(words_of(insert_bytes(0, oid("plain_orders"), {"3", "north", "secret"})), Words{"I 3,xx"});
+}
+
+TEST_F(RowFilterTest, AColumnThatIsGoneStopsItsTransformations) {
+  open({}, {});
+  rules_.transformations[{"ruled", "orders"}] = {
+      transform::Step{.kind = transform::StepKind::mask_column, .column = "note", .to = {}, .mask = {}}};
+  begin_session();
+  EXPECT_TRUE(filters_->sample().empty()) << "it has no rules that count";
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"1", "north", "secret"})), Words{"I 1,north,-"});
+  PgoutputBytes without('R');
+  without.u32(oid("orders")).text("ruled").text("orders").raw("d").u16(2);
+  without.u8(1).text("id").u32(23).u32(0xFFFFFFFF).u8(0).text("region").u32(25).u32(0xFFFFFFFF);
+  ASSERT_TRUE(feed(without));
+  EXPECT_EQ(words_of(insert({"2", "north"})), Words{"transformation_refused"});
 }
 
 TEST_F(RowFilterTest, AnUpdateMovesARowIntoTheSubsetAndOutOfIt) {

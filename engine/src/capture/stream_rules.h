@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rules/rule_set.h"
+#include "transform/step.h"
 
 namespace thalweg::capture {
 
@@ -14,11 +15,13 @@ namespace thalweg::capture {
 using TableKey = std::pair<std::string, std::string>;
 
 struct StreamRules {
-  std::map<TableKey, rules::RuleSets> tables;  // those with rules
-  std::set<TableKey> others;                   // the stream's other tables
-  std::string source;                          // the attribute's value
-  std::filesystem::path relations_file;        // ruled_relations.h; empty: none
-  bool stops_tables = false;                   // a table's trouble stops the table, and not the stream
+  // Those with rules or transformations; one without rules has neither set.
+  std::map<TableKey, rules::RuleSets> tables;
+  std::map<TableKey, transform::Steps> transformations;  // of those
+  std::set<TableKey> others;                             // the stream's other tables
+  std::string source;                                    // the attribute's value
+  std::filesystem::path relations_file;                  // ruled_relations.h; empty: none
+  bool stops_tables = false;                             // a table's trouble stops the table, and not the stream
 };
 
 }  // namespace thalweg::capture

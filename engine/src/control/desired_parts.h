@@ -21,8 +21,8 @@ base::Result<std::string> read_conninfo(ObjectReader& parent, std::string_view d
 // The member "database_networks": where databases may be. Left out: anywhere.
 base::Result<base::Networks> read_networks(ObjectReader& parent);
 // The member "tables": at least one, each once; those of which only inserts are wanted stand in the set, too. Where
-// `accepted_code` or `rules` is null, a table cannot have that member.
+// one of the pointers is null, a table cannot have that member.
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
-                               AcceptedCode* accepted_code, TableRules* rules);
+                               AcceptedCode* accepted_code, TableRules* rules, TableTransformations* transformations);
 
 }  // namespace thalweg::control

@@ -231,6 +231,12 @@ base::Result<void> check_ruled_tables(const StreamDefinition& stream, const Dest
   if (destination.rules.empty() || destination.status == DesiredStatus::dropped) return {};
   const std::set<TableRef> known(stream.tables.begin(), stream.tables.end());
   for (const auto& [table, rules] : destination.rules) {
+    if (stream.transformations.contains(table)) {
+      return std::unexpected(invalid_at(
+          pointer + "/rules", fmt::format("has rules for {}.{}, which has transformations: only the stream can have "
+                                          "rules for it",
+                                          table.schema, table.table)));
+    }
     if (known.contains(table)) continue;
     return std::unexpected(invalid_at(
         pointer + "/rules",
@@ -270,7 +276,8 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   refuse_old_form(reader, "destination");
   refuse_old_form(reader, "send_to");
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
-  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code, &stream.rules));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code, &stream.rules,
+                          &stream.transformations));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
@@ -352,6 +359,9 @@ json to_json(const StreamDefinition& stream) {
     if (const auto rules = stream.rules.find(table); rules != stream.rules.end()) {
       tables.back()["rules"] = to_json(rules->second);
     }
+    if (const auto steps = stream.transformations.find(table); steps != stream.transformations.end()) {
+      tables.back()["transformations"] = to_json(steps->second);
+    }
   }
   json out = {{"id", stream.id},
               {"name", stream.name},
@@ -413,7 +423,7 @@ base::Result<void> read_accepted_code(ObjectReader& parent, const TableRef& tabl
 }  // namespace
 
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
-                               AcceptedCode* accepted_code, TableRules* rules) {
+                               AcceptedCode* accepted_code, TableRules* rules, TableTransformations* transformations) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -430,6 +440,10 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out,
     if (rules) {
       THALWEG_ASSIGN(auto of_table, read_rules(reader));
       if (of_table) rules->emplace(table, std::move(*of_table));
+    }
+    if (transformations) {
+      THALWEG_ASSIGN(auto of_table, read_transformations(reader));
+      if (!of_table.empty()) transformations->emplace(table, std::move(of_table));
     }
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));

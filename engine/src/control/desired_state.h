@@ -12,6 +12,7 @@
 #include "base/networks.h"
 #include "control/parameters.h"
 #include "control/rule_definitions.h"
+#include "control/transformation_definitions.h"
 
 // The desired state of the engine, as the control plane last sent it (engine/contract/desired.example.json).
 
@@ -54,6 +55,9 @@ using AcceptedCode = std::map<TableRef, std::set<std::string>>;
 // Those tables that have rules.
 using TableRules = std::map<TableRef, RulesDefinition>;
 
+// Those tables that have transformations.
+using TableTransformations = std::map<TableRef, Transformations>;
+
 struct DestinationDefinition {
   std::string id;    // ^[a-z0-9]{1,16}$, unique in the stream
   std::string name;  // for messages
@@ -83,6 +87,7 @@ struct StreamDefinition {
   std::set<TableRef> inserts_only;                  // of these: updates and deletes are given up
   AcceptedCode accepted_code;                       // of these; a table that is not in it: nothing is accepted
   TableRules rules;                                 // of these
+  TableTransformations transformations;             // of these; the capture and the copies carry them out
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

@@ -80,6 +80,57 @@ TEST(DesiredState, KeepsTheRulesOfTablesThroughTheDisk) {
   EXPECT_EQ(parse_desired(document.dump())->streams[0].rules.size(), 2u);
 }
 
+TEST(DesiredState, KeepsTransformationsThroughTheDisk) {
+  json document = json::parse(contract("desired.transformations.example.json"));
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const StreamDefinition& stream = parsed->streams[0];
+  ASSERT_EQ(stream.transformations.size(), 1u);
+  const Transformations& people = stream.transformations.at({"public", "people"});
+  ASSERT_EQ(people.size(), 5u);
+  EXPECT_EQ(people[0], (TransformationDefinition{
+                           .type = TransformationType::drop_column, .column = "notes", .to = {}, .value = {}}));
+  EXPECT_EQ(people[1].to, "email");
+  EXPECT_EQ(people[2].with, MaskWith::partial);
+  EXPECT_EQ(people[2].keep_last, 4u);
+  EXPECT_EQ(people[3].value, "1970-01-01");
+  EXPECT_EQ(people[4].with, MaskWith::null);
+  const auto again = parse_stored_desired(serialise(*parsed));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->streams, parsed->streams);
+
+  document["streams"][0]["tables"][0]["transformations"][3]["value"] = "1970-01-02";
+  EXPECT_NE(fingerprint(parse_desired(document.dump())->streams[0]), fingerprint(stream));
+  document["streams"][0]["tables"][0]["transformations"] = json::array();
+  EXPECT_TRUE(parse_desired(document.dump())->streams[0].transformations.empty());
+}
+
+TEST(DesiredState, RefusesTransformationsThatNobodyCanCarryOut) {
+  const auto with = [](const json& transformation) {
+    json document = json::parse(contract("desired.transformations.example.json"));
+    document["streams"][0]["tables"][1]["transformations"] = {transformation};
+    const std::string message = refusal(document);
+    const std::string_view at = "/streams/0/tables/1/transformations/0";
+    EXPECT_TRUE(message.starts_with(at)) << message;
+    return message.substr(std::min(at.size(), message.size()), message.find(':') - at.size());
+  };
+  EXPECT_EQ(with("drop"), "");
+  EXPECT_EQ(with({{"type", "add_column"}, {"column", "a"}}), "/type");
+  EXPECT_EQ(with({{"type", "drop_column"}}), "/column");
+  EXPECT_EQ(with({{"type", "drop_column"}, {"column", "a"}, {"to", "b"}}), "/to");
+  EXPECT_EQ(with({{"type", "rename_column"}, {"column", "a"}}), "/to");
+  EXPECT_EQ(with({{"type", "mask_column"}, {"column", "a"}, {"with", "rot13"}}), "/with");
+  EXPECT_EQ(with({{"type", "mask_column"}, {"column", "a"}, {"with", "constant"}}), "/value");
+  EXPECT_EQ(with({{"type", "mask_column"}, {"column", "a"}, {"with", "null"}, {"value", "x"}}), "/value");
+  EXPECT_EQ(with({{"type", "mask_column"}, {"column", "a"}, {"with", "partial"}, {"keep_last", 1001}}), "/keep_last");
+
+  // The copy would judge the source's rows, and changes are judged as they are sent.
+  json document = json::parse(contract("desired.transformations.example.json"));
+  document["streams"][0]["destinations"][0]["rules"] = {
+      {{"schema", "public"}, {"table", "people"}, {"positive", json::array()}}};
+  EXPECT_TRUE(refusal(document).starts_with("/streams/0/destinations/0/rules"));
+}
+
 TEST(DesiredState, KeepsTheRulesOfADestinationThroughTheDisk) {
   json document = json::parse(contract("desired.rules.example.json"));
   const auto parsed = parse_desired(document.dump());

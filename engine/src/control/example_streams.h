@@ -262,6 +262,7 @@ class ExampleStreams final : public ManagedStreams {
                  .place = {},
                  .is_certain = entry["certain"]};
       if (!entry["rule"].is_null()) finding.rule = entry["rule"].get<std::string>();
+      if (!entry["step"].is_null()) finding.step = entry["step"].get<size_t>();
       if (!entry["line"].is_null()) {
         finding.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};
       }

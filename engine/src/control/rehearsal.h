@@ -19,7 +19,8 @@ struct RehearsalRequest {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableRef> tables;
-  std::set<TableRef> inserts_only;  // of these
+  std::set<TableRef> inserts_only;       // of these
+  TableTransformations transformations;  // of these
 };
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text);  // fails with invalid_request
 

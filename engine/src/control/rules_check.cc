@@ -16,7 +16,8 @@ base::Result<RulesCheckRequest> parse_rules_check(std::string_view text) {
   THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
   request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
   request.source_conninfo.side = base::ErrorSide::source;
-  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only, nullptr, &request.rules));
+  THALWEG_TRY(
+      read_tables(reader, request.tables, request.inserts_only, nullptr, &request.rules, &request.transformations));
   THALWEG_TRY(reader.finish());
   return request;
 }
@@ -25,10 +26,11 @@ nlohmann::json rules_check_document(std::span<const RuleFinding> findings) {
   nlohmann::json list = nlohmann::json::array();
   for (const RuleFinding& finding : findings) {
     nlohmann::json document = {
-        {"schema", finding.schema}, {"table", finding.table},     {"rule", nullptr},
-        {"code", finding.code},     {"message", finding.message}, {"line", nullptr},
-        {"column", nullptr},        {"offset", nullptr},          {"certain", finding.is_certain}};
+        {"schema", finding.schema}, {"table", finding.table},       {"rule", nullptr}, {"step", nullptr},
+        {"code", finding.code},     {"message", finding.message},   {"line", nullptr}, {"column", nullptr},
+        {"offset", nullptr},        {"certain", finding.is_certain}};
     if (finding.rule) document["rule"] = *finding.rule;
+    if (finding.step) document["step"] = *finding.step;
     if (finding.place) {
       document["line"] = finding.place->line;
       document["column"] = finding.place->column;

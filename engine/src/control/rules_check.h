@@ -20,8 +20,9 @@ namespace thalweg::control {
 struct RulesCheckRequest {
   base::Conninfo source_conninfo;
   std::vector<TableRef> tables;
-  std::set<TableRef> inserts_only;  // of these
-  TableRules rules;                 // of these
+  std::set<TableRef> inserts_only;       // of these
+  TableRules rules;                      // of these
+  TableTransformations transformations;  // of these
 };
 base::Result<RulesCheckRequest> parse_rules_check(std::string_view text);  // fails with invalid_request
 
@@ -35,6 +36,7 @@ struct RulePlace {
 struct RuleFinding {
   std::string schema, table;
   std::optional<std::string> rule = {};  // none: it is about the table
+  std::optional<size_t> step = {};       // of its transformations; none: it is not about one
   std::string code;                      // of the error that would stop the stream
   std::string message;
   std::optional<RulePlace> place = {};  // none: it is about the whole rule

@@ -50,6 +50,21 @@ rules::RuleSets rule_sets(const control::RulesDefinition& definition) {
 
 namespace {
 
+transform::Mask mask_of(const control::TransformationDefinition& definition) {
+  switch (definition.with) {
+    case control::MaskWith::null:
+      break;
+    case control::MaskWith::constant:
+      return {.kind = transform::MaskKind::constant, .value = definition.value};
+    case control::MaskWith::partial:
+      return {.kind = transform::MaskKind::partial,
+              .value = {},
+              .keep_first = definition.keep_first,
+              .keep_last = definition.keep_last};
+  }
+  return {};
+}
+
 capture::StreamRules rules_of(const control::StreamDefinition& definition, const control::TableRules& ruled) {
   capture::StreamRules rules;
   rules.source = definition.source.name;
@@ -67,8 +82,37 @@ capture::StreamRules rules_of(const control::StreamDefinition& definition, const
 
 }  // namespace
 
+transform::Steps steps_of(const control::Transformations& definitions) {
+  transform::Steps steps;
+  for (const control::TransformationDefinition& one : definitions) {
+    transform::Step& step = steps.emplace_back();
+    step.column = one.column;
+    switch (one.type) {
+      case control::TransformationType::drop_column:
+        step.kind = transform::StepKind::drop_column;
+        break;
+      case control::TransformationType::rename_column:
+        step.kind = transform::StepKind::rename_column;
+        step.to = one.to;
+        break;
+      case control::TransformationType::mask_column:
+        step.kind = transform::StepKind::mask_column;
+        step.mask = mask_of(one);
+        break;
+    }
+  }
+  return steps;
+}
+
 capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
-  return rules_of(definition, definition.rules);
+  capture::StreamRules rules = rules_of(definition, definition.rules);
+  for (const auto& [table, definitions] : definition.transformations) {
+    const capture::TableKey key(table.schema, table.table);
+    rules.tables.try_emplace(key);
+    rules.others.erase(key);
+    rules.transformations.emplace(key, steps_of(definitions));
+  }
+  return rules;
 }
 
 capture::StreamRules destination_rules(const control::Delivery& definition) {

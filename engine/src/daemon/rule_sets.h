@@ -2,12 +2,14 @@
 
 #include "capture/stream_rules.h"
 #include "control/desired_state.h"
+#include "transform/step.h"
 
-// The rules of the desired document as those components take them that keep them.
+// The rules and transformations of the desired document as those components take them that keep them.
 
 namespace thalweg::daemon {
 
 rules::RuleSets rule_sets(const control::RulesDefinition& definition);
+transform::Steps steps_of(const control::Transformations& definitions);
 capture::StreamRules stream_rules(const control::StreamDefinition& definition);
 capture::StreamRules destination_rules(const control::Delivery& definition);
 

@@ -54,6 +54,31 @@ TEST(RuleSetsTest, OtherRulesEndTheSessions) {
   EXPECT_FALSE(goes_on_with(before, after));
 }
 
+TEST(RuleSetsTest, TheDocumentsTransformationsAreTheCaptures) {
+  const auto text = base::read_file(test::engine_directory() + "/contract/desired.transformations.example.json");
+  ASSERT_TRUE(text);
+  const auto parsed = control::parse_desired(*text);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const control::StreamDefinition& before = parsed->streams.front();
+  const capture::StreamRules rules = stream_rules(before);
+  const capture::TableKey people("public", "people");
+  EXPECT_TRUE(rules.tables.at(people).negative);
+  EXPECT_EQ(rules.others, (std::set<capture::TableKey>{{"public", "countries"}}));
+  const transform::Steps& steps = rules.transformations.at(people);
+  ASSERT_EQ(steps.size(), 5U);
+  EXPECT_EQ(steps[1].to, "email");
+  EXPECT_EQ(steps[2].mask,
+            (transform::Mask{.kind = transform::MaskKind::partial, .value = {}, .keep_first = 1, .keep_last = 4}));
+  EXPECT_EQ(steps[3].mask.value, "1970-01-01");
+
+  control::StreamDefinition after = before;
+  after.rules.clear();
+  EXPECT_FALSE(stream_rules(after).tables.at(people).has_any());
+  after = before;
+  after.transformations.clear();
+  EXPECT_FALSE(goes_on_with(before, after));
+}
+
 // Only one that reads the queue itself cannot read on with other rules of its own.
 TEST(RuleSetsTest, OtherRulesOfADestinationWithABacklogDoNot) {
   control::StreamDefinition before = example();

@@ -83,6 +83,7 @@ class RuledFramesTest : public testing::Test {
   void open(std::optional<std::vector<Rule>> negative, std::optional<std::vector<Rule>> positive) {
     capture::StreamRules rules{
         .tables = {{{"ruled_frames", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
+        .transformations = {},
         .others = {{"ruled_frames", "plain"}},
         .source = "here",
         .relations_file = {}};

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "daemon/rule_sets.h"
+#include "instantiation/catalogue.h"
+#include "instantiation/sent_table.h"
 #include "rules/rule_errors.h"
 #include "rules/source_table.h"
 
@@ -16,6 +18,13 @@ namespace {
 using control::RuleFinding;
 
 std::string code_of(base::ErrorCode code) { return std::string(base::name_of(code)); }
+
+RuleFinding missing(const control::TableRef& name) {
+  return {.schema = name.schema,
+          .table = name.table,
+          .code = code_of(base::ErrorCode::missing_table),
+          .message = fmt::format("{} does not exist at the source.", pg::quote_table(name.schema, name.table))};
+}
 
 // Each rule in a set of its own kind: the first refusal does not hide the others.
 std::vector<rules::RuleSets> one_by_one(const rules::RuleSets& sets) {
@@ -57,6 +66,40 @@ void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table
   }
 }
 
+base::Result<void> fit(pg::Connection& source, const instantiation::TableShape& shape, const transform::Steps& steps) {
+  THALWEG_TRY(instantiation::sent_table(source, shape, steps));
+  const bool has_constant =
+      steps.back().kind == transform::StepKind::mask_column && steps.back().mask.kind == transform::MaskKind::constant;
+  return has_constant ? instantiation::check_constants(source, shape, steps) : base::Result<void>{};
+}
+
+base::Result<void> find_transformation_troubles(pg::Connection& source, const control::RulesCheckRequest& request,
+                                                std::vector<RuleFinding>& out) {
+  instantiation::Catalogue catalogue(source);
+  THALWEG_TRY(catalogue.open());
+  for (const auto& [name, definitions] : request.transformations) {
+    THALWEG_ASSIGN(const auto shape, catalogue.table({name.schema, name.table}));
+    if (!shape) {
+      out.push_back(missing(name));
+      continue;
+    }
+    // With one more each time: the first that does not fit is the one to correct.
+    const transform::Steps steps = steps_of(definitions);
+    for (size_t step = 0; step < steps.size(); ++step) {
+      const auto fits = fit(source, *shape, {steps.begin(), steps.begin() + static_cast<ptrdiff_t>(step) + 1});
+      if (fits) continue;
+      if (fits.error().code != base::ErrorCode::transformation_refused) return fits;
+      out.push_back({.schema = name.schema,
+                     .table = name.table,
+                     .step = step,
+                     .code = code_of(fits.error().code),
+                     .message = fits.error().message});
+      break;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source,
@@ -65,11 +108,7 @@ base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source
   for (const auto& [name, definition] : request.rules) {
     THALWEG_ASSIGN(const auto table, rules::read_table(source, name.schema, name.table));
     if (!table) {
-      findings.push_back(
-          {.schema = name.schema,
-           .table = name.table,
-           .code = code_of(base::ErrorCode::missing_table),
-           .message = fmt::format("{} does not exist at the source.", pg::quote_table(name.schema, name.table))});
+      findings.push_back(missing(name));
       continue;
     }
     const rules::RuleSets sets = rule_sets(definition);
@@ -87,6 +126,7 @@ base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source
     }
     if (!request.inserts_only.contains(name)) find_undecidable(sets, *table, findings);
   }
+  if (!request.transformations.empty()) THALWEG_TRY(find_transformation_troubles(source, request, findings));
   return findings;
 }
 

@@ -42,6 +42,9 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   for (const control::TableRules* const rules : {&definition.rules, &definition.destination_rules}) {
     for (const auto& [table, sets] : *rules) options.rules[{table.schema, table.table}].push_back(rule_sets(sets));
   }
+  for (const auto& [table, steps] : definition.transformations) {
+    options.transformations[{table.schema, table.table}] = steps_of(steps);
+  }
   options.source_name = definition.source.name;
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);

@@ -62,10 +62,18 @@ base::Result<void> Instantiation::State::read_source() {
       continue;
     }
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
-    THALWEG_TRY(source->catalogue.types_of(shape->second, seen, types));
+    THALWEG_TRY(read_transformations(shape->second));
+    THALWEG_TRY(source->catalogue.types_of(sent_shape(shape->second), seen, types));
     shapes.push_back(std::move(shape->second));
   }
   return read_rules();
+}
+
+base::Result<void> Instantiation::State::read_transformations(const TableShape& shape) {
+  const auto steps = options.transformations.find(shape.name);
+  if (steps == options.transformations.end()) return {};
+  THALWEG_ASSIGN(sent_tables[shape.name], sent_table(source->connection, shape, steps->second));
+  return check_constants(source->connection, shape, steps->second);
 }
 
 // Of every table, although few are to be copied: a rule that does not fit is refused before anything flows.
@@ -218,6 +226,9 @@ base::Result<void> Instantiation::State::stop_or_refuse(const TableName& name) {
 }
 
 base::Result<void> Instantiation::State::check_destination(const TableShape& shape, const TableShape* there) {
+  if (const auto steps = options.transformations.find(shape.name); steps != options.transformations.end()) {
+    THALWEG_TRY(check_takes_columns(shape, steps->second, there));
+  }
   if (!there) {
     to_create.insert(shape.name);
     return {};
@@ -226,7 +237,8 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
   // A table that two snapshots have filled has had its key from the second one's first row on.
   const bool key_follows = record != known.end() && record->second.created && !record->second.constraints_done &&
                            (!record->second.finished || record->second.copied_from == record->second.copied_to);
-  THALWEG_TRY(check_same_table(shape, *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
+  THALWEG_TRY(
+      check_same_table(sent_shape(shape), *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
   // Partitions are added to a table of the engine's before its rows go, and are not to be in anything's way.
   if (record != known.end() && !record->second.finished && is_copied(record->second)) {
     THALWEG_TRY(

@@ -35,7 +35,11 @@ base::Error failed_read(base::Error error, const CopyTable& table) {
   if (table.row_filter.empty() || !is_of_data) return error;
   error.code = base::ErrorCode::rule_failed;
   error.table = table.shape->name.quoted();
-  error.message = fmt::format("A rule of {} failed on a row to copy: {}", error.table, error.message);
+  // PostgreSQL's message may quote a value that is to be masked.
+  error.message = fmt::format("A rule of {} failed on a row to copy: {}", error.table,
+                              table.sent == nullptr ? error.message
+                                                    : "the table has transformations, and the values "
+                                                      "of its rows are not told");
   return error;
 }
 
@@ -105,7 +109,8 @@ std::vector<pg::Connection::Canceller> CopyWorker::cancellers() const {
 
 base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
                                          const std::atomic<bool>& stop) {
-  const std::string columns = column_list(copied_columns(*table.shape));
+  const std::string columns = column_list(copied_columns(table.sent_shape()));
+  const std::string& read = table.sent == nullptr ? columns : table.sent->select;
   const char* format = table.text ? "text" : "binary";
   const std::string target = table.resumed ? fmt::format("pg_temp.{}", kStaging) : table.shape->name.quoted();
   if (table.resumed) {
@@ -115,7 +120,7 @@ base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep
                                          kStaging, columns, table.shape->name.quoted())));
   }
   THALWEG_ASSIGN(const std::string condition, range_condition(*source_, *table.shape, step.range, table.row_filter));
-  THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", columns,
+  THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", read,
                                                   read_from(*table.shape), condition, format)));
   THALWEG_TRY(destination_->copy_in_begin(fmt::format("COPY {} ({}) FROM STDIN (FORMAT {})", target, columns, format)));
   int64_t rows = 0;
@@ -172,7 +177,7 @@ base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& ste
   RangeCount count(*table.counters);
   THALWEG_TRY(destination_->script("BEGIN; SET LOCAL session_replication_role = replica"));
   THALWEG_ASSIGN(int64_t rows, stream(table, step, count, stop));
-  if (table.resumed) THALWEG_TRY(merge(*table.shape));
+  if (table.resumed) THALWEG_TRY(merge(table.sent_shape()));
   count.set(rows, count.bytes());
   Bookkeeping bookkeeping(*destination_, options_.stream_id);
   THALWEG_TRY(bookkeeping.range_copied(table.shape->name, step.number, snapshot_lsn_, rows, count.bytes()));

@@ -17,6 +17,7 @@
 #include "pg/connection.h"
 #include "pg/publication_names.h"
 #include "rules/rule_set.h"
+#include "transform/step.h"
 
 // Instantiation: a stream's tables at the destination, filled from a snapshot of the source, with the positions from
 // which changes apply. Resumable: docs/internals/instantiation.md has the protocol.
@@ -33,8 +34,9 @@ struct InstantiationOptions {
   AcceptedCode accepted_code;        // of these: what definitions may call at the destination
   // Of these: rows that any of their sets, the stream's and the destination's, would not let pass are not copied.
   std::map<TableName, std::vector<rules::RuleSets>> rules = {};
-  std::string source_name = {};  // a rule's attribute `source`
-  bool stops_tables = false;     // a table's trouble stops the table; else assess() fails with table_trouble
+  std::map<TableName, transform::Steps> transformations = {};  // of these: their rows are copied so
+  std::string source_name = {};                                // a rule's attribute `source`
+  bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;
   int64_t copy_range_rows = 500'000;
   int64_t copy_index_memory_mb = 256;  // of each worker, unless the destination gives it more
@@ -78,10 +80,10 @@ class Instantiation {
   base::Result<void> connect();
   // Reads both sides, checks every table and rehearses the destination's DDL in a transaction that it rolls back: every
   // possible refusal happens here, before anything exists. `fresh`: the stream has no history, and bookkeeping of an
-  // earlier stream with the same id does not count. Refuses rules that do not fit their table, and to create
-  // definitions that would run code at the destination that nobody has accepted (called_code.h). Stops tables that have
-  // changed at the source (table_identity.h), or fails because of them; leaves out tables that do not exist there,
-  // unless that is all of them, or fails with missing_table. Tables with a new name in the stream get it at the
+  // earlier stream with the same id does not count. Refuses rules and transformations that do not fit their table, and
+  // to create definitions that would run code at the destination that nobody has accepted (called_code.h). Stops tables
+  // that have changed at the source (table_identity.h), or fails because of them; leaves out tables that do not exist
+  // there, unless that is all of them, or fails with missing_table. Tables with a new name in the stream get it at the
   // destination, too.
   base::Result<Assessment> assess(bool fresh);
   // The tables that the publications must publish, under their present names at the source.

@@ -13,6 +13,7 @@
 #include "instantiation/copier.h"
 #include "instantiation/destination_schema.h"
 #include "instantiation/instantiation.h"
+#include "instantiation/sent_table.h"
 #include "instantiation/source_look.h"
 #include "instantiation/table_build.h"
 
@@ -44,6 +45,7 @@ struct Instantiation::State {
   std::set<TableName> absent;                     // at the source, and never copied: the others go on without
   std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
   std::map<TableName, std::string> row_filters;   // SQL over the rows at the source; of tables with rules
+  std::map<TableName, SentTable> sent_tables;     // of tables with transformations
   std::set<TableName> to_create;
   std::vector<TypeShape> types;
   std::optional<Copier> copier;  // from the first work for it on
@@ -55,6 +57,12 @@ struct Instantiation::State {
   base::Result<void> connect();
   base::Result<void> read_source();
   base::Result<void> read_rules();
+  base::Result<void> read_transformations(const TableShape& shape);
+  // As its rows come to the destination.
+  const TableShape& sent_shape(const TableShape& shape) const {
+    const auto sent = sent_tables.find(shape.name);
+    return sent == sent_tables.end() ? shape : sent->second.shape;
+  }
   base::Result<void> missing_at_source(const TableName& name);  // fails
   base::Result<void> read_records();
   base::Result<void> check_destination(const TableShape& shape, const TableShape* there);

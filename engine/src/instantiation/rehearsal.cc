@@ -17,6 +17,7 @@
 #include "instantiation/refusal_cure.h"
 #include "instantiation/requirement.h"
 #include "instantiation/schema_plan.h"
+#include "instantiation/sent_table.h"
 #include "instantiation/stand_in.h"
 #include "pg/connection.h"
 
@@ -81,6 +82,8 @@ class Rehearsal {
 
  private:
   base::Result<void> read_source();
+  base::Result<TableShape> sent_shape(const TableShape& shape);
+  base::Result<void> check_fits(const TableShape& shape, const TableShape* existing);
   base::Result<void> compare_tables();
   base::Result<void> compare_types();
   base::Result<void> compare_requirements();
@@ -112,22 +115,43 @@ base::Result<void> Rehearsal::read_source() {
       findings_.push_back(finding_of(gone.error(), "table", name));
     } else if (const auto fit = check_source_table(table->second, options_.inserts_only.contains(name)); !fit) {
       findings_.push_back(finding_of(fit.error(), "table", name));
+    } else if (const auto sent = sent_shape(table->second); !sent) {
+      findings_.push_back(finding_of(sent.error(), "table", name));
     } else {
-      THALWEG_TRY(source_catalogue_.types_of(table->second, seen, types_));
+      THALWEG_TRY(source_catalogue_.types_of(*sent, seen, types_));
       shapes_.push_back(std::move(table->second));
     }
   }
   return {};
 }
 
+base::Result<TableShape> Rehearsal::sent_shape(const TableShape& shape) {
+  const auto steps = options_.transformations.find(shape.name);
+  if (steps == options_.transformations.end()) return shape;
+  THALWEG_ASSIGN(SentTable sent, sent_table(source_, shape, steps->second));
+  return std::move(sent.shape);
+}
+
+// `existing`: null where the table would be made.
+base::Result<void> Rehearsal::check_fits(const TableShape& shape, const TableShape* existing) {
+  if (const auto steps = options_.transformations.find(shape.name); steps != options_.transformations.end()) {
+    THALWEG_TRY(check_takes_columns(shape, steps->second, existing));
+  }
+  if (existing == nullptr) return {};
+  THALWEG_ASSIGN(const TableShape sent, sent_shape(shape));
+  return check_same_table(sent, *existing);
+}
+
 base::Result<void> Rehearsal::compare_tables() {
   THALWEG_ASSIGN(const Catalogue::Tables there, destination_catalogue_.tables(options_.tables));
   std::erase_if(shapes_, [&](const TableShape& shape) {
     const auto found = there.find(shape.name);
-    if (found == there.end()) return false;
-    if (const auto same = check_same_table(shape, found->second); !same)
-      findings_.push_back(finding_of(same.error(), "table", shape.name));
-    return true;
+    const TableShape* const existing = found == there.end() ? nullptr : &found->second;
+    if (const auto fit = check_fits(shape, existing); !fit) {
+      findings_.push_back(finding_of(fit.error(), "table", shape.name));
+      return true;
+    }
+    return existing != nullptr;
   });
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/networks.h"
 #include "instantiation/table_name.h"
+#include "transform/step.h"
 
 // Finds all problems at once that a first instantiation would meet at the destination: for a preflight, before there is
 // a stream. It tries the very statements of the instantiation in a transaction that it rolls back.
@@ -20,7 +22,8 @@ struct RehearsalOptions {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableName> tables;
-  std::set<TableName> inserts_only;            // of these
+  std::set<TableName> inserts_only;                       // of these
+  std::map<TableName, transform::Steps> transformations;  // of these
   const std::atomic<bool>* abandon = nullptr;  // once it is set, whatever waits for a database is given up; may be null
   std::chrono::milliseconds time_max{75'000};  // for all of it: the control plane waits for 90 s
 };

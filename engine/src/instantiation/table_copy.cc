@@ -112,10 +112,12 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
     const std::vector<RangeRecord>& of_table = ranges[shape->name];
     const auto form = forms.find(shape->oid);
     const auto build = builds.find(shape->name);
+    const auto sent = sent_tables.find(shape->name);
     TableWork work{.table = {.shape = shape,
                              .text = form != forms.end() && (form->second.needs_text || form->second.holds_type_oids),
                              .resumed = std::ranges::any_of(of_table, &RangeRecord::copied),
                              .row_filter = row_filters[shape->name],
+                             .sent = sent == sent_tables.end() ? nullptr : &sent->second,
                              .counters = &progress.table(shape->name)}};
     if (work.table.resumed) {
       std::vector<Step> left = range_steps(of_table);

@@ -12,6 +12,7 @@
 #include "instantiation/progress.h"
 #include "instantiation/ranges.h"
 #include "instantiation/schema_plan.h"
+#include "instantiation/sent_table.h"
 #include "instantiation/shape.h"
 
 // The work of the copy workers, and the order in which they may do it.
@@ -21,10 +22,14 @@ namespace thalweg::instantiation {
 // One table as the workers need it.
 struct CopyTable {
   const TableShape* shape = nullptr;
-  bool text = false;            // the other database would not take some column's binary form (pg::value_forms)
-  bool resumed = false;         // ranges were copied from an earlier snapshot: a row may be there already
-  std::string row_filter = {};  // SQL that is TRUE for the rows to copy; empty: all
+  bool text = false;                // the other database would not take some column's binary form (pg::value_forms)
+  bool resumed = false;             // ranges were copied from an earlier snapshot: a row may be there already
+  std::string row_filter = {};      // SQL that is TRUE for the rows to copy; empty: all
+  const SentTable* sent = nullptr;  // its rows are transformed; null: they are copied as they are
   TableCounters* counters = nullptr;
+
+  // As its rows come to the destination.
+  const TableShape& sent_shape() const { return sent == nullptr ? *shape : sent->shape; }
 };
 
 struct RangeStep {

@@ -194,5 +194,7 @@ base::Result<size_t> frame_length(std::span<const std::byte> bytes);
 base::Result<size_t> check_tuple(std::span<const std::byte> bytes);
 // Makes the tuple from which TupleView reads `values`.
 std::vector<std::byte> make_tuple(std::span<const Value> values);
+// The same into memory that is used again.
+void write_tuple(std::span<const Value> values, std::vector<std::byte>& out);
 
 }  // namespace thalweg::lcr

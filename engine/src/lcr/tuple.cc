@@ -32,12 +32,18 @@ base::Result<size_t> check_tuple(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> make_tuple(std::span<const Value> values) {
+  std::vector<std::byte> tuple;
+  write_tuple(values, tuple);
+  return tuple;
+}
+
+void write_tuple(std::span<const Value> values, std::vector<std::byte>& tuple) {
   const auto has_bytes = [](const Value& value) {
     return value.mark == ValueMark::binary || value.mark == ValueMark::text;
   };
   size_t length = sizeof(uint16_t);
   for (const Value& value : values) length += 1 + (has_bytes(value) ? sizeof(uint32_t) + value.bytes.size() : 0);
-  std::vector<std::byte> tuple(length);
+  tuple.resize(length);
   ByteWriter out(tuple);
   out.integer(static_cast<uint16_t>(values.size()));
   for (const Value& value : values) {
@@ -46,7 +52,6 @@ std::vector<std::byte> make_tuple(std::span<const Value> values) {
     out.integer(static_cast<uint32_t>(value.bytes.size()));
     out.bytes(value.bytes);
   }
-  return tuple;
 }
 
 uint16_t TupleView::column_count() const {

@@ -28,6 +28,8 @@ struct Rule {
 struct RuleSets {
   std::optional<std::vector<Rule>> negative;
   std::optional<std::vector<Rule>> positive;
+
+  bool has_any() const { return negative || positive; }
 };
 
 enum class Decision : uint8_t { pass, drop, undecidable, failed };

@@ -69,6 +69,7 @@ export type EngineErrorCode =
   | "stream_in_use"
   | "table_trouble"
   | "table_unpublished"
+  | "transformation_refused"
   | "unauthorized"
   | "unknown_destination"
   | "unknown_error_transaction"

@@ -23,6 +23,16 @@ RowRules = Annotated[
 ]
 
 
+Transformations = Annotated[
+    typer.FileText | None,
+    typer.Option(
+        metavar="FILE",
+        help="A JSON file with the transformations of tables: a list like transformations in the REST API. - reads "
+        "standard input.",
+    ),
+]
+
+
 def table_rule(text: str) -> Json:
     schema, dot, table = text.partition(".")
     if not dot:
@@ -40,18 +50,20 @@ def _finite(number: str) -> float:
 
 
 def row_rules_in(file: typer.FileText) -> list[Json]:
+    return list_in(file, "row_rules")
+
+
+def list_in(file: typer.FileText, member: str) -> list[Json]:
+    """`member`: of the rules in the REST API, whose form it has."""
+    cure = f"Write a list like {member} in the REST API."
     try:
         tables = json.load(file, parse_constant=_refuse, parse_float=_finite)
     except RecursionError as error:
-        raise CommandError(
-            f"{file.name} is nested too deep.", "Write a list like row_rules in the REST API."
-        ) from error
+        raise CommandError(f"{file.name} is nested too deep.", cure) from error
     except ValueError as error:
-        raise CommandError(
-            f"{file.name} is not JSON: {error}.", "Write a list like row_rules in the REST API."
-        ) from error
+        raise CommandError(f"{file.name} is not JSON: {error}.", cure) from error
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise CommandError(f"{file.name} is not a list of tables.", "Write a list like row_rules in the REST API.")
+        raise CommandError(f"{file.name} is not a list of tables.", cure)
     return tables
 
 

@@ -9,7 +9,7 @@ import yaml  # type: ignore[import-untyped]
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
-from thalweg.cli.commands.rules import RowRules, row_rules_in, table_rule
+from thalweg.cli.commands.rules import RowRules, Transformations, list_in, row_rules_in, table_rule
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
@@ -71,9 +71,10 @@ To = Annotated[
 
 
 def rules_of(
-    include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None
-) -> Json:
-    """`inserts_only` and `row_rules` stand in the rules where there are any: an earlier release does not know them."""
+    include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None,
+    transformations: typer.FileText | None,
+) -> Json:  # fmt: skip
+    """Members that are not given are left out: an earlier release does not know them."""
     rules: Json = {
         "include": [table_rule(text) for text in include],
         "exclude": [table_rule(text) for text in exclude or []],
@@ -82,6 +83,8 @@ def rules_of(
         rules["inserts_only"] = [table_rule(text) for text in inserts_only]
     if row_rules:
         rules["row_rules"] = row_rules_in(row_rules)
+    if transformations:
+        rules["transformations"] = list_in(transformations, "transformations")
     return rules
 
 
@@ -289,6 +292,7 @@ def preflight(
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
+    transformations: Transformations = None,
     accept: Accept = None,
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
@@ -296,7 +300,7 @@ def preflight(
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
         "accept": accept or [],
     }
     result = api.post("/preflights", body)
@@ -316,6 +320,7 @@ def create(
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
+    transformations: Transformations = None,
     settings: Set = None,
     engine: Annotated[
         str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
@@ -331,7 +336,7 @@ def create(
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
@@ -468,16 +473,18 @@ def set_rules(
     exclude: Exclude = None,
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
+    transformations: Transformations = None,
     accept: Accept = None,
 ) -> None:
     """Choose a stream's tables again. Added tables are copied; removed ones stay at the destination.
 
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
     --inserts-only names any more is replicated whole again, once it is copied again. The rules of tables become those
-    of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed.
+    of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed. Transformations become
+    those of --transformations; if they are others than before, it asks for --accept transformations_changed.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {"rules": rules_of(include, exclude, inserts_only, row_rules), "accept": accept or []}
+    body = {"rules": rules_of(include, exclude, inserts_only, row_rules, transformations), "accept": accept or []}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen again.", changed)

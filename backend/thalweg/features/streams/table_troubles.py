@@ -145,7 +145,8 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
         _check_rules_stay(row, {body.schema_name, by["schema"]})
     row.tables = _replaced(row.tables, own, by)
     include = _included(row.rules["include"], own, by, row.tables)
-    by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in ("inserts_only", "row_rules")}
+    members = ("inserts_only", "row_rules", "transformations")
+    by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in members}
     row.rules = {**row.rules, "include": include, **by_name}
     for destination in row.destinations:
         destination.row_rules = _replaced(destination.row_rules, own, by)

@@ -156,21 +156,30 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
       .old_tuple = message.old_tuple,
       .new_tuple = message.new_tuple,
   };
-  const size_t bytes = lcr::row_frame_bytes(row);
-  if (bytes > lcr::kFrameLengthMax) {
-    return base::fail(ErrorCode::protocol_violation,
-                      fmt::format("A change of {}.{} has {} bytes; a frame holds {}.", table->description.schema_name,
-                                  table->description.table_name, bytes, lcr::kFrameLengthMax));
-  }
+  THALWEG_TRY(check_size(row, *table));
   if (table->filter) return put_filtered(row, *table);
-  return put_row_frame(row);
+  return put_row_frame(row, *table);
 }
 
-bool FrameTranslator::put_row_frame(const lcr::RowFrame& row) {
+base::Result<void> FrameTranslator::check_size(const lcr::RowFrame& row, const Table& table) const {
   const size_t bytes = lcr::row_frame_bytes(row);
+  if (bytes <= lcr::kFrameLengthMax) [[likely]]
+    return {};
+  return base::fail(ErrorCode::protocol_violation,
+                    fmt::format("A change of {}.{} has {} bytes; a frame holds {}.", table.description.schema_name,
+                                table.description.table_name, bytes, lcr::kFrameLengthMax));
+}
+
+base::Result<bool> FrameTranslator::put_row_frame(const lcr::RowFrame& row, Table& table) {
+  lcr::RowFrame sent = row;
+  if (table.transformation) [[unlikely]] {
+    sent = table.transformation->apply(row);
+    THALWEG_TRY(check_size(sent, table));  // a constant may be longer than what it masks
+  }
+  const size_t bytes = lcr::row_frame_bytes(sent);
   const auto memory = sink_.reserve(bytes);
   if (memory.empty()) return false;
-  lcr::write_row_frame(row, memory);
+  lcr::write_row_frame(sent, memory);
   sink_.enqueue();
   ++counts_.lcrs;
   counts_.bytes += bytes;
@@ -192,6 +201,7 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
     case RowFilter::Fate::drop:
       return true;
     case RowFilter::Fate::pass:
+      if (table.transformation) return put_row_frame(row, table);
       sink_.enqueue();
       ++counts_.lcrs;
       counts_.bytes += bytes;
@@ -199,10 +209,10 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
     case RowFilter::Fate::becomes_insert: {
       const auto whole = table.filter->inserted_row(change);
       if (!whole) return std::unexpected(placed(whole.error(), row.xid));
-      return put_row_frame(as_insert(row, *whole));
+      return put_row_frame(as_insert(row, *whole), table);
     }
     case RowFilter::Fate::becomes_delete:
-      return put_row_frame(as_delete(row));
+      return put_row_frame(as_delete(row), table);
   }
   return true;
 }
@@ -261,12 +271,14 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   table.columns = static_cast<uint16_t>(described.columns.size());
   table.has_key = std::ranges::any_of(described.columns, &lcr::ColumnDescription::is_key);
   table.filter.reset();
+  table.transformation.reset();
   last_table_ = nullptr;
 }
 
 base::Result<void> FrameTranslator::make_filter(Table& table) {
   if (filters_ != nullptr) {
     THALWEG_ASSIGN(table.filter, filters_->make(table.description));
+    THALWEG_ASSIGN(table.transformation, filters_->make_transformation(table.description));
   }
   table.is_filter_new = true;
   return {};
@@ -276,7 +288,8 @@ base::Result<bool> FrameTranslator::announce(Table& table) {
   if (!table.is_filter_new) THALWEG_TRY(make_filter(table));
   if (table.announced) [[likely]]
     return true;
-  table.announced = put(lcr::make_table_frame(table.description));
+  table.announced =
+      put(lcr::make_table_frame(table.transformation ? table.transformation->sent_table() : table.description));
   return table.announced;
 }
 

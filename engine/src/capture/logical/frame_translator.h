@@ -33,7 +33,8 @@ class FrameSink {
 // The frames of a subtransaction that was rolled back are followed by its ABORT frame in any case: the source tells
 // which subtransactions of a streamed transaction committed, and a streamed commit without that is refused.
 //
-// A change of a table with rules is written, then judged, and enqueued only if it passes. Owner: the capture's agent.
+// A change of a table with rules is written, then judged, and enqueued only if it passes; that of one with
+// transformations is enqueued as they want it. Owner: the capture's agent.
 class FrameTranslator {
  public:
   // `filters` outlives it. Null: no table has rules.
@@ -42,7 +43,8 @@ class FrameTranslator {
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
   // commits of which it was not said which subtransactions do; with replica_identity_missing when an UPDATE does not
-  // say which row it is of; with rule_refused, rule_undecidable and rule_failed where a table has rules.
+  // say which row it is of; with rule_refused, rule_undecidable and rule_failed where a table has rules,
+  // and with transformation_refused where it has transformations.
   base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
@@ -60,8 +62,9 @@ class FrameTranslator {
     bool has_key = false;        // columns that identify a row without the old one
     bool announced = false;      // its TABLE frame is out since the last description
     bool is_filter_new = false;  // it was made after the last description
-    // Of this version, once it is announced. Null: it has no rules.
+    // Of this version, once it is announced. Null: it has no rules, no transformations.
     std::unique_ptr<RowFilter> filter;
+    std::unique_ptr<transform::RowTransformation> transformation;
   };
 
   bool put(std::span<const std::byte> frame);
@@ -71,13 +74,15 @@ class FrameTranslator {
   base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
   // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
   base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
-  bool put_row_frame(const lcr::RowFrame& row);
+  // As it is sent.
+  base::Result<bool> put_row_frame(const lcr::RowFrame& row, Table& table);
   base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
   // Those of `relations` whose rules let the truncate pass.
   base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
                                                         std::span<const base::RelationId> relations);
   void describe(const lcr::TableDescription& described);
   base::Result<void> make_filter(Table& table);
+  base::Result<void> check_size(const lcr::RowFrame& row, const Table& table) const;
   // The table's TABLE frame, and its filter, unless they are there already; false when the sink wants no more.
   base::Result<bool> announce(Table& table);
   base::Error placed(base::Error error, base::Xid xid) const;

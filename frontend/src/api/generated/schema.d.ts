@@ -3916,6 +3916,20 @@ export interface components {
              */
             accept?: string[];
         };
+        /** DropColumn */
+        DropColumn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "drop_column";
+            /**
+             * Column
+             * @description Its name as the steps before this one have left it.
+             * @example email
+             */
+            column: string;
+        };
         /** DryRun */
         DryRun: {
             /**
@@ -5095,6 +5109,47 @@ export interface components {
          */
         MarkerState: "WAITING" | "PLACED" | "CAPTURED" | "ARRIVED" | "FAILED" | "UNKNOWN";
         /**
+         * MaskColumn
+         * @description Replaces every value of a column, so that the original one is nowhere but at the source and in the engine that
+         *     captures.
+         */
+        MaskColumn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mask_column";
+            /**
+             * Column
+             * @description Its name as the steps before this one have left it.
+             */
+            column: string;
+            /** @description `null`; `constant`, a value that all rows get; `partial`, which keeps some of the first and last characters of a text, with an asterisk for each of the others. A text that has no others is all asterisks. */
+            with: components["schemas"]["MaskWith"];
+            /**
+             * Value
+             * @description The constant, as PostgreSQL writes a value of the column's type. Else null.
+             */
+            value?: string | null;
+            /**
+             * Keep First
+             * @description Characters that `partial` keeps. Else 0.
+             * @default 0
+             */
+            keep_first: number;
+            /**
+             * Keep Last
+             * @description Characters that `partial` keeps. Else 0.
+             * @default 0
+             */
+            keep_last: number;
+        };
+        /**
+         * MaskWith
+         * @enum {string}
+         */
+        MaskWith: "null" | "constant" | "partial";
+        /**
          * NewIndex
          * @description The index that an SQL cure creates, and that its undo drops.
          */
@@ -5903,6 +5958,21 @@ export interface components {
         RecoveryCodes: {
             /** Codes */
             codes: string[];
+        };
+        /** RenameColumn */
+        RenameColumn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "rename_column";
+            /**
+             * Column
+             * @description Its name as the steps before this one have left it.
+             */
+            column: string;
+            /** To */
+            to: string;
         };
         /** RenamedTable */
         RenamedTable: {
@@ -7814,6 +7884,11 @@ export interface components {
              * @description Which rows of tables are copied, and which changes captured. Changed rules apply to changes from then on; rows at the destination stay as they are until their table is copied again.
              */
             row_rules?: components["schemas"]["ScopedRules"][];
+            /**
+             * Transformations
+             * @description Of tables, by their exact names: what becomes of their columns before changes leave the engine that captures, and while rows are copied. Rules see the source's columns.
+             */
+            transformations?: components["schemas"]["TableTransformations"][];
         };
         /**
          * TableState
@@ -7822,6 +7897,26 @@ export interface components {
          * @enum {string}
          */
         TableState: "UNKNOWN" | "WAITING" | "COPYING" | "INDEXING" | "COPIED" | "REPLICATING" | "STOPPED";
+        /** TableTransformations */
+        TableTransformations: {
+            /**
+             * Schema
+             * @description Its exact name.
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @description Its exact name.
+             * @example customers
+             */
+            table: string;
+            /**
+             * Steps
+             * @description Carried out in this order. A key can be renamed, but neither dropped nor masked.
+             */
+            steps: (components["schemas"]["DropColumn"] | components["schemas"]["RenameColumn"] | components["schemas"]["MaskColumn"])[];
+        };
         /** TableTrouble */
         TableTrouble: {
             kind: components["schemas"]["TroubleKind"];

@@ -2,6 +2,7 @@
 // rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
 import type { ScopedRules, TableRule, TableRules } from "@/api/types";
 import { isSamePlace, ofTable, type RulePlace, type TableName } from "./rule-scopes";
+import { withTransformations } from "./transformation-drafts";
 
 /** Linear in pattern × name, whatever the pattern: no regular expression that a pattern could blow up. */
 export function patternMatches(pattern: string, name: string): boolean {
@@ -46,7 +47,11 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
   const exact = { schema: table.schema, table: table.table };
   if (isSelected(rules, table)) {
     const without = {
-      ...withRowRules(withInsertsOnly(rules, table, false), ofTable(table), null),
+      ...withTransformations(
+        withRowRules(withInsertsOnly(rules, table, false), ofTable(table), null),
+        table,
+        [],
+      ),
       include: include.filter((rule) => !names(rule, table)),
       exclude,
     };
@@ -67,6 +72,7 @@ export function completeRules(rules: TableRules): TableRules {
     ...complete,
     ...(rules.inserts_only?.length ? { inserts_only: rules.inserts_only } : {}),
     ...(rules.row_rules?.length ? { row_rules: rules.row_rules } : {}),
+    ...(rules.transformations?.length ? { transformations: rules.transformations } : {}),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Check, Database, Engine, StreamCreate, TablePreview } from "@/api/
 import { valueInWords } from "@/features/parameters/parameter-values";
 import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-checks";
 import { placeInWords } from "@/features/table-rules/rule-scopes";
+import { stepInWords } from "@/features/table-rules/transformation-drafts";
 import { asText, bytes, counted } from "@/lib/format";
 import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
@@ -39,6 +40,7 @@ export function ReviewStep(props: ReviewStepProps) {
   const given = { checks: seen, accepted: body.accept ?? [] };
   const insertsOnly = body.rules.inserts_only ?? [];
   const ruled = body.rules.row_rules ?? [];
+  const transformed = body.rules.transformations ?? [];
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 12, md: 5 }}>
@@ -96,6 +98,11 @@ export function ReviewStep(props: ReviewStepProps) {
                   {ruled.map(placeInWords).join(", ")}: only some rows and changes.
                 </Fact>
               )}
+              {transformed.map((own) => (
+                <Fact key={rule(own)} label={`Columns of ${rule(own)}`}>
+                  {own.steps.map(stepInWords).join(", ")}
+                </Fact>
+              ))}
               {body.destinations.map(
                 ({ database_id, row_rules }) =>
                   row_rules &&

@@ -10,6 +10,7 @@ import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { SchemaChips } from "@/features/table-rules/schema-chips";
 import { SourceTables } from "@/features/table-rules/source-tables";
+import { Transformations } from "@/features/table-rules/transformations";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -57,6 +58,12 @@ export function TablesStep(props: TablesStepProps) {
                   <RowRules
                     sourceId={sourceId}
                     captureEngineId={captureEngineId}
+                    tables={preview.data.tables}
+                    rules={rules}
+                    onChange={onChange}
+                  />
+                  <Transformations
+                    sourceId={sourceId}
                     tables={preview.data.tables}
                     rules={rules}
                     onChange={onChange}

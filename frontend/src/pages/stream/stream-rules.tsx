@@ -16,6 +16,8 @@ import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
 import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { RulesInForce } from "@/features/table-rules/rules-in-force";
+import { stepInWords } from "@/features/table-rules/transformation-drafts";
+import { Transformations } from "@/features/table-rules/transformations";
 import { usePreview } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -31,6 +33,9 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
     ["Exclude", (rules.exclude ?? []).map(pattern)],
     ...(rules.inserts_only?.length ? [["Inserts only", rules.inserts_only.map(pattern)] as const] : []),
     ...(rules.row_rules?.length ? [["Rows by rules", rules.row_rules.map(placeInWords)] as const] : []),
+    ...(rules.transformations ?? []).map(
+      (own) => [`Columns of ${pattern(own)}`, own.steps.map(stepInWords)] as const,
+    ),
   ] as const;
   const owned = [
     { owner: "the stream", rules: rules.row_rules ?? [] },
@@ -102,6 +107,12 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             <RowRules
               sourceId={stream.source.id}
               captureEngineId={stream.capture_engine.id}
+              tables={preview.data.tables}
+              rules={rules}
+              onChange={change}
+            />
+            <Transformations
+              sourceId={stream.source.id}
               tables={preview.data.tables}
               rules={rules}
               onChange={change}

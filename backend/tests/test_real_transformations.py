@@ -1,0 +1,49 @@
+"""Transformations of tables with the real engine: what REST takes decides what the destination gets."""
+
+from typing import Any
+
+import httpx
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, body_of, created
+from tests.support.real_engine import RealEngine
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_real_engine import enrol, of, thalwegd  # noqa: F401
+from tests.test_real_rules import ORDERS, drop_slot
+
+STEPS: list[dict[str, Any]] = [
+    {"type": "mask_column", "column": "item", "with": "partial", "keep_first": 1},
+    {"type": "mask_column", "column": "amount", "with": "constant", "value": "5"},
+]
+
+
+def rules(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"include": [{"schema": "public", "table": "*"}], "transformations": [{**ORDERS, "steps": steps}]}
+
+
+async def test_copies_and_changes_are_masked(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    refused = await admin.post(STREAMS, json=body_of(registered, rules=rules(STEPS)))
+    (error,) = refused.json()["errors"]
+    assert error["pointer"] == "/rules/transformations/0/steps/1", "the column's type writes it 5.00"
+    assert "numeric(12,2): 5.00" in error["message"]
+    steps = [STEPS[0], {**STEPS[1], "value": "5.00"}]
+    made = await created(admin, registered, rules=rules(steps))
+    await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING")
+    sides.on_source("INSERT INTO orders VALUES (201, 'secret', 99)", "UPDATE orders SET item = 'other' WHERE id = 1")
+    masked = "SELECT id, left(item, 1) || repeat('*', length(item) - 1), 5.00 FROM orders ORDER BY id"
+
+    async def same() -> bool:
+        wanted = of(sides, sides.source["dbname"], masked)
+        return of(sides, sides.destination["dbname"], "SELECT id, item, amount FROM orders ORDER BY id") == wanted
+
+    await eventually(same)
+    thalwegd.stop()
+    await drop_slot(sides, made)

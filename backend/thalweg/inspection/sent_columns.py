@@ -1,0 +1,63 @@
+"""Columns of the source's tables as their transformations send them to the destinations."""
+
+from dataclasses import replace
+
+from thalweg.inspection.catalogue import Column, Table
+from thalweg.inspection.checks import Checklist, quoted, quoted_table
+from thalweg.kernel.transformations import TableTransformations
+
+Columns = dict[tuple[str, str], list[Column]]
+
+
+def sent_columns(columns: Columns, transformations: list[TableTransformations]) -> Columns:
+    by_table = {one.key: one for one in transformations}
+    return {
+        name: _sent(of_table, by_table[name]) if name in by_table else of_table for name, of_table in columns.items()
+    }
+
+
+def _sent(columns: list[Column], transformations: TableTransformations) -> list[Column]:
+    named = ((column, transformations.sent_name(column.name)) for column in columns if not column.generated)
+    return [replace(column, name=name) for column, name in named if name is not None]
+
+
+def check_targets(
+    checklist: Checklist, tables: list[Table], columns: Columns, present: Columns,
+    transformations: list[TableTransformations],
+) -> None:  # fmt: skip
+    """Engines make tables as they are at the source: those that come with other columns must be there, and take NULL
+    where it masks. `columns` are the source's, `present` the destination's."""
+    keys = {table.name: table.key_columns for table in tables}
+    bad: list[str] = []
+    sql: list[str] = []
+    for one in transformations:
+        if one.key not in columns:
+            continue
+        sent, nulls = _sent(columns[one.key], one), one.null_columns
+        shown = ".".join(one.key)
+        is_there = one.key in present
+        names = [column.name for column in columns[one.key] if not column.generated]
+        needed = [column.name for column in sent if column.not_null and column.name in nulls]
+        if not is_there and ([column.name for column in sent] != names or needed):
+            bad.append(f"{shown} is not there, and its columns would not be the source's")
+            sql.append(_create(one, sent, keys.get(one.key, []), nulls))
+        for column in present.get(one.key, []):
+            if column.not_null and column.name in nulls:
+                bad.append(f"{shown}: column {column.name} is NOT NULL, and masked with NULL")
+                sql.append(f"ALTER TABLE {quoted_table(one.key)} ALTER COLUMN {quoted(column.name)} DROP NOT NULL;")
+    checklist.tables(
+        "transformed_tables", "Transformed tables", bad, "they cannot take the rows as they are sent.",
+        "Create and change these tables at the destination: the engine makes tables only as they are at the source.",
+        sql, "They take the rows as they are sent.",
+    )  # fmt: skip
+
+
+def _create(one: TableTransformations, sent: list[Column], key: list[str], nulls: set[str]) -> str:
+    lines = [
+        f"{quoted(column.name)} {column.type}{' NOT NULL' if column.not_null and column.name not in nulls else ''}"
+        for column in sent
+    ]
+    names = [name for name in (one.sent_name(column) for column in key) if name is not None]
+    if names:
+        lines.append(f"PRIMARY KEY ({', '.join(quoted(name) for name in names)})")
+    return f"CREATE TABLE {quoted_table(one.key)} ({', '.join(lines)});"

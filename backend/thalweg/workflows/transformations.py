@@ -1,0 +1,122 @@
+"""The transformations of tables before they are used: the engine that captures tries them against the source."""
+
+import json
+
+import httpx
+
+from thalweg.db.models import EngineRow
+from thalweg.engine_client.client import EngineFailure
+from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.rule_documents import RuleFinding
+from thalweg.features.streams.schemas import Json
+from thalweg.inspection.checks import Checklist, listed
+from thalweg.inspection.schemas import Check, CheckSide
+from thalweg.inspection.target import Target
+from thalweg.kernel.context import Context
+from thalweg.kernel.models import FieldProblem
+from thalweg.kernel.transformations import TableTransformations
+from thalweg.workflows.row_rules import ask
+
+CHECK = "transformations"
+CHANGED = "transformations_changed"
+TITLE = "Transformations of tables"
+TOO_OLD = "This engine knows no transformations: upgrade it to the version of the control plane, or leave them out."
+CURES: dict[str, str] = {
+    ErrorCode.TRANSFORMATION_REFUSED: "Correct the transformation that the line names.",
+    ErrorCode.MISSING_TABLE: "Take the table's transformations away, or create the table.",
+}
+
+
+def with_transformations(tables: list[Json], transformations: list[TableTransformations]) -> list[Json]:
+    """The tables with those that are theirs, as an engine is told of them."""
+    by_table = {one.key: one.for_engine() for one in transformations}
+    told = [(table, by_table.get((table["schema"], table["table"]))) for table in tables]
+    return [{**table, "transformations": steps} if steps else table for table, steps in told]
+
+
+async def check_transformations(
+    context: Context, engines: list[EngineRow], source: Target, tables: list[Json],
+    transformations: list[TableTransformations],
+) -> tuple[list[Check], list[FieldProblem]]:  # fmt: skip
+    """`engines` are those that carry them out, the capturing one first; `tables` are the stream's. The problems have
+    their places in the list of transformations."""
+    checklist = Checklist(CheckSide.SOURCE)
+    if not transformations:
+        return [], []
+    problems = await _check(context, checklist, engines, source, tables, transformations)
+    return checklist.checks, problems
+
+
+async def _check(
+    context: Context, checklist: Checklist, engines: list[EngineRow], source: Target, tables: list[Json],
+    transformations: list[TableTransformations],
+) -> list[FieldProblem]:  # fmt: skip
+    names = {(table["schema"], table["table"]) for table in tables}
+    lost = [at for at, one in enumerate(transformations) if one.key not in names]
+    if lost:
+        cure = "Correct the name, include such a table, or take these transformations away."
+        shown = [".".join(transformations[at].key) for at in lost]
+        checklist.fail(
+            CHECK, TITLE, f"There are transformations of tables that the stream does not have: {listed(shown)}.", cure
+        )
+        return [
+            FieldProblem(
+                pointer=f"/{at}/table", code=CHECK, message=f"The stream does not have {name}.", cure=cure,
+            )
+            for at, name in zip(lost, shown, strict=True)
+        ]  # fmt: skip
+    asked: list[Json] = [
+        {"schema": one.schema_name, "table": one.table, "transformations": one.for_engine()} for one in transformations
+    ]
+    findings: list[RuleFinding] = []
+    for number, engine in enumerate(engines):
+        try:
+            found = await ask(context, engine, source, asked)
+        except EngineFailure as failure:
+            checklist.fail(
+                CHECK, TITLE, f"{engine.name} could not check the transformations: {failure.message}",
+                TOO_OLD if _knows_none(failure) else failure.cure or "Check again in a moment.",
+            )  # fmt: skip
+            return []
+        # The others carry out the same: of them it is enough that they know any.
+        findings = findings if number else found
+    if not findings:
+        checklist.ok(CHECK, TITLE, f"{engines[0].name} can transform {len(transformations)} tables.")
+        return []
+    cures = " ".join(dict.fromkeys(CURES.get(one.code, "Do what the line says.") for one in findings))
+    checklist.fail(
+        CHECK, TITLE,
+        f"The transformations of {len(findings)} of {len(transformations)} tables cannot be carried out: the stream "
+        "would stop.",
+        cures, None, [f"{one.schema_name}.{one.table}: {one.message}" for one in findings],
+    )  # fmt: skip
+    places = {one.key: at for at, one in enumerate(transformations)}
+    return [
+        FieldProblem(
+            pointer=f"/{places[one.schema_name, one.table]}" + (f"/steps/{one.step}" if one.step is not None else ""),
+            code=CHECK, message=one.message, cure=CURES.get(one.code),
+        )
+        for one in findings
+    ]  # fmt: skip
+
+
+def _knows_none(failure: EngineFailure) -> bool:
+    """It knows no rules either, or refuses the member of the tables."""
+    return failure.status in (httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST)
+
+
+def ask_for_changed_transformations(checklist: Checklist, tables_before: list[Json], tables: list[Json]) -> None:
+    """A request that leaves a table's transformations out may have forgotten them: what was masked would be sent."""
+    before = {(table["schema"], table["table"]): table.get("transformations") for table in tables_before}
+    after = {(table["schema"], table["table"]): table.get("transformations") for table in tables}
+    changed = [name for name, steps in after.items() if name in before and steps != before[name]]
+    if changed:
+        checklist.ask(
+            CHANGED, "Changed transformations",
+            "Changes of these tables are sent with other columns or other masks from now on. Rows that a destination "
+            "has stay as they are: a value that was sent unmasked is still there.",
+            "Accept this, and copy each table again to bring its rows in line. Or send the transformations that the "
+            "stream has.",
+            [".".join(name) for name in changed],
+            bound_to=[json.dumps([before[name], after[name]], sort_keys=True) for name in changed],
+        )  # fmt: skip

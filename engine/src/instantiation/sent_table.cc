@@ -1,0 +1,118 @@
+#include "instantiation/sent_table.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "transform/plan.h"
+#include "transform/sql_mask.h"
+
+namespace thalweg::instantiation {
+namespace {
+
+using transform::MaskKind;
+using transform::SentColumn;
+
+struct Planned {
+  std::vector<const ColumnShape*> copied;  // of the source
+  std::vector<SentColumn> sent;
+};
+
+// Of its primary key, and of the index that is its replica identity: rows are found by the one or the other.
+base::Result<std::set<std::string>> key_columns(pg::Connection& source, const TableShape& shape) {
+  std::set<std::string> columns;
+  if (const ConstraintShape* const key = shape.primary_key()) columns.insert(key->columns.begin(), key->columns.end());
+  if (shape.replica_identity != 'i') return columns;
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 source.query("SELECT a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a "
+                              "ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) "
+                              "WHERE i.indrelid = $1::oid AND i.indisreplident",
+                              {std::to_string(shape.oid)}));
+  for (size_t i = 0; i < rows.size(); ++i) columns.emplace(rows.text(i, 0));
+  return columns;
+}
+
+base::Result<Planned> planned(const TableShape& shape, const std::set<std::string>& keys,
+                              const transform::Steps& steps) {
+  Planned out;
+  std::vector<transform::SourceColumn> columns;
+  for (const ColumnShape& column : shape.columns) {
+    if (!column.is_copied()) continue;
+    out.copied.push_back(&column);
+    columns.push_back({.name = column.name, .type = column.type_id, .is_key = keys.contains(column.name)});
+  }
+  THALWEG_ASSIGN(out.sent, transform::plan(steps, columns, shape.name.quoted()));
+  return out;
+}
+
+}  // namespace
+
+base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps) {
+  THALWEG_ASSIGN(const std::set<std::string> keys, key_columns(source, shape));
+  THALWEG_ASSIGN(const Planned plan, planned(shape, keys, steps));
+  SentTable table{.shape = shape, .select = {}};
+  table.shape.columns.clear();
+  for (const SentColumn& sent : plan.sent) {
+    const ColumnShape& from = *plan.copied[sent.source];
+    table.shape.columns.push_back(from);
+    table.shape.columns.back().name = sent.name;
+    for (ConstraintShape& constraint : table.shape.constraints) {
+      const auto of_source = std::ranges::find(shape.constraints, constraint.name, &ConstraintShape::name);
+      for (size_t i = 0; i < constraint.columns.size(); ++i) {
+        if (of_source->columns[i] == from.name) constraint.columns[i] = sent.name;
+      }
+    }
+    const std::string name = pg::quote_identifier(from.name);
+    table.select += table.select.empty() ? "" : ", ";
+    table.select += sent.mask ? transform::sql_mask(source, *sent.mask, name, from.type) : name;
+  }
+  std::ranges::copy_if(shape.columns, std::back_inserter(table.shape.columns),
+                       [](const ColumnShape& column) { return !column.is_copied(); });
+  return table;
+}
+
+base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps) {
+  THALWEG_ASSIGN(const Planned plan, planned(shape, {}, steps));
+  for (const SentColumn& sent : plan.sent) {
+    if (!sent.mask || sent.mask->kind != MaskKind::constant) continue;
+    const ColumnShape& column = *plan.copied[sent.source];
+    THALWEG_TRY(transform::check_constant(source, *sent.mask, column.type, shape.name.quoted(),
+                                          pg::quote_identifier(column.name)));
+  }
+  return {};
+}
+
+base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps,
+                                       const TableShape* destination) {
+  const std::string name = source.name.quoted();
+  const auto refuse = [&](std::string message) -> base::Result<void> {
+    base::Error error = base::fail(base::ErrorCode::destination_table_differs, std::move(message)).error();
+    error.table = name;
+    return std::unexpected(std::move(error));
+  };
+  THALWEG_ASSIGN(const Planned plan, planned(source, {}, steps));
+  const auto keeps_its_name = [&](const SentColumn& sent) { return plan.copied[sent.source]->name == sent.name; };
+  const bool is_as_at_source = plan.sent.size() == plan.copied.size() && std::ranges::all_of(plan.sent, keeps_its_name);
+  if (destination == nullptr && !is_as_at_source) {
+    return refuse(fmt::format(
+        "{} does not exist at the destination, and transformations drop or rename columns of it: create it there.",
+        name));
+  }
+  const TableShape& target = destination == nullptr ? source : *destination;
+  for (const SentColumn& sent : plan.sent) {
+    if (!sent.mask || sent.mask->kind != MaskKind::null) continue;
+    const ColumnShape* const column = target.column(sent.name);
+    if (column == nullptr || !column->not_null) continue;
+    return refuse(fmt::format("Column {} of {} is masked with NULL, and NOT NULL at the {}.",
+                              pg::quote_identifier(sent.name), name,
+                              destination == nullptr ? "source, as which it would be made: create the table at the "
+                                                       "destination"
+                                                     : "destination"));
+  }
+  return {};
+}
+
+}  // namespace thalweg::instantiation

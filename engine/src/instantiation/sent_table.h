@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "instantiation/shape.h"
+#include "pg/connection.h"
+#include "transform/step.h"
+
+// A source's table with transformations, as its rows come to a destination.
+
+namespace thalweg::instantiation {
+
+struct SentTable {
+  TableShape shape;    // the source's, with the columns that are sent; generated ones last
+  std::string select;  // that many expressions over the source's rows, of the copied columns and in their order
+};
+
+// Fails with transformation_refused.
+base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);
+
+// After it: fails with transformation_refused where a constant is none of its column's type.
+base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);
+
+// After sent_table(). `destination`: null where the engine would have to make the table. It makes tables as they are at
+// the source: fails with destination_table_differs where columns have other names, are left out, or would be NULL
+// against a constraint.
+base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps,
+                                       const TableShape* destination);
+
+}  // namespace thalweg::instantiation

@@ -1,0 +1,141 @@
+#include "transform/row_transformation.h"
+
+#include <gtest/gtest.h>
+
+#include "lcr/frame_samples.h"
+
+namespace thalweg::transform {
+namespace {
+
+using lcr::make_tuple_bytes;
+using lcr::SampleColumns;
+
+constexpr base::TypeId kInteger{23};
+constexpr base::TypeId kText{25};
+
+lcr::TableDescription people(char identity = 'd') {
+  const auto column = [&](std::string name, base::TypeId type, bool is_key = false) {
+    return lcr::ColumnDescription{
+        .name = std::move(name), .type = type, .type_modifier = -1, .is_key = is_key || identity == 'f'};
+  };
+  return {.relation = {16'400},
+          .version = 2,
+          .schema_name = "public",
+          .table_name = "people",
+          .replica_identity = identity,
+          .columns = {column("id", kInteger, true), column("mail", kText), column("born", kInteger),
+                      column("notes", kText)}};
+}
+
+Step drop(std::string column) {
+  return {.kind = StepKind::drop_column, .column = std::move(column), .to = {}, .mask = {}};
+}
+Step rename(std::string column, std::string to) {
+  return {.kind = StepKind::rename_column, .column = std::move(column), .to = std::move(to), .mask = {}};
+}
+Step mask(std::string column, Mask with) {
+  return {.kind = StepKind::mask_column, .column = std::move(column), .to = {}, .mask = std::move(with)};
+}
+const Mask kNull;
+const Mask kZero{.kind = MaskKind::constant, .value = "0"};
+const Mask kEnds{.kind = MaskKind::partial, .value = {}, .keep_first = 1, .keep_last = 2};
+
+std::string refusal(const Steps& steps, const lcr::TableDescription& table = people()) {
+  const auto made = RowTransformation::make(steps, table);
+  if (made) return "";
+  EXPECT_EQ(made.error().code, base::ErrorCode::transformation_refused);
+  EXPECT_EQ(made.error().table, R"("public"."people")");
+  return made.error().message;
+}
+
+std::string partly(std::string_view text, uint32_t first, uint32_t last) {
+  std::string out = "of another value";
+  mask_part(text, {.kind = MaskKind::partial, .value = {}, .keep_first = first, .keep_last = last}, out);
+  return out;
+}
+
+// "-" NULL, "?" unchanged, "t:" text.
+std::string words(std::span<const std::byte> tuple) {
+  if (tuple.empty()) return "none";
+  const auto length = lcr::check_tuple(tuple);
+  EXPECT_TRUE(length && *length == tuple.size());
+  std::vector<lcr::Value> values;
+  lcr::TupleView(tuple).read(values);
+  std::string out;
+  for (const lcr::Value& value : values) {
+    if (!out.empty()) out += ',';
+    const std::string text(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+    out += value.mark == lcr::ValueMark::null        ? "-"
+           : value.mark == lcr::ValueMark::unchanged ? "?"
+           : value.mark == lcr::ValueMark::text      ? "t:" + text
+                                                     : text;
+  }
+  return out;
+}
+
+TEST(RowTransformation, DescribesTheTableAsItIsSent) {
+  const auto made = RowTransformation::make({drop("notes"), rename("mail", "email"), rename("id", "number")}, people());
+  ASSERT_TRUE(made) << made.error().message;
+  const lcr::TableDescription& sent = made->sent_table();
+  EXPECT_EQ(sent.version, 2U);
+  ASSERT_EQ(sent.columns.size(), 3U);
+  EXPECT_EQ(sent.columns[0].name, "number");
+  EXPECT_TRUE(sent.columns[0].is_key);
+  EXPECT_EQ(sent.columns[1].name, "email");
+  EXPECT_EQ(sent.columns[2].name, "born");
+}
+
+TEST(RowTransformation, MasksNewRowsAndWholeOldOnes) {
+  auto made = RowTransformation::make(
+      {rename("mail", "email"), mask("email", kEnds), mask("born", kZero), mask("notes", kNull)}, people());
+  ASSERT_TRUE(made) << made.error().message;
+  const auto before = make_tuple_bytes({{'b', "7"}, {'b', "anna@x.org"}, {'n', ""}, {'b', "secret"}});
+  const auto after = make_tuple_bytes({{'b', "7"}, {'n', ""}, {'b', "1984"}, {'u', ""}});
+  lcr::RowFrame change{.kind = lcr::FrameKind::update,
+                       .flags = lcr::kOldRow,
+                       .xid = {7},
+                       .subxid = {},
+                       .relation = {16'400},
+                       .table_version = 2,
+                       .lsn = {},
+                       .old_tuple = before,
+                       .new_tuple = after};
+  lcr::RowFrame sent = made->apply(change);
+  EXPECT_EQ(words(sent.old_tuple), "7,a*******rg,t:0,-");
+  EXPECT_EQ(words(sent.new_tuple), "7,-,t:0,?");
+  // Of an old key the other columns are not told, and are not to look like values.
+  const auto key = make_tuple_bytes({{'b', "7"}, {'n', ""}, {'n', ""}, {'n', ""}});
+  change.flags = lcr::kOldKey;
+  change.old_tuple = key;
+  EXPECT_EQ(words(made->apply(change).old_tuple), "7,-,-,-");
+  change.kind = lcr::FrameKind::remove;
+  change.new_tuple = {};
+  EXPECT_EQ(words(made->apply(change).new_tuple), "none");
+}
+
+TEST(RowTransformation, KeepsOnlyWhatAPartialMaskMayKeep) {
+  EXPECT_EQ(partly("Größe", 1, 2), "G**ße");
+  EXPECT_EQ(partly("Größe", 0, 0), "*****");
+  EXPECT_EQ(partly("Größe", 4, 1), "*****");  // nothing would be hidden
+  EXPECT_EQ(partly("Größe", 3, 1), "Grö*e");
+  EXPECT_EQ(partly("", 3, 1), "");
+}
+
+TEST(RowTransformation, RefusesWhatDoesNotFitTheTable) {
+  EXPECT_EQ(refusal({mask("born", kZero), drop("notes")}), "");
+  EXPECT_NE(refusal({drop("note")}).find("\"note\""), std::string::npos);
+  EXPECT_NE(refusal({drop("notes"), mask("notes", kNull)}), "");
+  EXPECT_NE(refusal({rename("mail", "notes")}), "");
+  EXPECT_EQ(refusal({drop("notes"), rename("mail", "notes")}), "");
+  EXPECT_NE(refusal({drop("id")}), "");
+  EXPECT_NE(refusal({mask("id", kNull)}), "");
+  EXPECT_NE(refusal({rename("id", "number"), mask("number", kZero)}), "");
+  EXPECT_NE(refusal({mask("mail", kNull), mask("mail", kZero)}), "");
+  EXPECT_NE(refusal({mask("born", kEnds)}), "");
+  // A whole row identifies itself by what is left of it.
+  EXPECT_EQ(refusal({drop("id"), mask("mail", kNull)}, people('f')), "");
+  EXPECT_NE(refusal({drop("id"), drop("mail"), drop("born"), drop("notes")}, people('f')), "");
+}
+
+}  // namespace
+}  // namespace thalweg::transform

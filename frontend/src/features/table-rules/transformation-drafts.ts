@@ -1,0 +1,114 @@
+// The transformations of a table as the editor holds them: each step with all fields that any kind of step has.
+import type { TableRules, TableTransformations, Transformation } from "@/api/types";
+import type { TableName } from "./rule-scopes";
+
+export type Deed = "drop" | "rename" | "null" | "constant" | "partial";
+
+export const deeds: { value: Deed; label: string }[] = [
+  { value: "drop", label: "Drop" },
+  { value: "rename", label: "Rename" },
+  { value: "null", label: "Mask with NULL" },
+  { value: "constant", label: "Mask with a constant" },
+  { value: "partial", label: "Mask in part" },
+];
+
+export interface StepDraft {
+  /** For React; never sent. */
+  key: number;
+  deed: Deed;
+  column: string;
+  to: string;
+  value: string;
+  keepFirst: number;
+  keepLast: number;
+}
+
+export const emptyStep = {
+  deed: "partial",
+  column: "",
+  to: "",
+  value: "",
+  keepFirst: 0,
+  keepLast: 0,
+} as const;
+
+export function draftsOf(own: TableTransformations | undefined): StepDraft[] {
+  return (own?.steps ?? []).map((step, key) => {
+    const draft = { ...emptyStep, key, column: step.column };
+    if (step.type === "drop_column") return { ...draft, deed: "drop" };
+    if (step.type === "rename_column") return { ...draft, deed: "rename", to: step.to };
+    return {
+      ...draft,
+      deed: step.with,
+      value: step.value ?? "",
+      keepFirst: step.keep_first ?? 0,
+      keepLast: step.keep_last ?? 0,
+    };
+  });
+}
+
+export function stepOf(draft: StepDraft): Transformation {
+  const { column } = draft;
+  const mask = { type: "mask_column" as const, column, keep_first: 0, keep_last: 0 };
+  switch (draft.deed) {
+    case "drop":
+      return { type: "drop_column", column };
+    case "rename":
+      return { type: "rename_column", column, to: draft.to };
+    case "null":
+      return { ...mask, with: "null" };
+    case "constant":
+      return { ...mask, with: "constant", value: draft.value };
+    case "partial":
+      return { ...mask, with: "partial", keep_first: draft.keepFirst, keep_last: draft.keepLast };
+  }
+}
+
+/** Why the step cannot be kept, as far as it says itself; the preflight asks the engine. */
+export function faultOfStep({ deed, column, to }: StepDraft): string | undefined {
+  if (column === "") return "Name the column.";
+  if (deed === "rename" && to === "") return "Give the column its new name.";
+  return undefined;
+}
+
+/** The columns' names where a step finds them: as those before it have left them. */
+export function namesBefore(columns: readonly string[], steps: readonly StepDraft[]): string[] {
+  return steps.reduce(
+    (names, { deed, column, to }) => {
+      if (deed === "drop") return names.filter((name) => name !== column);
+      if (deed === "rename" && to !== "") return names.map((name) => (name === column ? to : name));
+      return names;
+    },
+    [...columns],
+  );
+}
+
+export function stepInWords(step: Transformation): string {
+  switch (step.type) {
+    case "drop_column":
+      return `${step.column} dropped`;
+    case "rename_column":
+      return `${step.column} → ${step.to}`;
+    case "mask_column":
+      return `${step.column} masked`;
+  }
+}
+
+const isOf = (own: TableTransformations, { schema, table }: TableName) =>
+  own.schema === schema && own.table === table;
+
+export function transformationsOf(rules: TableRules, table: TableName): TableTransformations | undefined {
+  return rules.transformations?.find((own) => isOf(own, table));
+}
+
+/** The rules with other transformations of a table; without steps: with none. */
+export function withTransformations(
+  rules: TableRules,
+  table: TableName,
+  steps: Transformation[],
+): TableRules {
+  if (steps.length === 0 && !transformationsOf(rules, table)) return rules;
+  const others = (rules.transformations ?? []).filter((own) => !isOf(own, table));
+  const own = { schema: table.schema, table: table.table, steps };
+  return { ...rules, transformations: steps.length > 0 ? [...others, own] : others };
+}
