@@ -20,7 +20,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.row_rules import in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
-from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problem, with_rules, without_tables
+from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problems, with_rules, without_tables
 from thalweg.workflows.stream_placement import capturing_engine
 from thalweg.workflows.stream_preparation import database_of, tables_at
 
@@ -40,7 +40,7 @@ async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     by_table = RulesByTable(body.row_rules)
-    return RulesCheck(findings=[rule_problem(finding, by_table) for finding in findings])
+    return RulesCheck(findings=rule_problems(findings, by_table, ruled))
 
 
 async def _tables(context: Context, source: Target, body: RulesCheckRequest) -> list[Json]:
@@ -80,7 +80,7 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     return RulesTest(
-        findings=[rule_problem(finding, by_table) for finding in tried.findings],
+        findings=rule_problems(tried.findings, by_table, [table]),
         changes=[_judged(change, by_table, key) for change in tried.changes],
     )
 
