@@ -514,3 +514,18 @@ def test_consent_to_the_same_text_at_two_destinations_is_asked_for_once() -> Non
     cure = not_ready(preflight_of([check, check]), "Nothing was created.", Places({})).cure or ""
     assert cure.count("left_out:4f2a") == 1
     assert "--accept" in cure
+
+
+def test_a_refusal_says_at_which_of_several_destinations() -> None:
+    filled = Check(
+        id="empty_tables", side=CheckSide.DESTINATION, title="Empty tables", status=CheckStatus.FAILED,
+        detail="public.t: they already have rows.", cure="Truncate them.", sql=None,
+    )  # fmt: skip
+    both = preflight_of([filled.model_copy(update={"database_id": at}) for at in ("one", "two")])
+    refused = not_ready(both, "Nothing was changed.", Places({"": "/rules"}, names={"one": "hd1", "two": "hd2"}))
+    assert "Empty tables of the destination hd1; Empty tables of the destination hd2." in refused.detail
+    assert [error.message for error in refused.errors] == [
+        f"Empty tables at {name}: public.t: they already have rows." for name in ("hd1", "hd2")
+    ]
+    alone = not_ready(preflight_of([filled]), "Nothing was changed.", Places({"": "/rules"}, names={"one": "hd1"}))
+    assert [error.message for error in alone.errors] == ["Empty tables: public.t: they already have rows."]

@@ -25,9 +25,11 @@ GLOBAL = {"scope": "global", "negative": [NO_TESTS]}
 OF_SCHEMA = {"scope": "schema", "schema": "public", "positive": [SOME]}
 OF_ORDERS = {**ORDERS, "positive": [OWN]}
 SCOPED = [GLOBAL, OF_SCHEMA, OF_ORDERS]
+SOME_OF_SCHEMA = {**SOME, "scope": "schema"}
+NO_TESTS_GLOBAL = {**NO_TESTS, "scope": "global"}
 OF_ENGINE = {
-    "customers": {"positive": [SOME], "negative": [NO_TESTS]},
-    "orders": {"positive": [OWN, SOME], "negative": [NO_TESTS]},
+    "customers": {"positive": [SOME_OF_SCHEMA], "negative": [NO_TESTS_GLOBAL]},
+    "orders": {"positive": [OWN, SOME_OF_SCHEMA], "negative": [NO_TESTS_GLOBAL]},
 }
 
 
@@ -70,7 +72,10 @@ async def test_an_engine_is_told_table_by_table(
 async def test_a_rule_fits_every_table_that_it_concerns(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
-    engine.rule_findings = [found("public", "customers", "no_tests"), found("public", "orders", "no_tests")]
+    others = {"message": 'there is no column "tag"'}
+    engine.rule_findings = [
+        found("public", "customers", "no_tests"), {**found("public", "orders", "no_tests"), **others}
+    ]  # fmt: skip
     refused = await operator.post(STREAMS, json=body_of(registered, rules={**ALL, "row_rules": SCOPED}))
     errors = refused.json()["errors"]
     assert {error["pointer"] for error in errors} == {"/rules/row_rules/0/negative/0/condition"}
@@ -85,6 +90,28 @@ async def test_a_rule_fits_every_table_that_it_concerns(
     (error,) = (await operator.post(STREAMS, json=body_of(registered, **one))).json()["errors"]
     assert error["pointer"] == "/destinations/0/row_rules/1/positive/0/condition"
     assert error["message"].startswith("public.customers, rule some of the schema public, line 1")
+
+
+async def test_what_is_wrong_with_a_rule_for_all_its_tables_is_said_once(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    engine.rule_findings = [
+        found("public", table, rule) for rule in ("no_tests", "some") for table in ("customers", "orders")
+    ]
+    errors = (await operator.post(STREAMS, json=body_of(registered, rules={**ALL, "row_rules": SCOPED}))).json()
+    assert {error["pointer"]: error["message"].partition(", line")[0] for error in errors["errors"]} == {
+        "/rules/row_rules/0/negative/0/condition": "rule no_tests of all tables",
+        "/rules/row_rules/1/positive/0/condition": "rule some of the schema public",
+    }
+    assert [error["cure"].partition(" at ")[0] for error in errors["errors"]] == ["Correct the rule"] * 2
+    (check,) = [check for check in errors["checks"] if check["id"] == "row_rules"]
+    assert check["detail"].startswith("The rules of 2 of 2 tables cannot") and len(check["items"]) == 2
+
+    body = {"source_id": registered["source"], "row_rules": SCOPED, "include": ALL["include"]}
+    told = (await operator.post(CHECK, json=body)).json()["findings"]
+    assert [(finding["schema"], finding["table"], finding["rule"], finding["scope"]) for finding in told] == [
+        (None, None, "no_tests", "global"), ("public", None, "some", "schema")
+    ]  # fmt: skip
 
 
 async def test_a_schema_that_the_stream_does_not_have(
@@ -124,11 +151,11 @@ async def test_a_table_that_comes_later_has_them(
     assert changed.status_code == 200, changed.text
 
     async def sent() -> bool:
-        return desired_tables(engine).get("parcels", {}).get("rules") == {"positive": [SOME]}
+        return desired_tables(engine).get("parcels", {}).get("rules") == {"positive": [SOME_OF_SCHEMA]}
 
     await eventually(sent)
     told = {rules["table"]: rules for rules in destinations_of(engine)["warehouse"]["rules"]}
-    assert told["parcels"] == {"schema": "public", "table": "parcels", "negative": [NO_TESTS]}
+    assert told["parcels"] == {"schema": "public", "table": "parcels", "negative": [NO_TESTS_GLOBAL]}
 
 
 async def test_changed_rules_of_a_scope_need_a_word_for_each_table(
@@ -140,6 +167,10 @@ async def test_changed_rules_of_a_scope_need_a_word_for_each_table(
     assert (check["id"], check["items"]) == ("row_rules_changed", ["public.customers", "public.orders"])
     asked = await operator.patch(path, json={"rules": {**ALL, "row_rules": SCOPED[:2]}}, headers=ANY)
     assert asked.json()["checks"][0]["items"] == ["public.orders"]
+    # Only the scope of the schema's rule is another: it decides alike.
+    of_all = {"scope": "global", "positive": [SOME], "negative": [NO_TESTS]}
+    moved = await operator.patch(path, json={"rules": {**ALL, "row_rules": [of_all, OF_ORDERS]}}, headers=ANY)
+    assert moved.status_code == 200, moved.text
 
 
 async def test_a_renamed_table_stays_under_its_rules(
@@ -185,7 +216,9 @@ async def test_what_is_tried_says_where_each_rule_comes_from(
     body = {"source_id": registered["source"], "table": ORDERS, "row_rules": [OF_ORDERS, north]}
     told = (await operator.post(TRY, json=body)).json()
     assert {rule["scope"] for change in told["changes"] for rule in change["rules"]} == {"global"}
-    assert engine.checked["tables"] == [{**ORDERS, "rules": {"positive": [OWN, {"name": "north_only"}]}}]
+    assert engine.checked["tables"] == [
+        {**ORDERS, "rules": {"positive": [OWN, {"name": "north_only", "scope": "global"}]}}
+    ]
 
 
 async def test_the_command_line_takes_them(

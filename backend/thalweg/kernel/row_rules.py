@@ -78,8 +78,8 @@ class RuleScope(StrEnum):
     GLOBAL = "global"
 
 
-def keys_of(schema: str, table: str) -> tuple[Key, Key, Key]:
-    """Of the rules that concern a table, its own first."""
+def keys_of(schema: str | None, table: str | None) -> tuple[Key, Key, Key]:
+    """Of the rules that concern a table, its own first; without a table, of those that concern all of the schema."""
     return (schema, table), (schema, None), (None, None)
 
 
@@ -228,10 +228,10 @@ def finding_in_words(finding: Mapping[str, Any]) -> str:
     """`finding` is what an engine says of a rule, as the REST API has it."""
     wider = {RuleScope.SCHEMA: (finding["schema"], None), RuleScope.GLOBAL: (None, None)}
     of_scope = f" of {in_words(wider[finding['scope']])}" if finding["scope"] in wider else ""
-    rule = f", rule {finding['rule']}{of_scope}" if finding["rule"] is not None else ""
-    place = f", line {finding['line']}, column {finding['column']}" if finding["line"] is not None else ""
-    table = f"{finding['schema']}.{finding['table']}"
-    return f"{table}{rule}{place}: {finding['message'].rstrip('.')} ({finding['code']})."
+    rule = [f"rule {finding['rule']}{of_scope}"] if finding["rule"] is not None else []
+    place = [f"line {finding['line']}, column {finding['column']}"] if finding["line"] is not None else []
+    table = [f"{finding['schema']}.{finding['table']}"] if finding["table"] is not None else []
+    return f"{', '.join([*table, *rule, *place])}: {finding['message'].rstrip('.')} ({finding['code']})."
 
 
 RowRules = Annotated[list[ScopedRules], Field(max_length=1000), AfterValidator(_agree)]

@@ -8,10 +8,7 @@ from thalweg.kernel.row_rules import SETS, Place, RuleScope, ScopedRules, keys_o
 
 class RulesByTable:
     def __init__(self, row_rules: Iterable[ScopedRules]) -> None:
-        self._by_key = {
-            rules.key: (number, rules, rules.model_dump(mode="json", include=set(SETS), exclude_defaults=True))
-            for number, rules in enumerate(row_rules)
-        }
+        self._by_key = {rules.key: (number, rules, _sets_for_engine(rules)) for number, rules in enumerate(row_rules)}
 
     def concerns(self, schema: str, table: str) -> bool:
         return any(key in self._by_key for key in keys_of(schema, table))
@@ -26,8 +23,9 @@ class RulesByTable:
             if any(member in sets for sets in found)
         }
 
-    def place_of(self, schema: str, table: str, rule: str | None) -> tuple[Place, RuleScope | None]:
-        """Of a rule that concerns the table, in the list of all; without a rule, of the table's own rules."""
+    def place_of(self, schema: str | None, table: str | None, rule: str | None) -> tuple[Place, RuleScope | None]:
+        """Of a rule that concerns the table, in the list of all; without a rule, of the table's own rules. Without a
+        table: of a rule of the schema, or of a global one."""
         for key in keys_of(schema, table):
             if key in self._by_key:
                 number, rules, _ = self._by_key[key]
@@ -35,3 +33,10 @@ class RulesByTable:
                     if candidate.name == rule:
                         return (number, *place), rules.scope
         return ((self._by_key[schema, table][0],) if (schema, table) in self._by_key else ()), None
+
+
+def _sets_for_engine(rules: ScopedRules) -> dict[str, Any]:
+    """Each rule says where it comes from, unless it is the table's own: the engine's messages name it so."""
+    sets = rules.model_dump(mode="json", include=set(SETS), exclude_defaults=True)
+    scope = {} if rules.scope is RuleScope.TABLE else {"scope": rules.scope.value}
+    return {member: [{**rule, **scope} for rule in of_set] for member, of_set in sets.items()}

@@ -1,7 +1,9 @@
 """The rules of tables before they are used: an engine tries them against the source. Its findings become a check."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -106,18 +108,19 @@ async def _check(
         # The others read the same rules for the copy: of them it is enough that they know any.
         findings = findings if number else found
     by_table = RulesByTable(row_rules)
-    shown = [rule_problem(finding, by_table) for finding in findings]
+    shown = rule_problems(findings, by_table, ruled)
     certain = [one for one in shown if one.certain]
+    refused = _tables_of([finding for finding in findings if finding.certain])
     if certain:
         checklist.fail(
             owner.check, owner.title,
-            f"The rules of {len(_tables_of(certain))} of {len(ruled)} tables cannot be kept: {owner.name} would stop.",
+            f"The rules of {len(refused)} of {len(ruled)} tables cannot be kept: {owner.name} would stop.",
             _cures(certain), None, [_in_words(one) for one in certain],
         )  # fmt: skip
     elif shown:
         checklist.warn(
             owner.check, owner.title,
-            f"The rules of {len(_tables_of(shown))} of {len(ruled)} tables read values that an update may not "
+            f"The rules of {len(_tables_of(findings))} of {len(ruled)} tables read values that an update may not "
             f"bring: {owner.name} would stop in front of it.",
             _cures(shown), None, [_in_words(one) for one in shown],
         )  # fmt: skip
@@ -126,8 +129,8 @@ async def _check(
     return [_problem(owner, _place(one, by_table), _in_words(one), one.cure) for one in certain]
 
 
-def _tables_of(problems: list[RuleProblem]) -> set[tuple[str, str]]:
-    return {(one.schema_name, one.table) for one in problems}
+def _tables_of(findings: Iterable[RuleFinding]) -> set[tuple[str, str]]:
+    return {(one.schema_name, one.table) for one in findings}
 
 
 def _cures(problems: list[RuleProblem]) -> str:
@@ -144,9 +147,29 @@ def without_tables(row_rules: list[ScopedRules], tables: list[Json]) -> list[int
     return [at for at, rules in enumerate(row_rules) if rules.key not in chosen]
 
 
-def rule_problem(finding: RuleFinding, by_table: RulesByTable) -> RuleProblem:
-    _, scope = by_table.place_of(finding.schema_name, finding.table, finding.rule)
-    return RuleProblem(**finding.model_dump(by_alias=True), scope=scope, cure=_cure_of(finding.code, scope))
+def rule_problems(findings: list[RuleFinding], by_table: RulesByTable, tables: list[Json]) -> list[RuleProblem]:
+    """`tables`: all that the rules were tried with. What a rule of a wider scope is refused for with each of its
+    tables, a syntax error say, is told once, without a table."""
+    missing = _tables_of(finding for finding in findings if finding.code == ErrorCode.MISSING_TABLE)
+    tried = {(table["schema"], table["table"]) for table in tables} - missing
+    problems: dict[tuple[Any, ...], list[RuleFinding]] = {}
+    for finding in findings:
+        problem = (*by_table.place_of(*_named(finding)), finding.code, finding.message, finding.offset)
+        problems.setdefault(problem, []).append(finding)
+    told: list[RuleProblem] = []
+    for (place, scope, code, *_), alike in problems.items():
+        concerned = {name for name in tried if by_table.place_of(*name, alike[0].rule) == (place, scope)}
+        if code == ErrorCode.RULE_REFUSED and len(alike) > 1 and _tables_of(alike) == concerned:
+            once = {"schema": alike[0].schema_name if scope is RuleScope.SCHEMA else None, "table": None}
+            told.append(RuleProblem(**alike[0].model_dump(by_alias=True) | once, scope=scope, cure=CURES[code]))
+        else:
+            cure = _cure_of(code, scope)
+            told += [RuleProblem(**one.model_dump(by_alias=True), scope=scope, cure=cure) for one in alike]
+    return told
+
+
+def _named(finding: RuleFinding) -> tuple[str, str, str | None]:
+    return finding.schema_name, finding.table, finding.rule
 
 
 def _place(problem: RuleProblem, by_table: RulesByTable) -> str:
@@ -159,8 +182,8 @@ def _place(problem: RuleProblem, by_table: RulesByTable) -> str:
 def ask_for_changed_rules(checklist: Checklist, tables_before: list[Json], tables: list[Json], of: str = "") -> None:
     """A request that leaves a table's rules out may have forgotten them. `of`: the destination whose rules they are;
     empty: they are the stream's."""
-    before = {(table["schema"], table["table"]): table.get("rules") for table in tables_before}
-    after = {(table["schema"], table["table"]): table.get("rules") for table in tables}
+    before = {(table["schema"], table["table"]): _without_scopes(table.get("rules")) for table in tables_before}
+    after = {(table["schema"], table["table"]): _without_scopes(table.get("rules")) for table in tables}
     changed = [name for name, rules in after.items() if name in before and rules != before[name]]
     if changed:
         checklist.ask(
@@ -172,6 +195,16 @@ def ask_for_changed_rules(checklist: Checklist, tables_before: list[Json], table
             # These rules of theirs instead of those, and no others.
             bound_to=[json.dumps([of, before[name], after[name]], sort_keys=True) for name in changed],
         )  # fmt: skip
+
+
+def _without_scopes(rules: Json | None) -> Json | None:
+    """The same rules decide alike, wherever they come from."""
+    if rules is None:
+        return None
+    return {
+        member: [{name: value for name, value in rule.items() if name != "scope"} for rule in of_set]
+        for member, of_set in rules.items()
+    }
 
 
 def _in_words(problem: RuleProblem) -> str:

@@ -23,7 +23,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.row_rules import in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
-from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problem, with_rules, without_tables
+from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problems, with_rules, without_tables
 from thalweg.workflows.stream_placement import capturing_engine
 from thalweg.workflows.stream_preparation import database_of, tables_at
 
@@ -43,7 +43,7 @@ async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     by_table = RulesByTable(body.row_rules)
-    return RulesCheck(findings=[rule_problem(finding, by_table) for finding in findings])
+    return RulesCheck(findings=rule_problems(findings, by_table, ruled))
 
 
 async def _tables(context: Context, source: Target, body: RulesCheckRequest) -> list[Json]:
@@ -84,7 +84,7 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
         raise _problem(engine, failure) from failure
     order = await _columns(context, source, key) if tried.changes else []
     return RulesTest(
-        findings=[rule_problem(finding, by_table) for finding in tried.findings],
+        findings=rule_problems(tried.findings, by_table, [table]),
         changes=[_judged(change, by_table, key, order) for change in tried.changes],
     )
 

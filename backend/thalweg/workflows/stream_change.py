@@ -47,6 +47,7 @@ async def _checked(
     ]  # fmt: skip
     result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
     if not result.preflight.ready:
-        places = Places({"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations")
+        names = {destination.database.id: destination.database.name for destination in destinations}
+        places = Places({"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", names=names)
         raise not_ready(result.preflight, "Nothing was changed.", places, result.rule_problems)
     return result

@@ -17,6 +17,7 @@ from thalweg.workflows.destination_addition import attach
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_preparation import (
     Places,
+    Planned,
     accepted_facts,
     check_still_apart,
     database_of,
@@ -47,19 +48,20 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
     destinations = with_engines(destinations, placement.applies)
     result = await preflight(context, source, placement.capture, destinations, body.rules, body.parameters, body.accept)
     if not result.preflight.ready:
-        raise not_ready(result.preflight, "Nothing was created.", _places(body), result.rule_problems)
+        raise not_ready(result.preflight, "Nothing was created.", _places(body, destinations), result.rule_problems)
     tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
     return Checked(tables, accepted_facts(result.preflight))
 
 
-def _places(body: StreamCreate) -> Places:
+def _places(body: StreamCreate, destinations: list[Planned]) -> Places:
     databases = {
         destination.database_id: f"/destinations/{at}/database_id" for at, destination in enumerate(body.destinations)
     }
     ruled = {
         destination.database_id: f"/destinations/{at}/row_rules" for at, destination in enumerate(body.destinations)
     }
-    return Places(databases, "/source_id", "/rules/row_rules", "/rules/transformations", ruled)
+    names = {destination.database.id: destination.database.name for destination in destinations}
+    return Places(databases, "/source_id", "/rules/row_rules", "/rules/transformations", ruled, names)
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:
@@ -69,7 +71,7 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
     source = await database_of(context, "/source_id", body.source_id)
     destinations = await planned(context, body.destinations, body.parameters)
     placement = await place(context, body.capture_engine_id, body.destinations)
-    await check_still_apart(context, destinations, checked.tables, _places(body))
+    await check_still_apart(context, destinations, checked.tables, _places(body, destinations))
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
         rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,

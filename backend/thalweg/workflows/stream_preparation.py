@@ -299,13 +299,14 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 class Places:
     """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables
     and its transformations, and to the rules of each destination, by the database's id. Empty: the request does not
-    have it."""
+    have it. `names`: the databases' names, by their ids."""
 
     databases: dict[str, str]
     source: str = ""
     row_rules: str = ""
     transformations: str = ""
     destination_rules: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 def not_ready(
@@ -313,7 +314,7 @@ def not_ready(
 ) -> Problem:
     """The problem that names each failed check; `consequence` says what was not done."""
     failed = [check for check in result.checks if stops(check)]
-    titles = "; ".join(f"{check.title} of the {check.side}" for check in failed)
+    titles = "; ".join(f"{check.title} of the {check.side}{_named(check, places, ' ')}" for check in failed)
     asked = ", ".join(dict.fromkeys(check.consent for check in failed if check.consent))
     consent = f"Or accept what needs consent, by accept in a request or --accept of a command: {asked}. "
     return Problem(
@@ -337,10 +338,15 @@ def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[F
         return [one.model_copy(update={"pointer": f"{place}{one.pointer}"}) for one in problems]
     return [
         FieldProblem(
-            pointer=place, code=check.id, message=f"{check.title}: {check.detail}", cure=check.cure,
-            sql=check.sql,
+            pointer=place, code=check.id, message=f"{check.title}{_named(check, places, ' at ')}: {check.detail}",
+            cure=check.cure, sql=check.sql,
         )
     ]  # fmt: skip
+
+
+def _named(check: Check, places: Places, before: str) -> str:
+    """The destination, if it is one of several."""
+    return f"{before}{places.names[check.database_id]}" if check.database_id in places.names else ""
 
 
 def accepted_facts(result: Preflight) -> dict[str, list[str]]:

@@ -66,6 +66,8 @@ TEST(DesiredState, KeepsTheRulesOfTablesThroughTheDisk) {
   ASSERT_EQ(events.negative->size(), 2u);
   EXPECT_EQ(events.negative->front().operations, (std::set{RuledOperation::remove, RuledOperation::truncate}));
   EXPECT_TRUE(events.negative->front().condition.empty());
+  EXPECT_EQ(events.negative->front().scope, RuleScope::table);
+  EXPECT_EQ(events.negative->back().scope, RuleScope::schema);
   EXPECT_TRUE(stream.rules.at({"public", "audit"}).positive->empty());
   EXPECT_FALSE(stream.rules.contains({"public", "customers"}));
   const auto again = parse_stored_desired(serialise(*parsed));
@@ -194,6 +196,8 @@ TEST(DesiredState, RefusesRulesThatNobodyCanKeep) {
   EXPECT_EQ(positive({{"name", "r"}, {"when", "true"}}), "/positive/0/when");
   EXPECT_EQ(positive({{"name", "r"}, {"operations", {"INSERT"}}, {"subset", true}}), "/positive/0/subset");
   EXPECT_EQ(with({{"negative", {{{"name", "r"}, {"subset", true}}}}}), "/negative/0/subset");
+  EXPECT_EQ(positive({{"name", "r"}, {"scope", "database"}}), "/positive/0/scope");
+  EXPECT_EQ(positive({{"name", "r"}, {"scope", 1}}), "/positive/0/scope");
   EXPECT_EQ(with({{"positive", {{{"name", "a"}, {"subset", true}}, {{"name", "b"}}}}}), "/positive/1/subset");
   EXPECT_EQ(with({{"positive", {{{"name", "r"}}}}, {"negative", {{{"name", "r"}}}}}), "/negative/0/name");
 }

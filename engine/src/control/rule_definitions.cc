@@ -15,6 +15,7 @@ constexpr size_t kRulesMax = 1000;  // of a set
 constexpr size_t kNameBytesMax = 63;
 constexpr size_t kConditionBytesMax = size_t{64} << 10;
 constexpr std::array<std::string_view, 4> kOperationNames = {"INSERT", "UPDATE", "DELETE", "TRUNCATE"};
+constexpr std::array<std::string_view, 3> kScopeNames = {"table", "schema", "global"};
 
 base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation>& out) {
   const json* const value = reader.member("operations", false);
@@ -37,6 +38,14 @@ base::Result<void> read_operations(ObjectReader& reader, std::set<RuledOperation
   return {};
 }
 
+RuleScope read_scope(ObjectReader& reader) {
+  if (reader.member("scope", false) == nullptr) return RuleScope::table;
+  const auto* const found = std::ranges::find(kScopeNames, reader.string("scope", 1, kNameBytesMax));
+  if (found != kScopeNames.end()) return static_cast<RuleScope>(found - kScopeNames.begin());
+  reader.refuse("scope", fmt::format("must be one of {}", fmt::join(kScopeNames, ", ")));
+  return RuleScope::table;
+}
+
 base::Result<RuleDefinition> read_rule(const json& value, const std::string& pointer, bool positive) {
   ObjectReader reader(value, pointer);
   RuleDefinition rule;
@@ -44,6 +53,7 @@ base::Result<RuleDefinition> read_rule(const json& value, const std::string& poi
   THALWEG_TRY(read_operations(reader, rule.operations));
   if (reader.member("condition", false)) rule.condition = reader.string("condition", 1, kConditionBytesMax);
   rule.subset = reader.boolean("subset", false);
+  rule.scope = read_scope(reader);
   if (rule.subset && !positive) reader.refuse("subset", "cannot stand in a negative rule");
   if (rule.subset && !rule.operations.empty()) reader.refuse("subset", "cannot stand beside operations");
   THALWEG_TRY(reader.finish());
@@ -81,6 +91,7 @@ json to_json(const std::vector<RuleDefinition>& rules) {
     }
     if (!rule.condition.empty()) document["condition"] = rule.condition;
     if (rule.subset) document["subset"] = true;
+    if (rule.scope != RuleScope::table) document["scope"] = kScopeNames[static_cast<size_t>(rule.scope)];
     list.push_back(std::move(document));
   }
   return list;

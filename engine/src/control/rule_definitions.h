@@ -22,11 +22,15 @@ enum class RuledOperation : uint8_t { insert, update, remove, truncate };
 std::string_view name_of(RuledOperation operation);
 std::optional<RuledOperation> operation_named(std::string_view name);  // none: there is none of this name
 
+// Where a rule of a table comes from: it is its own, its schema's, or for all tables. For messages.
+enum class RuleScope : uint8_t { table, schema, global };
+
 struct RuleDefinition {
   std::string name;
   std::set<RuledOperation> operations;  // empty: all
   std::string condition;                // empty: always
   bool subset = false;                  // its rows are at the destination, whatever updates do with them
+  RuleScope scope = RuleScope::table;
   bool operator==(const RuleDefinition&) const = default;
 };
 

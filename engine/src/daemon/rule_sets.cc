@@ -25,6 +25,18 @@ uint8_t kinds_of(const std::set<control::RuledOperation>& operations) {
   return kinds;
 }
 
+rules::Scope scope_of(control::RuleScope scope) {
+  switch (scope) {
+    case control::RuleScope::schema:
+      return rules::Scope::schema;
+    case control::RuleScope::global:
+      return rules::Scope::global;
+    case control::RuleScope::table:
+      break;
+  }
+  return rules::Scope::table;
+}
+
 // Without schema and table: the sets are of one table, and stay its rules under another name.
 std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& definitions) {
   std::vector<rules::Rule> set;
@@ -34,7 +46,8 @@ std::vector<rules::Rule> rule_set(const std::vector<control::RuleDefinition>& de
                    .table = {},
                    .kinds = kinds_of(rule.operations),
                    .condition = rule.condition,
-                   .subset = rule.subset});
+                   .subset = rule.subset,
+                   .scope = scope_of(rule.scope)});
   }
   return set;
 }

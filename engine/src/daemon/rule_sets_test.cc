@@ -32,6 +32,8 @@ TEST(RuleSetsTest, TheDocumentsRulesAreTheCaptures) {
   EXPECT_FALSE(events.positive);
   EXPECT_EQ(events.negative->front().kinds, rules::kDelete | rules::kTruncate);
   EXPECT_EQ(events.negative->back().name, "no_tests");
+  EXPECT_EQ(events.negative->front().scope, rules::Scope::table);
+  EXPECT_EQ(events.negative->back().scope, rules::Scope::schema);
   EXPECT_TRUE(rules.tables.at({"public", "audit"}).positive->empty());
 }
 

@@ -146,7 +146,8 @@ std::string cure_of(const TableTrouble& trouble, bool stopped) {
     case TroubleKind::dropped:
       return "Take the table out of the stream; or create it again at the source and copy it again.";
     case TroubleKind::replaced:
-      return "Copy the table again: the destination's rows are deleted and the new table's are copied.";
+      return "Copy the table again: the destination's rows are deleted and the new table's are copied. If rules of "
+             "tables do not fit the new table, correct them or narrow their scope first: the copy cannot begin before.";
     case TroubleKind::renamed:
       return "Follow the rename: the stream's rules and the destination's table get the new name.";
     case TroubleKind::unpublished:

@@ -118,6 +118,12 @@ TEST(TableIdentityTest, KindsHaveNames) {
   EXPECT_FALSE(trouble_kind("WELL"));
 }
 
+TEST(TableIdentityTest, ACopyOfAnotherTableNeedsRulesThatFitIt) {
+  const TableTrouble trouble{.kind = TroubleKind::replaced, .reason = "r", .since = {}, .now = {}};
+  EXPECT_NE(cure_of(trouble, false).find("do not fit the new table, correct them or narrow their scope first"),
+            std::string::npos);
+}
+
 TEST(TableIdentityTest, OnceItsChangesWereLeftOutOnlyACopyHelps) {
   const TableTrouble trouble{.kind = TroubleKind::partitions_changed, .reason = "r", .since = {}, .now = {}};
   EXPECT_NE(cure_of(trouble, false).find("accept"), std::string::npos);

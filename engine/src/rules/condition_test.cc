@@ -195,6 +195,7 @@ TEST(ConditionTest, RefusesWithThePlace) {
       {"current_date > date '2026-01-31'", "does not fit", 1},
       {"left is null", "does not fit", 1},
       {"n::oid = 1", "no type", 4},
+      {"n between 3 an 5", "expected 'AND' here", 13},
   };
   for (const Case& c : cases) {
     const auto condition = Condition::compile(c.text, sample_rule_table());

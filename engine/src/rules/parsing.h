@@ -55,9 +55,12 @@ class Parser {
     if (now().kind == TokenKind::end) return refuse("the condition ends too early", now().offset);
     return refuse("'" + now().text + "' does not fit here", now().offset);
   }
+  // `text`: a keyword, in small letters.
   Ruled<void> expect_word(std::string_view text) {
-    if (!take_word(text)) return refuse("expected " + std::string(text) + " here", now().offset);
-    return {};
+    if (take_word(text)) return {};
+    std::string keyword(text);
+    for (char& letter : keyword) letter = static_cast<char>(letter - 'a' + 'A');
+    return refuse("expected '" + keyword + "' here", now().offset);
   }
   Ruled<void> expect_mark(std::string_view text) {
     if (!take_mark(text)) return refuse("expected '" + std::string(text) + "' here", now().offset);

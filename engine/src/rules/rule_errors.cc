@@ -16,8 +16,22 @@ base::Error error_about(base::ErrorCode code, const RuleTable& table, std::strin
   return error;
 }
 
-std::string rule_of(const std::string& name, const RuleTable& table) {
-  return fmt::format("The rule \"{}\" of {}", name, pg::quote_table(table.schema, table.name));
+std::string rule_of(const std::string& name, Scope scope, const RuleTable& table) {
+  switch (scope) {
+    case Scope::table:
+      return fmt::format("The rule \"{}\" of {}", name, pg::quote_table(table.schema, table.name));
+    case Scope::schema:
+      return fmt::format("The rule \"{}\" of the schema {}", name, pg::quote_identifier(table.schema));
+    case Scope::global:
+      return fmt::format("The global rule \"{}\"", name);
+  }
+  return {};
+}
+
+// What a rule of a wider scope says of the table, which its name does not tell: " of orders".
+std::string about(std::string_view preposition, Scope scope, const RuleTable& table) {
+  if (scope == Scope::table) return {};
+  return fmt::format(" {} {}", preposition, pg::quote_table(table.schema, table.name));
 }
 
 // PostgreSQL writes whole old rows with FULL alone, and a partition's own identity decides for its rows.
@@ -35,30 +49,34 @@ std::string cure_for(const RuleTable& table) {
 }  // namespace
 
 base::Error error_of(const RuleRefusal& refusal, const RuleTable& table) {
-  return error_about(base::ErrorCode::rule_refused, table,
-                     fmt::format("{} is refused at line {}, column {}: {}.", rule_of(refusal.rule, table),
-                                 refusal.error.line, refusal.error.column, refusal.error.message));
+  return error_about(
+      base::ErrorCode::rule_refused, table,
+      fmt::format("{} is refused{} at line {}, column {}: {}.", rule_of(refusal.rule, refusal.scope, table),
+                  about("for", refusal.scope, table), refusal.error.line, refusal.error.column, refusal.error.message));
 }
 
 base::Error error_of(const Judgement& judgement, const RuleTable& table, lcr::FrameKind change) {
-  const std::string rule = rule_of(judgement.rule == nullptr ? "" : judgement.rule->name, table);
+  const Scope scope = judgement.rule == nullptr ? Scope::table : judgement.rule->scope;
+  const std::string rule = rule_of(judgement.rule == nullptr ? "" : judgement.rule->name, scope, table);
+  const std::string change_of_table = std::string(operation_of(change)) + about("of", scope, table);
   if (judgement.decision == Decision::undecidable) {
     return error_about(
         base::ErrorCode::rule_undecidable, table,
-        fmt::format("{} needs a value that this {} did not bring. {}.", rule, operation_of(change), cure_for(table)));
+        fmt::format("{} needs a value that this {} did not bring. {}.", rule, change_of_table, cure_for(table)));
   }
   base::Error error =
       error_about(base::ErrorCode::rule_failed, table,
-                  fmt::format("{} failed on this {}: {}.", rule, operation_of(change), message_of(judgement.failure)));
+                  fmt::format("{} failed on this {}: {}.", rule, change_of_table, message_of(judgement.failure)));
   error.sqlstate = sqlstate_of(judgement.failure);
   return error;
 }
 
 base::Error perhaps_undecidable(const Rule& rule, const RuleTable& table) {
-  return error_about(base::ErrorCode::rule_undecidable, table,
-                     fmt::format("{} needs a value that an UPDATE does not bring if it is long and stays as it was: "
-                                 "PostgreSQL stores it apart. {}.",
-                                 rule_of(rule.name, table), cure_for(table)));
+  return error_about(
+      base::ErrorCode::rule_undecidable, table,
+      fmt::format("{} needs a value that an UPDATE{} does not bring if it is long and stays as it was: "
+                  "PostgreSQL stores it apart. {}.",
+                  rule_of(rule.name, rule.scope, table), about("of", rule.scope, table), cure_for(table)));
 }
 
 base::Error undecidable(const RuleTable& table, lcr::FrameKind change, std::string_view lacking) {

@@ -69,7 +69,10 @@ std::expected<std::vector<TableRules::Compiled>, RuleRefusal> TableRules::compil
       if (condition) {
         if (auto fit = check_use(rule); !fit) condition = std::unexpected(std::move(fit).error());
       }
-      if (!condition) return std::unexpected(RuleRefusal{.rule = rule.name, .error = std::move(condition).error()});
+      if (!condition) {
+        return std::unexpected(
+            RuleRefusal{.rule = rule.name, .scope = rule.scope, .error = std::move(condition).error()});
+      }
       made.condition.emplace(std::move(*condition));
     }
     compiled.push_back(std::move(made));

@@ -11,6 +11,9 @@ namespace thalweg::rules {
 
 enum Kinds : uint8_t { kInsert = 1, kUpdate = 2, kDelete = 4, kTruncate = 8, kEveryKind = 15 };
 
+// Where a rule of a table comes from: it is its own, its schema's, or for all tables.
+enum class Scope : uint8_t { table, schema, global };
+
 // Global without a schema, for a schema without a table.
 struct Rule {
   std::string name;
@@ -22,6 +25,7 @@ struct Rule {
   // as an INSERT or DELETE (Passage), and a TRUNCATE passes whatever the condition says. In positive sets only, for
   // every kind, and then in all rules of the set.
   bool subset = false;
+  Scope scope = Scope::table;  // for messages
 };
 
 // Rule sets of a capture, a propagation or an apply. An empty set is not the same as none.
@@ -49,6 +53,7 @@ struct OldRowRead {
 
 struct RuleRefusal {
   std::string rule;
+  Scope scope = Scope::table;
   RuleError error;
 };
 

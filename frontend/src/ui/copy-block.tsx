@@ -20,11 +20,12 @@ export function CopyBlock({ text, label, copyLabel = "Copy", about, maxHeight = 
     >
       <Group
         justify="space-between"
+        wrap="nowrap"
         px={10}
         py={4}
         style={{ background: "var(--surface-sunken)", borderBottom: "1px solid var(--border-subtle)" }}
       >
-        <Text component="figcaption" size="xs" c="dimmed">
+        <Text component="figcaption" size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
           {label}
         </Text>
         <CopyButton value={text} timeout={2000}>
@@ -32,6 +33,7 @@ export function CopyBlock({ text, label, copyLabel = "Copy", about, maxHeight = 
             <Button
               size="compact-xs"
               variant="subtle"
+              flex="none"
               onClick={copy}
               leftSection={copied ? <IconCheck size={13} aria-hidden /> : <IconCopy size={13} aria-hidden />}
             >

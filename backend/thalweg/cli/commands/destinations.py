@@ -227,10 +227,10 @@ def errors(
         confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
         try:
             applied = api.post(f"{path}/{execute}/execute", as_role)["state"] == ExecutionState.DONE
-        except CommandError as failure:
-            if failure.code != "execution_refused":
+        except CommandError as refused:
+            if refused.code != "execution_refused":
                 raise
-            raise stopped_behind(api.get(path, limit=1)["execution"], execute) or failure from failure
+            raise stopped_behind(api.get(path, limit=1)["execution"], execute) or refused from refused
         outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
         done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return

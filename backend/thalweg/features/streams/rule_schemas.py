@@ -31,8 +31,10 @@ class RulesCheckRequest(Body):
 class RuleProblem(Resource):
     """Something that would stop a stream with these rules."""
 
-    schema_name: str = Field(alias="schema")
-    table: str
+    schema_name: str | None = Field(alias="schema", description="Null: it is about a global rule.")
+    table: str | None = Field(
+        description="Null: it is about the rule, which fits none of the tables that it concerns for this one reason."
+    )
     rule: str | None = Field(description="Its name. Null: it is about the table.")
     scope: RuleScope | None = Field(description="Where the rule comes from. Null: it is about the table.")
     code: str = Field(description="rule_refused, rule_undecidable or missing_table.")

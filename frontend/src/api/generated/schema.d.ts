@@ -6123,10 +6123,16 @@ export interface components {
          * @description Something that would stop a stream with these rules.
          */
         RuleProblem: {
-            /** Schema */
-            schema: string;
-            /** Table */
-            table: string;
+            /**
+             * Schema
+             * @description Null: it is about a global rule.
+             */
+            schema: string | null;
+            /**
+             * Table
+             * @description Null: it is about the rule, which fits none of the tables that it concerns for this one reason.
+             */
+            table: string | null;
             /**
              * Rule
              * @description Its name. Null: it is about the table.

@@ -107,6 +107,12 @@ describe("StreamTables", () => {
     expect(screen.getByText("Copied")).toBeVisible();
   });
 
+  it("keeps the text of a table's badge on a narrow screen", () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
+    renderTables(true, { tables: [{ ...orders, filtered: true }] });
+    expect(screen.getByTitle(/^Rules decide which rows/)).toHaveStyle({ flex: "none" });
+  });
+
   it("lets viewers only read", async () => {
     stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
     renderTables(false);

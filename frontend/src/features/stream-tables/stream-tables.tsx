@@ -56,7 +56,12 @@ const columns: Column<TableRow>[] = [
       table.filtered ? (
         <Group gap={6} wrap="nowrap">
           {name(table)}
-          <Badge size="xs" variant="light" title="Rules decide which rows and changes are replicated.">
+          <Badge
+            size="xs"
+            variant="light"
+            flex="none"
+            title="Rules decide which rows and changes are replicated."
+          >
             rules
           </Badge>
         </Group>

@@ -11,7 +11,7 @@ interface RowRuleFieldsProps {
   /** Of its name. */
   fault: string | undefined;
   findings: RuleProblem[];
-  /** The rule is for several tables: its findings say which. */
+  /** The rule is for several tables: findings that are about some of them say which. */
   isWide: boolean;
   /** The table's, as far as they are known. */
   columns: SourceColumn[];
@@ -88,7 +88,7 @@ function Finding({ finding, isWide, condition }: FindingProps) {
       <Group gap={6} wrap="nowrap" align="flex-start">
         <ToneIcon tone={finding.certain ? "bad" : "warning"} size={14} />
         <Text size="sm">
-          {isWide && `${finding.schema}.${finding.table}: `}
+          {isWide && finding.table && `${finding.schema}.${finding.table}: `}
           {line && `Line ${finding.line}, column ${finding.column}: `}
           {finding.message}
         </Text>

@@ -169,6 +169,32 @@ describe("RowRules", () => {
     expect(screen.getByRole("button", { name: "Rules of the schema public" })).toBeVisible();
   });
 
+  it("says once what is wrong with a rule for all its tables", async () => {
+    const finding = {
+      schema: "public",
+      table: null,
+      rule: "no_tests",
+      scope: "schema",
+      code: "rule_refused",
+      message: "expected 'AND' here",
+      cure: "Correct the rule.",
+      line: 1,
+      column: 13,
+      offset: 12,
+      certain: true,
+    };
+    stubApi({
+      "GET /api/v1/databases/source01/columns": { body: { columns: [] } },
+      "POST /api/v1/streams:check-rules": { body: { findings: [finding] } },
+    });
+    const broken = { name: "no_tests", condition: "id BETWEEN 3 AN 5", operations: null, subset: false };
+    const ofSchema = { scope: "schema" as const, schema: "public", negative: [broken] };
+    renderUi(<Form given={{ ...all, row_rules: [ofSchema] }} onChange={() => {}} />);
+    await press("Rules of the schema public");
+    await userEvent.click(await screen.findByRole("button", { name: "Check" }));
+    expect((await screen.findByRole("alert")).textContent).toMatch(/^Line 1, column 13: expected 'AND' here/);
+  });
+
   it("warns of what only some updates would meet", async () => {
     const finding = {
       schema: "public",

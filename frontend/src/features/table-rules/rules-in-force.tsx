@@ -25,7 +25,13 @@ const columns: Column<Row>[] = [
     definition: "Where the rule comes from: it is the table's own, its schema's, or for all tables.",
     cell: ({ place }) => scopeInWords[place.scope],
   },
-  { key: "set", header: "Does", cell: ({ positive }) => (positive ? "lets pass" : "keeps out") },
+  {
+    key: "set",
+    header: "Does",
+    definition:
+      "A subset lets pass, too: an update that brings a row in becomes an insert, one that takes it out becomes a delete.",
+    cell: ({ rule, positive }) => (rule.subset ? "makes a subset" : positive ? "lets pass" : "keeps out"),
+  },
   { key: "operations", header: "Operations", cell: ({ rule }) => rule.operations?.join(", ") ?? "all" },
   {
     key: "condition",

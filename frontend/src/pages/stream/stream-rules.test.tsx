@@ -127,7 +127,8 @@ it("says what the rules of tables have decided", async () => {
 it("shows the rules in force for a table, and where each comes from", async () => {
   const small = { name: "small", operations: ["INSERT" as const], condition: null, subset: false };
   const ofSchema = { scope: "schema" as const, schema: "public", positive: [small] };
-  const ruled = { ...all, row_rules: [noTests] };
+  const north = { name: "north", operations: null, condition: "region = 'north'", subset: true };
+  const ruled = { ...all, row_rules: [noTests, { ...nothing, positive: [north] }] };
   const destinations = [destination({ row_rules: [ofSchema] })];
   renderUi(<StreamRules stream={stream({ rules: ruled, destinations })} mayAct />);
   expect(screen.getByText("all tables")).toBeVisible();
@@ -135,6 +136,7 @@ it("shows the rules in force for a table, and where each comes from", async () =
   await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
   const cells = within(await screen.findByRole("table")).getAllByRole("cell");
   expect(cells.map(({ textContent }) => textContent)).toEqual([
+    ...["north", "the stream", "the table", "makes a subset", "all", "region = 'north'"],
     ...["no_tests", "the stream", "all tables", "keeps out", "all", "tag = 'test'"],
     ...["small", destination().database.name, "its schema", "lets pass", "INSERT", "always"],
   ]);
