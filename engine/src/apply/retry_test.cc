@@ -6,7 +6,7 @@
 
 #include "apply/apply_harness.h"
 
-// What policies for errors do with transactions that fail; error_policy_test.cc tests which policy decides.
+// Retries and parking by error policies; error_policy_test.cc tests which policy decides.
 
 namespace thalweg::apply {
 namespace {
@@ -84,7 +84,7 @@ TEST(Retries, AreFollowedByTheErrorQueue) {
   EXPECT_EQ(h.select("SELECT name FROM items"), "one");
 }
 
-// What one group parks before it rests counts once, and can be executed meanwhile.
+// Transactions that a group parks before it rests count once, and can be executed meanwhile.
 TEST(Retries, TheErrorQueueCanBeExecutedMeanwhile) {
   ApplyHarness h;
   h.run(kItems);

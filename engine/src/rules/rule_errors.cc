@@ -28,7 +28,7 @@ std::string rule_of(const std::string& name, Scope scope, const RuleTable& table
   return {};
 }
 
-// What a rule of a wider scope says of the table, which its name does not tell: " of orders".
+// The table, where the name of a rule of a wider scope does not tell it: " of orders".
 std::string about(std::string_view preposition, Scope scope, const RuleTable& table) {
   if (scope == Scope::table) return {};
   return fmt::format(" {} {}", preposition, pg::quote_table(table.schema, table.name));

@@ -90,7 +90,7 @@ TEST_F(DurableLogTest, AReaderFollowsTheWriterThroughItsSegments) {
   EXPECT_EQ(read(*log_, 500), 950u);  // the first segment has gone
 }
 
-// What each of the log's frames is to a reader, in order: the version of a table, or "row".
+// The log's frames as a reader gets them: " table 3" with the version, or " row".
 std::string kinds_of(DurableLog& log) {
   std::string out;
   for (auto run = log.next_run(); run && !run->empty(); run = log.next_run()) {

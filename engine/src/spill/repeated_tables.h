@@ -19,7 +19,7 @@ class RepeatedTables {
   void rewind();
   // The next run is the first of a segment, and the reader has had the segment before.
   void begin_segment();
-  // What is left of a run of whole frames.
+  // The rest of a run of whole frames.
   std::span<const std::byte> leave_out(std::span<const std::byte> run);
 
  private:

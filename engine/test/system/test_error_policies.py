@@ -1,4 +1,4 @@
-"""What error policies do with transactions that the destination refuses, through kills of the engine."""
+"""Transactions that the destination refuses, by error policies, through kills of the engine."""
 
 import random
 from typing import Any

@@ -82,7 +82,7 @@ interface ValueInputsProps {
 }
 
 function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
-  // What NULL was ticked over comes again when it is unticked.
+  // Texts over which NULL was ticked: they come again when it is unticked.
   const [typed, setTyped] = useState<Values>({});
   const without = (name: string) =>
     Object.fromEntries(Object.entries(values).filter(([column]) => column !== name));

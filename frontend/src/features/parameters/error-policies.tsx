@@ -38,7 +38,7 @@ const ACTIONS = [
 const AFTER_RETRIES = ACTIONS.filter(({ value }) => value !== "retry");
 const RETRY = { times: 5, delay_seconds: 10, after_retries: "park" } as const;
 
-/** What happens to a transaction that fails, by its error. The first policy that matches decides. */
+/** Policies for transactions that fail, by their error: the first that matches decides. */
 export function ErrorPolicies({ policies, onChange, disabled }: ErrorPoliciesProps) {
   const put = (index: number, policy: ErrorPolicy) => onChange(policies.with(index, policy));
   const swap = (index: number, other: number) =>
