@@ -1,4 +1,4 @@
-"""What a stream does with transactions that fail permanently, by their errors: the parameter error_policies. The limits
+"""Policies for transactions that fail permanently, by their errors: the parameter error_policies. The limits
 are the engine's (engine/contract/control-api.md)."""
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ class PolicyAction(StrEnum):
 
 
 class ErrorPolicy(TypedDict, total=False):
-    """What happens to a transaction that fails permanently with such an error."""
+    """The fate of a transaction that fails permanently with such an error."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
 
@@ -56,7 +56,7 @@ CURE = (
 
 
 def wrong_policies(value: Any, at: str) -> list[FieldProblem]:
-    """What is wrong with the parameter's value, each with its place below `at`."""
+    """Faults of the parameter's value, each with its place below `at`."""
     try:
         policies = _POLICIES.validate_python(value)
     except ValidationError as error:

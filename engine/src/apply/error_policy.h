@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-// What is done with a transaction that its data keeps from being applied.
+// Policies for transactions that their data keeps from being applied.
 
 namespace thalweg::apply {
 

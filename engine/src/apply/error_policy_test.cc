@@ -66,7 +66,7 @@ TEST(ErrorPolicies, ARetryEndsWithWhatFollows) {
   EXPECT_EQ(decide(policies, error, 2).action, ErrorAction::park);
 }
 
-// Whoever waits for a retry is told only what is new.
+// Waiting retries hear only of policies that are new.
 TEST(ErrorPolicies, TheSameAgainIsNoChange) {
   LiveErrorPolicies live;
   const ErrorPolicies policies{.entries = {{.action = ErrorAction::park}}};

@@ -165,7 +165,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   auto refusal = executor_.execute_rows(entry.transaction);
   if (refusal && !*refusal) {
     if (!set_role_.empty()) {
-      // What is deferred is its, too; the error queue is not.
+      // Deferred checks are the role's, too; the error queue is not.
       THALWEG_TRY(session_.run("SET CONSTRAINTS ALL IMMEDIATE"));
       THALWEG_TRY(session_.run("RESET ROLE"));
     }

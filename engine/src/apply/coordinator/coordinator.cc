@@ -148,7 +148,7 @@ void Coordinator::run() {
     const bool closed = in_.closed();  // before the look at what is left
     const bool moved = step();
     if (shared_.ending() && schedule_.running() == 0) break;
-    // What waits for a retry is not lost: nobody has confirmed it.
+    // Transactions that wait for a retry are not lost: nobody has confirmed them.
     const bool only_rests = closed && !moved && schedule_.only_rests(moment());
     if (only_rests || (closed && in_.peek() == nullptr && schedule_.window().empty())) {
       if (in_.failure()) shared_.error.set(*in_.failure());

@@ -102,7 +102,7 @@ class Schedule {
   Completion complete(int applier, Group& group, const Moment& moment);
   // After completions: the groups that began beside others whose fate is now known. Valid until the next call.
   const std::vector<Settlement>& settle();
-  // What rests until a retry does so no longer: what has been decided about its error has changed.
+  // Groups that rest until a retry do so no longer: the decision about their errors has changed.
   void end_rests();
   // After completions: forgets the groups at the window's beginning that have committed; how many transactions those
   // had. The groups are destroyed.

@@ -404,7 +404,7 @@ TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
   EXPECT_FALSE(meter.steady());
 }
 
-// What depends on nothing of it goes on, what does waits.
+// Groups that depend on nothing of it go on, the others wait.
 TEST_F(ScheduleTest, WhatIsToBeRetriedRests) {
   offer({1});
   ASSERT_EQ(assigned(), "0:1");
