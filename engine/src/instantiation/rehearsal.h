@@ -22,8 +22,8 @@ struct RehearsalOptions {
   base::Conninfo source_conninfo;
   base::Conninfo destination_conninfo;
   std::vector<TableName> tables;
-  std::set<TableName> inserts_only;                       // of these
-  std::map<TableName, transform::Steps> transformations;  // of these
+  std::set<TableName> inserts_only;                            // of these
+  std::map<TableName, transform::Steps> transformations = {};  // of these
   const std::atomic<bool>* abandon = nullptr;  // once it is set, whatever waits for a database is given up; may be null
   std::chrono::milliseconds time_max{75'000};  // for all of it: the control plane waits for 90 s
 };
