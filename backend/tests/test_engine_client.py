@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
+from thalweg.composition import engine_http
 from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.kernel.settings import Settings
 
 ANSWER = b'{"findings": []}'
 
@@ -35,25 +36,36 @@ async def closing_server(answers_for_connection: int) -> AsyncGenerator[tuple[st
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", paths
 
 
+@asynccontextmanager
+async def client_of(url: str) -> AsyncGenerator[EngineClient, None]:
+    async with engine_http(Settings()) as http:
+        yield EngineClient(http, url, "token", 5)
+
+
 async def test_a_connection_that_the_engine_closed_is_no_silence() -> None:
-    async with closing_server(1) as (url, paths), httpx.AsyncClient() as http:
-        client = EngineClient(http, url, "token", 5)
+    async with closing_server(1) as (url, paths), client_of(url) as client:
         for _ in range(3):
             assert await client.rehearse("", "", [], []) == []
         assert len(paths) == 5, "the second and the third were sent again over a new connection"
 
 
 async def test_what_may_have_been_done_is_not_sent_again() -> None:
-    async with closing_server(1) as (url, paths), httpx.AsyncClient() as http:
-        client = EngineClient(http, url, "token", 5)
-        await client.rehearse("", "", [], [])
+    async with closing_server(0) as (url, paths), client_of(url) as client:
         with pytest.raises(EngineFailure, match="does not answer"):
             await client.resolve_table("s", "d", "copy", "public", "orders")
-        assert paths == ["/v1/rehearsal", "/v1/streams/s/destinations/d/tables/copy"]
+        assert paths == ["/v1/streams/s/destinations/d/tables/copy"]
+
+
+async def test_what_is_sent_once_meets_no_connection_that_the_engine_closes() -> None:
+    async with closing_server(1) as (url, paths), client_of(url) as client:
+        await client.rehearse("", "", [], [])
+        for _ in range(2):
+            await client.resolve_table("s", "d", "copy", "public", "orders")
+        assert paths == ["/v1/rehearsal", *["/v1/streams/s/destinations/d/tables/copy"] * 2]
 
 
 async def test_an_engine_that_closes_every_connection_does_not_answer() -> None:
-    async with closing_server(0) as (url, paths), httpx.AsyncClient() as http:
+    async with closing_server(0) as (url, paths), client_of(url) as client:
         with pytest.raises(EngineFailure, match="does not answer"):
-            await EngineClient(http, url, "token", 5).rehearse("", "", [], [])
+            await client.rehearse("", "", [], [])
         assert len(paths) == 2

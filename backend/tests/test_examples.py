@@ -119,7 +119,11 @@ async def test_operations_take_the_examples(
     stream = {"stream_id": (await send("streams_create"))["stream_id"]}
     await send("streams_update", **stream)
     await send("destinations_update", **stream, destination_id="warehouse")
-    await send("stream_errors_edit", **stream, destination_id="warehouse", error_id=1, number=1)
+    queue = {**stream, "destination_id": "warehouse"}
+    await send("stream_errors_edit", **queue, error_id=1, number=1)
+    await send("stream_errors_dry_run", **queue, error_id=1)
+    await send("stream_errors_execute", **queue, error_id=1)
+    await send("stream_errors_execute_all", **queue)
 
     run = await send("advisor_runs_create")
     await send("advisor_runs_update", run_id=run["id"])

@@ -44,7 +44,9 @@ def test_a_set_is_the_union_of_those_of_all_scopes(
 ) -> None:
     sets = zip(SCOPES.values(), (table, schema, of_all), strict=True)
     rules = [{**scope, member: [{"name": name} for name in names]} for scope, names in sets if names is not None]
-    expected = {} if told is None else {member: [{"name": name} for name in told]}
+    # A rule says which scope it comes from, unless it is the table's own.
+    of_scope = {"t": {}, "s": {"scope": "schema"}, "g": {"scope": "global"}}
+    expected = {} if told is None else {member: [{"name": name, **of_scope[name]} for name in told]}
     assert by_table(*rules).for_engine(*ORDERS) == expected
     assert by_table(*rules).concerns(*ORDERS) == (told is not None)
 

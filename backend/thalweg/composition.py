@@ -6,6 +6,7 @@ import httpx
 from redis.asyncio import Redis
 
 from thalweg.db.store import connect_store, sessions_of
+from thalweg.engine_client.transport import EngineTransport
 from thalweg.features.identity.service import SessionsAndTokens
 from thalweg.kernel.context import Resources
 from thalweg.kernel.secret_box import load_secret_box
@@ -30,9 +31,10 @@ def make_resources(settings: Settings, application: str) -> Resources:
 def engine_http(settings: Settings) -> httpx.AsyncClient:
     """The client that talks to engines. Raises EngineCaError when the file of certificates cannot be used."""
     if settings.engine_ca_file is None:
-        return httpx.AsyncClient()
+        return httpx.AsyncClient(transport=EngineTransport())
     try:
-        return httpx.AsyncClient(verify=ssl.create_default_context(cafile=settings.engine_ca_file))
+        trusted = ssl.create_default_context(cafile=settings.engine_ca_file)
+        return httpx.AsyncClient(transport=EngineTransport(trusted))
     except (OSError, ssl.SSLError) as error:
         raise EngineCaError(
             f"THALWEG_ENGINE_CA_FILE: {settings.engine_ca_file} holds no certificates that can be read: {error}."

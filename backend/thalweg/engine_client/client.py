@@ -23,6 +23,7 @@ from thalweg.engine_client.documents import (
 )
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.rule_documents import RuleFinding, RulesCheck, RulesTrial
+from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
@@ -214,23 +215,28 @@ class EngineClient:
 
     async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         outside("an engine")
+        repeatable = method in REPEATABLE_METHODS or path in REPEATABLE_PATHS
         try:
             try:
-                response = await self._send(method, path, body)
+                response = await self._send(method, path, body, {} if repeatable else {ONCE: True})
             except BROKEN:
                 # The connection was kept from an earlier request, and the engine closed it as this one was sent.
-                if method not in REPEATABLE_METHODS and path not in REPEATABLE_PATHS:
+                if not repeatable:
                     raise
-                response = await self._send(method, path, body)
+                response = await self._send(method, path, body, {})
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _silence(self._url, error, reads=method == "GET") from error
         if response.is_success:
             return response
         raise _refusal(response, path)
 
-    async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+    async def _send(
+        self, method: str, path: str, body: dict[str, Any] | None, extensions: dict[str, Any]
+    ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self._token}"}
-        return await self._http.request(method, self._url + path, json=body, timeout=self._timeout, headers=headers)
+        return await self._http.request(
+            method, self._url + path, json=body, timeout=self._timeout, headers=headers, extensions=extensions
+        )
 
 
 def _path(stream_id: str, destination: str) -> str:

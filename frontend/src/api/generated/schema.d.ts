@@ -4273,7 +4273,7 @@ export interface components {
         };
         /**
          * ErrorPolicy
-         * @description What happens to a transaction that fails permanently with such an error.
+         * @description The fate of a transaction that fails permanently with such an error.
          */
         ErrorPolicy: {
             /**
