@@ -95,18 +95,15 @@ async def _check(
         )  # fmt: skip
         return []
     ruled = [{name: value for name, value in table.items() if name != "transformations"} for table in ruled]
-    findings: list[RuleFinding] = []
-    for number, engine in enumerate(engines):
-        try:
-            found = await ask(context, engine, source, ruled)
-        except EngineFailure as failure:
-            checklist.fail(
-                owner.check, owner.title, f"{engine.name} could not check the rules: {failure.message}",
-                TOO_OLD if knows_none(failure) else failure.cure or "Check again in a moment.",
-            )  # fmt: skip
-            return []
-        # The others read the same rules for the copy: of them it is enough that they know any.
-        findings = findings if number else found
+    try:
+        findings = await ask_all(context, engines, source, ruled)
+    except Unasked as unasked:
+        failure = unasked.failure
+        checklist.fail(
+            owner.check, owner.title, f"{unasked.engine} could not check the rules: {failure.message}",
+            TOO_OLD if knows_none(failure) else failure.cure or "Check again in a moment.",
+        )  # fmt: skip
+        return []
     by_table = RulesByTable(row_rules)
     shown = rule_problems(findings, by_table, ruled)
     certain = [one for one in shown if one.certain]
@@ -221,6 +218,26 @@ async def ask(context: Context, engine: EngineRow, source: Target, tables: list[
     resources = context.resources
     client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     return await client.check_rules(source.for_engine(), resources.settings.database_networks.text, tables)
+
+
+@dataclass
+class Unasked(Exception):
+    """An engine that could not check them, by name."""
+
+    engine: str
+    failure: EngineFailure
+
+
+async def ask_all(context: Context, engines: list[EngineRow], source: Target, tables: list[Json]) -> list[RuleFinding]:
+    """The first engine's findings. The others carry out the same: of them it is enough that they know any."""
+    findings: list[RuleFinding] = []
+    for number, engine in enumerate(engines):
+        try:
+            found = await ask(context, engine, source, tables)
+        except EngineFailure as failure:
+            raise Unasked(engine.name, failure) from failure
+        findings = findings if number else found
+    return findings
 
 
 def knows_none(failure: EngineFailure) -> bool:

@@ -7,7 +7,6 @@ import httpx
 from thalweg.db.models import EngineRow
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
-from thalweg.engine_client.rule_documents import RuleFinding
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
@@ -15,7 +14,7 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.transformations import TableTransformations
-from thalweg.workflows.row_rules import ask
+from thalweg.workflows.row_rules import Unasked, ask_all
 
 CHECK = "transformations"
 CHANGED = "transformations_changed"
@@ -68,18 +67,15 @@ async def _check(
     asked: list[Json] = [
         {"schema": one.schema_name, "table": one.table, "transformations": one.for_engine()} for one in transformations
     ]
-    findings: list[RuleFinding] = []
-    for number, engine in enumerate(engines):
-        try:
-            found = await ask(context, engine, source, asked)
-        except EngineFailure as failure:
-            checklist.fail(
-                CHECK, TITLE, f"{engine.name} could not check the transformations: {failure.message}",
-                TOO_OLD if _knows_none(failure) else failure.cure or "Check again in a moment.",
-            )  # fmt: skip
-            return []
-        # The others carry out the same: of them it is enough that they know any.
-        findings = findings if number else found
+    try:
+        findings = await ask_all(context, engines, source, asked)
+    except Unasked as unasked:
+        failure = unasked.failure
+        checklist.fail(
+            CHECK, TITLE, f"{unasked.engine} could not check the transformations: {failure.message}",
+            TOO_OLD if _knows_none(failure) else failure.cure or "Check again in a moment.",
+        )  # fmt: skip
+        return []
     if not findings:
         checklist.ok(CHECK, TITLE, f"{engines[0].name} can transform {len(transformations)} tables.")
         return []
