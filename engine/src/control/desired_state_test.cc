@@ -110,7 +110,7 @@ TEST(DesiredState, KeepsTransformationsThroughTheDisk) {
 TEST(DesiredState, RefusesTransformationsThatNobodyCanCarryOut) {
   const auto with = [](const json& transformation) {
     json document = json::parse(contract("desired.transformations.example.json"));
-    document["streams"][0]["tables"][1]["transformations"] = {transformation};
+    document["streams"][0]["tables"][1]["transformations"] = json::array({transformation});
     const std::string message = refusal(document);
     const std::string_view at = "/streams/0/tables/1/transformations/0";
     EXPECT_TRUE(message.starts_with(at)) << message;
