@@ -10,6 +10,9 @@ build_engine release thalwegd
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 cd "$THALWEG_ROOT/backend" || exit 1
+status=0
 THALWEG_RIG_RESULTS=$lines THALWEG_RIG_RECORDINGS=${THALWEG_RIG_RECORDINGS:-} \
-  "$THALWEG_VENV/bin/python" -m pytest tests/rig/rig_advisor.py -n 0 -q -rN --tb=no -s -k "${CAUSES:-}" | grep -E '^\.*(HIT|MISS)|passed|failed'
-[[ -n ${CAUSES:-} ]] || "$THALWEG_VENV/bin/python" -m tests.rig.results "$lines"
+  "$THALWEG_VENV/bin/python" -m pytest tests/rig/rig_advisor.py -n 0 -q -rfE --tb=line -s -k "${CAUSES:-}" | grep -E '^\.*(HIT|MISS)|^(FAILED|ERROR)|passed|failed' ||
+  status=1
+[[ -n ${CAUSES:-} ]] || "$THALWEG_VENV/bin/python" -m tests.rig.results "$lines" || status=1
+exit "$status"

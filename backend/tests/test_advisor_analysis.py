@@ -46,7 +46,7 @@ def analysed(
         ("spilling", "APPLY READER", "DISK"),
         ("slow_fsync", "APPLY SERVER", None),
         ("expensive_decode", "CAPTURE", "SOURCE"),
-        ("rule_evaluation", "CAPTURE", "SOURCE"),
+        ("rule_evaluation", "CAPTURE", "CPU"),
         ("network_limit", "PROPAGATION SENDER", "NETWORK"),
         ("slow_receiver", "PROPAGATION RECEIVER", "CPU"),
     ],

@@ -3,16 +3,15 @@
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
 from tests.test_advisor_analysis import analysed, recorded
 from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.findings.ranking import find
 from thalweg.advisor.streams import Condition
+from thalweg.db.models import StreamRow
 from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.features.advisor.facts import conditions_of
 from thalweg.inspection.performance import Activity, DestinationFacts, SourceFacts, Trigger
-from thalweg.inspection.row_filters import RowFilter
 from thalweg.inspection.sessions import Blocker, Waits
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import Sample
@@ -20,11 +19,11 @@ from thalweg.live.schemas import Sample
 
 def findings(
     name: str, source: SourceFacts | None = None, destination: DestinationFacts | None = None,
-    samples: list[Sample] | None = None,
+    samples: list[Sample] | None = None, conditions: int = 0,
 ) -> list[Finding]:  # fmt: skip
     _, view = analysed(samples or recorded(name))
     parameters = {"parallelism": Parameter(4, 4, True, 64), "group_size": Parameter(20000, 20000, True, 100_000)}
-    facts = StreamFacts("source", "destination", parameters, [("public", "item")], source, destination)
+    facts = StreamFacts("source", "destination", parameters, [("public", "item")], conditions, source, destination)
     return find([view], {view.path.path.path_id: facts}, 15.0)
 
 
@@ -107,14 +106,15 @@ def test_index_that_is_not_unique_is_missed_only_where_the_table_is_seen_being_r
     assert told()
 
 
-@pytest.mark.parametrize(("row_us", "code"), [(94.0, "capture_row_filter"), (0.3, "capture_decode"),
-                                              (None, "capture_decode")])  # fmt: skip
-def test_row_filter_is_the_cause_where_it_costs_more_than_decoding(row_us: float | None, code: str) -> None:
-    expression = "(length(md5(repeat('thalweg'::text, 5000))) = 32)"
-    source = SourceFacts(now(), row_filters=[RowFilter(("public", "item"), expression, row_us)])
-    (first, *_) = findings("rule_evaluation", source=source)
-    assert (first.code, first.is_cause) == (code, True)
-    assert any(item.value == expression for item in first.evidence) == (code == "capture_row_filter")
+def test_conditions_of_rules_are_told_where_capture_is_fully_busy() -> None:
+    """And only there: where something else limits, they cost nothing that matters."""
+    for conditions in (0, 3):
+        first, *_ = findings("rule_evaluation", conditions=conditions)
+        assert (first.code, first.is_cause) == ("capture_cpu", True)
+        told = {item.statistic: item.value for item in first.evidence}
+        assert told.get("CONDITIONS OF RULES") == (conditions or None)
+        assert any("conditions" in cure.text for cure in first.cures) == bool(conditions)
+    assert not any("condition" in cure.text for found in findings("trigger", conditions=3) for cure in found.cures)
 
 
 def standing_still() -> list[Sample]:
@@ -187,3 +187,13 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     assert findings("trigger", destination=destination)[0].code == "apply_trigger"
     destination.waits, destination.round_trip_ms = waiting(CPU=4), 0.4
     assert findings("trigger", destination=destination)[0].code == "apply_trigger"
+
+
+def test_conditions_are_counted_in_rules_of_every_scope() -> None:
+    north, all_rows = {"name": "north", "condition": "region = 'north'"}, {"name": "all", "condition": None}
+    rules = [
+        {"schema": None, "table": None, "positive": None, "negative": [north]},
+        {"schema": "public", "table": "item", "positive": [north, all_rows], "negative": []},
+    ]
+    assert conditions_of(StreamRow(rules={"include": [], "row_rules": rules})) == 2
+    assert conditions_of(StreamRow(rules={"include": []})) == 0

@@ -6,31 +6,12 @@ from typing import Any
 import psycopg
 
 from tests.conftest import Sides
-from thalweg.inspection.performance import read_destination, read_source, read_waits
+from thalweg.inspection.performance import read_destination, read_waits
 from thalweg.inspection.target import Target
 
 
 def target(side: dict[str, Any]) -> Target:
     return Target(**{name: side[name] for name in ("host", "port", "dbname", "user", "password", "sslmode")})
-
-
-async def test_row_filter_of_the_publication_is_read_and_tried(sides: Sides) -> None:
-    costly = "length(md5(repeat('x', (50000 + id)::integer))) = 32"
-    sides.on_source(f"CREATE PUBLICATION thalweg_filtered FOR TABLE customers, orders WHERE ({costly})")
-    facts = await read_source(target(sides.source), "filtered", [("public", "orders")], 5)
-    assert facts.failure is None
-    (found,) = facts.row_filters
-    assert (found.table, "md5" in found.expression) == (("public", "orders"), True)
-    assert found.row_us is not None
-    assert found.row_us > 0
-
-
-async def test_row_filter_that_may_not_be_tried_is_told_all_the_same(sides: Sides) -> None:
-    sides.on_source(
-        "CREATE PUBLICATION thalweg_filtered FOR TABLE orders WHERE (id > 0)", "ALTER TABLE orders OWNER TO postgres"
-    )
-    facts = await read_source(target(sides.source), "filtered", [("public", "orders")], 5)
-    assert [(row_filter.expression, row_filter.row_us) for row_filter in facts.row_filters] == [("(id > 0)", None)]
 
 
 async def test_who_holds_a_lock_of_a_whole_table_is_told(sides: Sides) -> None:

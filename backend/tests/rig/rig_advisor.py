@@ -160,6 +160,13 @@ async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause)
     return {"capture": near, "apply": far}, [link]
 
 
+def row_rules(cause: Cause) -> list[dict[str, Any]]:
+    if cause.condition is None:
+        return []
+    rule = {"name": "costly", "operations": ["INSERT"], "condition": cause.condition}
+    return [{"schema": "public", "table": "item", "positive": [rule]}]
+
+
 async def act(api: httpx.AsyncClient, path: str, action: str, status: str) -> None:
     answer = await api.post(f"{path}:{action}")
     assert answer.status_code == 202, answer.text
@@ -189,7 +196,7 @@ async def test_cause(
         "destinations": [{"database_id": ids["destination"], "engine_id": placed["apply"]}],
         # Even if the server could load thalweg_output: every machine has the same causes.
         "parameters": {"source_plugin": "pgoutput", **cause.parameters},
-        "rules": {"include": [{"schema": "public", "table": "item"}]},
+        "rules": {"include": [{"schema": "public", "table": "item"}], "row_rules": row_rules(cause)},
     }  # fmt: skip
     answer = await api.post(STREAMS, json=body)
     assert answer.status_code == 202, answer.text

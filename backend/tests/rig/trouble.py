@@ -90,20 +90,6 @@ def wide_rows(count: int) -> Callable[[Bench], None]:
     return write
 
 
-def filtered_updates(count: int) -> Callable[[Bench], None]:
-    """Single updates, after the stream's publication has got a row filter that computes for each of them."""
-
-    def write(bench: Bench) -> None:
-        bench.at_source("""DO $$ DECLARE name text; BEGIN
-            SELECT pubname INTO name FROM pg_publication WHERE pubname LIKE 'thalweg%' AND pubname NOT LIKE '%_inserts';
-            EXECUTE format('ALTER PUBLICATION %I SET TABLE item '
-                           'WHERE (length(md5(repeat(''thalweg'', (5000 + mod(id, 200))::integer))) = 32)', name);
-            END $$""")
-        updates(rows=count, per_transaction=10)(bench)
-
-    return write
-
-
 def unwanted_table(bench: Bench) -> None:
     rows(1000)(bench)
     bench.at_source("CREATE TABLE unwanted (id bigint PRIMARY KEY, n bigint)")

@@ -14,7 +14,6 @@ from psycopg import errors
 from thalweg.inspection.catalogue import Table, read_tables
 from thalweg.inspection.connection import Connection, connected, read_all, read_one
 from thalweg.inspection.failure import ConnectionFailure
-from thalweg.inspection.row_filters import RowFilter, read_row_filters
 from thalweg.inspection.sessions import Waits, look_at
 from thalweg.inspection.target import Target
 from thalweg.kernel.clock import now
@@ -111,7 +110,6 @@ class SourceFacts(Facts):
     slot: dict[str, object] | None = None
     keys: dict[Name, list[str]] = field(default_factory=dict)
     """Key columns of the stream's tables."""
-    row_filters: list[RowFilter] = field(default_factory=list)
 
 
 @dataclass
@@ -150,7 +148,6 @@ async def read_source(target: Target, stream_id: str, tables: list[Name], timeou
                 table.name: table.key_columns for table in await read_tables(connection) if table.name in wanted
             }
             facts.waits = await look_at(connection, name, name, walsender=True)
-            facts.row_filters = await read_row_filters(connection, name)
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts

@@ -6,14 +6,11 @@ from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
-from thalweg.inspection.row_filters import RowFilter
 from thalweg.inspection.sessions import CPU
 from thalweg.live.schemas import ComponentType
 
 SENDING = ("Client:WalSenderWriteData", "Client:ClientWrite")
 WINDOW_FULL = 0.8
-FILTER_US = 10.0
-"""An evaluation that takes longer costs more than decoding the change does."""
 COMPRESSIONS = {"none": "lz4", "lz4": "zstd"}
 
 
@@ -53,38 +50,10 @@ def _source(clues: Clues, stage: Stage) -> Finding:
                     "that applies.")],
             stage=stage, share=share,
         )  # fmt: skip
-    costly = (
-        max(facts.row_filters, key=lambda row_filter: row_filter.row_us or 0.0, default=None)
-        if facts is not None
-        else None
-    )
-    if costly is not None and (costly.row_us or 0.0) > FILTER_US:
-        return _row_filter(clues, stage, evidence, costly)
     return clues.finding(
         "capture_decode", "The source is slow in decoding its WAL",
         "Capture waits for the source: its walsender reads all WAL of the server, and decodes what the stream wants.",
         evidence, _decode_cures(clues, evidence), stage=stage, share=share,
-    )  # fmt: skip
-
-
-def _row_filter(clues: Clues, stage: Stage, evidence: list[Evidence], costly: RowFilter) -> Finding:
-    shown, micros = ".".join(costly.table), costly.row_us or 0.0
-    evidence += [
-        fact("ROW FILTER", shown, costly.expression),
-        fact("ROW FILTER'S TIME", shown, round(micros, 1), "MICROSECONDS A ROW", FILTER_US),
-    ]
-    return clues.finding(
-        "capture_row_filter", f"The row filter of {shown} is expensive",
-        f"The source's walsender evaluates it for each change of the table before it sends one: {micros:,.0f} us, so "
-        f"no more than {1e6 / micros:,.0f} changes a second.",
-        evidence,
-        [
-            action(
-                "Make the filter of the stream's publication cheap, such as a comparison of columns with constants; "
-                "or filter at the destination, where several appliers do it side by side."
-            )
-        ],
-        stage=stage, share=stage.mean.events[SOURCE] if stage.mean else None, subject=shown,
     )  # fmt: skip
 
 
@@ -126,13 +95,20 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
 
 
 def _capture_cpu(clues: Clues, stage: Stage) -> Finding:
-    load = stage.loads[0]
-    return clues.finding(
-        "capture_cpu", "Capture is fully busy", "One thread turns the source's messages into LCRs.",
-        [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "CAPTURE RATE", "MESSAGES PER SECOND")],
-        [action("Split the stream's tables over two streams, each with a capture of its own.")], stage=stage,
-        share=50.0,
-    )  # fmt: skip
+    load, conditions = stage.loads[0], clues.facts.conditions
+    evidence = [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "CAPTURE RATE", "MESSAGES PER SECOND")]
+    text, cures = "One thread turns the source's messages into LCRs.", []
+    if conditions:
+        text = "One thread turns the source's messages into LCRs, and evaluates the conditions of the stream's rules."
+        evidence.append(fact("CONDITIONS OF RULES", "stream", float(conditions), "CONDITIONS"))
+        cures.append(
+            action(
+                "Make the rules' conditions cheap: compare columns with constants, give a table its own rules instead "
+                "of long lists for all tables, and leave out rules that decide nothing."
+            )
+        )
+    cures.append(action("Split the stream's tables over two streams, each with a capture of its own."))
+    return clues.finding("capture_cpu", "Capture is fully busy", text, evidence, cures, stage=stage, share=50.0)
 
 
 def _network(clues: Clues, stage: Stage) -> Finding:

@@ -36,6 +36,8 @@ class StreamFacts:
     destination_id: str
     parameters: dict[str, Parameter]
     tables: list[tuple[str, str]]
+    conditions: int = 0
+    """Of the rules that its capture evaluates."""
     source: SourceFacts | None = None
     destination: DestinationFacts | None = None
 

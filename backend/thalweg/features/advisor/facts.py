@@ -16,6 +16,7 @@ from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both, read_waits
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
+from thalweg.kernel.row_rules import SETS
 from thalweg.kernel.words import counted
 
 READ_AT_ONCE = 6
@@ -106,6 +107,11 @@ def _tables(row: StreamRow) -> list[tuple[str, str]]:
     return [(table["schema"], table["table"]) for table in row.tables]
 
 
+def conditions_of(row: StreamRow) -> int:
+    rules = [rule for scope in row.rules.get("row_rules", []) for name in SETS for rule in scope.get(name) or []]
+    return sum(rule.get("condition") is not None for rule in rules)
+
+
 def _known(
     resources: Resources, row: StreamRow, end: DestinationRow, source: SourceFacts | None,
     destination: DestinationFacts | None,
@@ -122,7 +128,9 @@ def _known(
         )
         for name, item in contract.items()
     }
-    return StreamFacts(row.source_id, end.database_id, parameters, _tables(row), source, destination)
+    return StreamFacts(
+        row.source_id, end.database_id, parameters, _tables(row), conditions_of(row), source, destination
+    )
 
 
 @lru_cache(maxsize=4)
@@ -141,8 +149,6 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
         lines += [("blocked by", blocker.description) for blocker in facts.waits.blockers.values()]
     if isinstance(facts, SourceFacts) and facts.slot is not None:
         lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
-    if isinstance(facts, SourceFacts):
-        lines += [("row filter", f"{'.'.join(item.table)}: {item.expression}") for item in facts.row_filters]
     if isinstance(facts, DestinationFacts):
         if facts.round_trip_ms is not None:
             lines.append(("round trip", f"{facts.round_trip_ms:g} ms"))
