@@ -275,6 +275,27 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     assert engine.edits == {}
 
 
+async def test_the_conflict_log(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
+    assert (await run("streams", "create", "s", *choice, "--wait")).code == 0
+    engine.conflicts = 3
+    log = (await run("conflicts", "s")).out
+    assert "update_exists" in log and "error 23514" in log and "public.t" in log
+    opened = (await run("conflicts", "s", "--show", "2")).out
+    assert "UPDATE public.t: update_exists, discard" in opened and "≠ 5" in opened
+    lines = (await run("conflicts", "s", "--export", "ndjson", "--table", "public.a b")).out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [3, 2, 1]
+    assert engine.asked_conflicts["table"] == "a b"
+    assert "SCHEMA.TABLE" in (await run("conflicts", "s", "--table", "orders")).err
+
+
 async def test_the_password_of_a_uri_comes_before_the_environments(shell: Shell, users: Users, sides: Sides) -> None:
     run, body = with_token(shell, users), sides.source
     password, at = quote(body["password"]), f"{body['host']}:{body['port']}/{body['dbname']}"

@@ -24,6 +24,7 @@ from thalweg.features.identity.router import router as identity
 from thalweg.features.lab.router import router as lab
 from thalweg.features.operations.router import router as operations
 from thalweg.features.slots.router import router as slots
+from thalweg.features.streams.conflict_router import router as conflicts
 from thalweg.features.streams.router import router as streams
 from thalweg.features.topology.router import router as topology
 from thalweg.features.tracking.router import router as tracking
@@ -78,8 +79,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.settings = settings
     routers = (
-        identity, databases, engines, workflows, streams, history, tracking, operations, topology, slots, advisor,
-        advisor_cures, alerts, events, audit, lab,
+        identity, databases, engines, workflows, streams, conflicts, history, tracking, operations, topology, slots,
+        advisor, advisor_cures, alerts, events, audit, lab,
     )  # fmt: skip
     api = APIRouter(prefix=API_PREFIX)
     for router in routers:

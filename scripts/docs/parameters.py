@@ -27,6 +27,8 @@ def _range(parameter: dict[str, Any]) -> str:
         return ", ".join(code(choice) for choice in parameter["values"])
     if parameter["type"] == "boolean":
         return "`true`, `false`"
+    if parameter["type"] == "conflict_handlers":
+        return "[handlers](../guides/conflicts.md#handlers)"
     if parameter["type"] == "error_policies":
         return "[policies](../guides/error-queue.md#a-policy-for-each-error)"
     unit = f" {parameter['unit']}" if parameter.get("unit") else ""

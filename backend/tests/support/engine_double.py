@@ -98,6 +98,9 @@ class EngineDouble:
         self.why = "duplicate key"
         self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
+        self.conflicts = 1
+        """How many entries the conflict log has."""
+        self.asked_conflicts: dict[str, Any] = {}
         self.execution: dict[str, Any] | None = None
         self.refuses_execution: dict[str, Any] | None = None
         """The error with which it refuses to execute a parked transaction."""
@@ -119,6 +122,8 @@ class EngineDouble:
             Route("/v1/streams/{id}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/retry", self._retry, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/tables/{how}", self._resolve, methods=["POST"]),
+            Route("/v1/streams/{id}/destinations/{destination}/conflicts", self._conflict_counts),
+            Route("/v1/streams/{id}/destinations/{destination}/conflicts/search", self._conflicts, methods=["POST"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors", self._errors),
             Route(
                 "/v1/streams/{id}/destinations/{destination}/errors/execute{as_role:path}",
@@ -410,6 +415,26 @@ class EngineDouble:
         del self.troubles[table["table"]]
         self.resolved.append((request.path_params["how"], table))
         return JSONResponse({}, 202)
+
+    async def _conflict_counts(self, _: Request) -> Response:
+        return JSONResponse(example("conflict-counts"))
+
+    async def _conflicts(self, request: Request) -> Response:
+        """Each third entry is no conflict."""
+        self.asked_conflicts = asked = await request.json()
+        one = example("conflicts")["conflicts"][0]
+        every = [
+            {**one, "id": number, **({"kind": "", "sqlstate": "23514", "action": "skip"} if number % 3 == 1 else {})}
+            for number in range(self.conflicts, 0, -1)
+        ]
+        left = [
+            entry
+            for entry in every
+            if (asked["before"] == 0 or entry["id"] < asked["before"])
+            and asked.get("kind") in (None, entry["kind"] or "error")
+        ][: asked["limit"]]
+        more = len(left) == asked["limit"]
+        return JSONResponse({"conflicts": left, "next_before": left[-1]["id"] if more else None})
 
     async def _errors(self, request: Request) -> Response:
         after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))

@@ -15,6 +15,7 @@ from thalweg.cli.commands import (
     advisor,
     alerts,
     auditing,
+    conflicts,
     databases,
     destinations,
     engines,
@@ -62,6 +63,7 @@ commands.command()(watching.operations)
 commands.command()(streams.preflight)
 commands.command("mon")(monitoring.monitor)
 commands.command()(destinations.errors)
+commands.command()(conflicts.conflicts)
 commands.add_typer(alerts.app, name="alerts")
 commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")

@@ -48,6 +48,8 @@ SENTENCES = {
     "session_delete": "Logged out",
     "session_refused": "Login refused",
     "slots_drop": "Replication slot dropped",
+    "stream_conflicts_export": "Conflict log exported",
+    "stream_conflicts_get": "Rows of conflict {conflict} looked at",
     "stream_errors_delete": "Parked transaction {error} discarded",
     "stream_errors_dry_run": "Parked transaction {error} tried and rolled back",
     "stream_errors_edit": "Change {change} of parked transaction {error} given other values",
@@ -97,6 +99,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
         sentence.format(
             destination=facts.get("database") or facts.get("id") or facts.get("destination_id") or "",
             error=facts.get("error_id") or facts.get("id") or "",
+            conflict=facts.get("conflict_id"),
             table=f"{facts.get('schema')}.{facts.get('table')}",
             code=facts.get("sqlstate") or facts.get("code") or facts.get("cause"),
             change=facts.get("change"),

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from thalweg.engine_client.conflict_documents import ConflictCounts, LoggedConflicts
 from thalweg.engine_client.documents import (
     DryRun,
     EngineStats,
@@ -192,6 +193,16 @@ class EngineClient:
 
     async def delete_error(self, stream_id: str, destination: str, error_id: int) -> None:
         await self._request("DELETE", f"{_path(stream_id, destination)}/errors/{error_id}")
+
+    async def conflicts(self, stream_id: str, destination: str, which: dict[str, Any]) -> LoggedConflicts:
+        """A page of the conflict log; `which` is the search's body. Status 404 and not_found: the engine's version has
+        none, here and below."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(LoggedConflicts, "POST", f"{_path(stream_id, destination)}/conflicts/search", which)
+
+    async def conflict_counts(self, stream_id: str, destination: str) -> ConflictCounts:
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(ConflictCounts, "GET", f"{_path(stream_id, destination)}/conflicts")
 
     async def resolve_table(self, stream_id: str, destination: str, how: str, schema: str, table: str) -> None:
         """`how`: copy or accept. Raises EngineFailure with status 409 where that does not resolve its trouble."""

@@ -17,9 +17,9 @@ from thalweg.inspection.target import Target
 SLOT_PATIENCE_SECONDS = 10
 SCHEMA_LOCK = 7520113906284133  # what engines take before they create or drop schema thalweg
 # Of one stream each; the two last keep the schema alive while they have rows.
-TABLES = ("copy_range", "stream_table", "instantiation", "error_queue", "apply_progress", "stream")
+TABLES = ("copy_range", "stream_table", "instantiation", "conflict_log", "error_queue", "apply_progress", "stream")
 OF_INSTANTIATION = ("copy_range", "stream_table", "instantiation")
-OF_APPLY = ("error_queue_chunk", "error_queue", "apply_progress", "stream", "schema_version")
+OF_APPLY = ("conflict_log", "error_queue_chunk", "error_queue", "apply_progress", "stream", "schema_version")
 
 
 async def remove_stream_objects(
@@ -120,7 +120,7 @@ async def _tables(connection: Connection) -> set[str]:
 
 async def _drop_unused(connection: Connection, there: set[str]) -> None:
     """The instantiation's tables and apply's go each with their last stream, the schema with the last of both."""
-    for tables, users in ((OF_INSTANTIATION, OF_INSTANTIATION[1:]), (OF_APPLY, OF_APPLY[3:4])):
+    for tables, users in ((OF_INSTANTIATION, OF_INSTANTIATION[1:]), (OF_APPLY, OF_APPLY[4:5])):
         if not set(users) <= there:
             continue
         used = " OR ".join(f"EXISTS (SELECT FROM thalweg.{table})" for table in users)

@@ -17,6 +17,7 @@ CODES = ("apply_conflict", "apply_failed", "initial_copy_inconsistent")
 class PolicyAction(StrEnum):
     STOP = "stop"
     PARK = "park"
+    SKIP = "skip"
     RETRY = "retry"
 
 
@@ -43,7 +44,8 @@ class ErrorPolicy(TypedDict, total=False):
     times: Annotated[int, Field(ge=1, le=100, description="Of `retry`: so often, then comes `after_retries`.")]
     delay_seconds: Annotated[int, Field(ge=0, le=3600, description="Of `retry`: before each.")]
     after_retries: Annotated[
-        PolicyAction, Field(strict=False, description="Of `retry`: `stop` or `park`, if the last retry fails, too.")
+        PolicyAction,
+        Field(strict=False, description="Of `retry`: `stop`, `park` or `skip`, if the last retry fails, too."),
     ]
 
 
@@ -88,5 +90,5 @@ def _contradictions(policy: ErrorPolicy) -> list[tuple[str, str]]:
         elif not retries and member in policy:
             found.append((member, "Only the action retry has it."))
     if retries and policy.get("after_retries") == PolicyAction.RETRY:
-        found.append(("after_retries", "It must be stop or park."))
+        found.append(("after_retries", "It must be stop, park or skip."))
     return found

@@ -16,17 +16,39 @@ bool matches(const ErrorPolicy& policy, const base::Error& error) {
   return !sqlstate.empty() && (policy.error == sqlstate || policy.error == sqlstate.substr(0, kClassLength));
 }
 
+const ErrorPolicy* find_policy(const ErrorPolicies& policies, const base::Error& error) {
+  const auto found =
+      std::ranges::find_if(policies.entries, [&](const ErrorPolicy& policy) { return matches(policy, error); });
+  return found == policies.entries.end() ? nullptr : &*found;
+}
+
+// Of `policy`, after so many retries.
+ErrorAction action_of(const ErrorPolicy& policy, int retries) {
+  return policy.action == ErrorAction::retry && retries >= policy.times ? policy.after_retries : policy.action;
+}
+
 }  // namespace
 
 ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, int retries) {
-  const auto found =
-      std::ranges::find_if(policies.entries, [&](const ErrorPolicy& policy) { return matches(policy, error); });
-  if (found == policies.entries.end()) {
+  const ErrorPolicy* const policy = find_policy(policies, error);
+  const ErrorAction action = policy == nullptr ? ErrorAction::skip : action_of(*policy, retries);
+  if (action == ErrorAction::skip) {
     return {.action = policies.disable_on_error ? ErrorAction::stop : ErrorAction::park};
   }
-  if (found->action != ErrorAction::retry) return {.action = found->action};
-  if (retries >= found->times) return {.action = found->after_retries};
-  return {.action = ErrorAction::retry, .delay = found->delay};
+  if (action == ErrorAction::retry) return {.action = action, .delay = policy->delay};
+  return {.action = action};
+}
+
+RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind> kind, const base::Error& error,
+                       int retries) {
+  RowDecision decision;
+  const auto handler = std::ranges::find_if(policies.conflict_handlers, [&](const ConflictHandler& candidate) {
+    return candidate.kind == kind && (candidate.table.empty() || candidate.table == error.table);
+  });
+  if (handler != policies.conflict_handlers.end()) decision.action = handler->action;
+  const ErrorPolicy* const policy = find_policy(policies, error);
+  decision.skips = policy != nullptr && action_of(*policy, retries) == ErrorAction::skip;
+  return decision;
 }
 
 }  // namespace thalweg::apply

@@ -4,17 +4,24 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apply/conflict.h"
 #include "base/error.h"
 
-// Policies for transactions that their data keeps from being applied.
+// Policies for transactions, and for single rows of them, that their data keeps from being applied.
 
 namespace thalweg::apply {
 
-enum class ErrorAction : uint8_t { stop, park, retry };
+enum class ErrorAction : uint8_t {
+  stop,
+  park,
+  retry,
+  skip,  // leaves the row out, where it is one row that fails
+};
 
 // Immutable.
 struct ErrorPolicy {
@@ -28,18 +35,32 @@ struct ErrorPolicy {
 };
 
 struct ErrorPolicies {
-  std::vector<ErrorPolicy> entries = {};  // the first that matches decides
-  bool disable_on_error = true;           // where none does: stop, else park
+  std::vector<ErrorPolicy> entries = {};                // the first that matches decides
+  std::vector<ConflictHandler> conflict_handlers = {};  // of single rows: before `entries`; the first that matches
+  bool disable_on_error = true;                         // where none does: stop, else park
   bool operator==(const ErrorPolicies&) const = default;
 };
 
+// About a whole transaction.
 struct ErrorDecision {
-  ErrorAction action = ErrorAction::stop;
-  std::chrono::seconds delay{};  // retry
+  ErrorAction action = ErrorAction::stop;  // not skip
+  std::chrono::seconds delay{};            // retry
 };
 
-// `retries`: how often the transaction has been retried already.
+// `retries`: how often the transaction has been retried already. Where a policy would skip a row, this is for what
+// cannot be: disable_on_error decides.
 ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, int retries);
+
+// About one row of a transaction, whose others go on.
+struct RowDecision {
+  ConflictAction action = ConflictAction::error;  // of the conflict's handler
+  bool skips = false;                             // where that is error, or cannot be done: leave the row out
+  bool goes_on() const { return action != ConflictAction::error || skips; }
+  bool operator==(const RowDecision&) const = default;
+};
+// `kind`: none where the error is no conflict.
+RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind> kind, const base::Error& error,
+                       int retries);
 
 // Thread-safe: a mutex, which only those take who have failed, or change them.
 class LiveErrorPolicies {
@@ -53,6 +74,10 @@ class LiveErrorPolicies {
   ErrorDecision decide(const base::Error& error, int retries) const {
     const std::lock_guard lock(mutex_);
     return apply::decide(policies_, error, retries);
+  }
+  RowDecision decide_row(std::optional<ConflictKind> kind, const base::Error& error, int retries) const {
+    const std::lock_guard lock(mutex_);
+    return apply::decide_row(policies_, kind, error, retries);
   }
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 

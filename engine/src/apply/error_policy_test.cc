@@ -80,5 +80,37 @@ TEST(ErrorPolicies, TheSameAgainIsNoChange) {
   EXPECT_EQ(live.decide(failure(ErrorCode::apply_failed), 0).action, ErrorAction::stop);
 }
 
+TEST(RowDecisions, TheFirstHandlerOfItsKindAndTableDecides) {
+  const ErrorPolicies policies{
+      .conflict_handlers = {
+          {.kind = ConflictKind::insert_exists, .table = "\"public\".\"orders\"", .action = ConflictAction::overwrite},
+          {.kind = ConflictKind::insert_exists, .action = ConflictAction::discard},
+      }};
+  const auto of = [&](ConflictKind kind, const std::string& table) {
+    return decide_row(policies, kind, failure(ErrorCode::apply_conflict, "23505", table), 0).action;
+  };
+  EXPECT_EQ(of(ConflictKind::insert_exists, "\"public\".\"orders\""), ConflictAction::overwrite);
+  EXPECT_EQ(of(ConflictKind::insert_exists, "\"public\".\"lines\""), ConflictAction::discard);
+  EXPECT_EQ(of(ConflictKind::update_exists, "\"public\".\"lines\""), ConflictAction::error);
+  EXPECT_EQ(decide_row(policies, std::nullopt, failure(ErrorCode::apply_failed, "23514"), 0), RowDecision{});
+}
+
+TEST(RowDecisions, APolicyMaySkipARowButNotATransaction) {
+  const ErrorPolicies policies{.entries = {{.error = "23514", .action = ErrorAction::skip}}, .disable_on_error = false};
+  const base::Error check = failure(ErrorCode::apply_failed, "23514");
+  EXPECT_EQ(decide_row(policies, std::nullopt, check, 0), (RowDecision{.skips = true}));
+  EXPECT_EQ(action(policies, check), ErrorAction::park) << "disable_on_error decides";
+  EXPECT_FALSE(decide_row(policies, std::nullopt, failure(ErrorCode::apply_failed, "22001"), 0).goes_on());
+}
+
+TEST(RowDecisions, ASkipMayFollowRetries) {
+  const ErrorPolicies policies{
+      .entries = {{.action = ErrorAction::retry, .times = 2, .after_retries = ErrorAction::skip}}};
+  const base::Error error = failure(ErrorCode::apply_failed, "23514");
+  EXPECT_FALSE(decide_row(policies, std::nullopt, error, 1).goes_on());
+  EXPECT_EQ(decide(policies, error, 1).action, ErrorAction::retry);
+  EXPECT_TRUE(decide_row(policies, std::nullopt, error, 2).goes_on());
+}
+
 }  // namespace
 }  // namespace thalweg::apply

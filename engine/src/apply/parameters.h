@@ -20,6 +20,8 @@ struct ApplyParameters {
   CommitSerialization commit_serialization = CommitSerialization::dependent_transactions;
   bool disable_on_error = true;
   std::vector<ErrorPolicy> error_policies;
+  std::vector<ConflictHandler> conflict_handlers;
+  std::chrono::days conflict_retention{30};                // of the conflict log's entries
   bool data_layer = true;                                  // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory

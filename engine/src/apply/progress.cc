@@ -88,6 +88,33 @@ UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 constexpr const char* kAddEditsToErrorQueue =
     "ALTER TABLE thalweg.error_queue ADD COLUMN edits jsonb NOT NULL DEFAULT '{}'";
 
+// Decisions about single changes (conflict_log.h). No version of its own either.
+constexpr const char* kCreateConflictLog = R"sql(
+CREATE TABLE thalweg.conflict_log (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  stream_id text NOT NULL,
+  commit_lsn pg_lsn NOT NULL,
+  commit_micros bigint NOT NULL,
+  xid bigint NOT NULL,
+  change bigint NOT NULL,
+  schema_name text NOT NULL,
+  table_name text NOT NULL,
+  operation text NOT NULL,
+  kind text NOT NULL,
+  sqlstate text NOT NULL,
+  message text NOT NULL,
+  action text NOT NULL,
+  column_names text[] NOT NULL,
+  key_columns text[] NOT NULL,
+  old_row jsonb,
+  new_row jsonb,
+  destination_row jsonb,
+  logged_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX conflict_log_order ON thalweg.conflict_log (stream_id, id);
+CREATE INDEX conflict_log_age ON thalweg.conflict_log (stream_id, logged_at);
+)sql";
+
 // By which the data layer finds an applier's row, or none when another engine has taken the stream over. No version of
 // its own either.
 constexpr const char* kAddEpochIndex =
@@ -101,12 +128,21 @@ base::Lsn lsn_of(const pg::Rows& rows, size_t row, size_t column) {
   return base::parse_lsn(rows.text(row, column)).value_or(base::Lsn{});
 }
 
+base::Result<void> delete_rows(pg::Connection& connection, std::string_view stream_id) {
+  for (const char* table : {"stream", "apply_progress", "error_queue"}) {
+    THALWEG_TRY(connection.query(fmt::format("DELETE FROM thalweg.{} WHERE stream_id = $1", table), {stream_id}));
+  }
+  THALWEG_ASSIGN(const bool has_log, pg::trusted_bookkeeping(connection, {"conflict_log"}));
+  if (has_log) THALWEG_TRY(connection.query("DELETE FROM thalweg.conflict_log WHERE stream_id = $1", {stream_id}));
+  return {};
+}
+
 base::Result<void> drop_schema_if_unused(pg::Connection& connection) {
   THALWEG_ASSIGN(const pg::Rows streams, connection.query("SELECT count(*) FROM thalweg.stream"));
   if (streams.integer(0, 0) > 0) return {};
   THALWEG_TRY(connection.script(
-      "DROP TABLE thalweg.error_queue_chunk, thalweg.error_queue, thalweg.apply_progress, thalweg.stream, "
-      "thalweg.schema_version"));
+      "DROP TABLE IF EXISTS thalweg.conflict_log; DROP TABLE thalweg.error_queue_chunk, thalweg.error_queue, "
+      "thalweg.apply_progress, thalweg.stream, thalweg.schema_version"));
   // Relations, functions, types: a role named thalweg may have made some here without wanting to.
   THALWEG_ASSIGN(const pg::Rows others,
                  connection.query("SELECT EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = "
@@ -126,6 +162,7 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
       THALWEG_TRY(pg::create_bookkeeping_schema(connection));
       THALWEG_TRY(connection.script(kCreateTables));
       THALWEG_TRY(connection.script(kAddEpochIndex));
+      THALWEG_TRY(connection.script(kCreateConflictLog));
       THALWEG_TRY(schema_exists(connection));  // somebody else may have made the schema
       return {};
     }
@@ -136,7 +173,9 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
                                     "WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
                                     "AND relname = 'apply_progress_epoch'), EXISTS (SELECT FROM "
                                     "pg_catalog.pg_attribute WHERE attrelid = "
-                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits') "
+                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits'), EXISTS (SELECT "
+                                    "FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
+                                    "AND relname = 'conflict_log') "
                                     "FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
@@ -147,15 +186,14 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
     if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));
     if (!version.boolean(0, 3)) THALWEG_TRY(connection.script(kAddEditsToErrorQueue));
+    if (!version.boolean(0, 4)) THALWEG_TRY(connection.script(kCreateConflictLog));
     return {};
   });
 }
 
 base::Result<void> register_stream(pg::Connection& connection, const StreamRecord& record) {
   return pg::in_transaction(connection, [&]() -> base::Result<void> {
-    for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {
-      THALWEG_TRY(connection.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {record.stream_id}));
-    }
+    THALWEG_TRY(delete_rows(connection, record.stream_id));
     THALWEG_TRY(connection.query(
         "INSERT INTO thalweg.stream (stream_id, source_system_identifier, source_timeline, source_database, slot, "
         "start_lsn, low_watermark) VALUES ($1, $2, $3::integer, $4, $5, $6::pg_lsn, $6::pg_lsn)",
@@ -189,9 +227,7 @@ base::Result<void> forget_stream(pg::Connection& connection, std::string_view st
     THALWEG_TRY(pg::lock_bookkeeping(connection));
     THALWEG_ASSIGN(const bool exists, schema_exists(connection));
     if (!exists) return {};
-    for (const char* table : {"thalweg.stream", "thalweg.apply_progress", "thalweg.error_queue"}) {
-      THALWEG_TRY(connection.query(fmt::format("DELETE FROM {} WHERE stream_id = $1", table), {stream_id}));
-    }
+    THALWEG_TRY(delete_rows(connection, stream_id));
     return drop_schema_if_unused(connection);
   });
 }

@@ -30,6 +30,7 @@ struct LiveParameters {
   std::atomic<int> parallelism;
   std::atomic<CommitSerialization> commit_serialization;
   LiveErrorPolicies errors;
+  std::atomic<int64_t> conflict_retention_days;
   std::atomic<bool> data_layer;
   std::atomic<size_t> group_size;
   std::atomic<size_t> txn_lcr_spill_threshold;
@@ -38,7 +39,10 @@ struct LiveParameters {
   void set(const ApplyParameters& p) {
     parallelism.store(p.parallelism, std::memory_order_relaxed);
     commit_serialization.store(p.commit_serialization, std::memory_order_relaxed);
-    errors.set({.entries = p.error_policies, .disable_on_error = p.disable_on_error});
+    errors.set({.entries = p.error_policies,
+                .conflict_handlers = p.conflict_handlers,
+                .disable_on_error = p.disable_on_error});
+    conflict_retention_days.store(p.conflict_retention.count(), std::memory_order_relaxed);
     data_layer.store(p.data_layer, std::memory_order_relaxed);
     group_size.store(p.group_size, std::memory_order_relaxed);
     txn_lcr_spill_threshold.store(p.txn_lcr_spill_threshold, std::memory_order_relaxed);

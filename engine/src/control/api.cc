@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/conflict_documents.h"
 #include "control/documents.h"
 #include "control/metrics.h"
 #include "control/strict_json.h"
@@ -258,9 +259,24 @@ ApiAnswer Api::dispatch_destination(const ApiRequest& request, const StreamTarge
   if (path == "/tables/copy" && request.method == "POST") return resolve(request, target, &ManagedStreams::copy_table);
   if (path == "/tables/accept" && request.method == "POST")
     return resolve(request, target, &ManagedStreams::accept_table);
+  constexpr std::string_view kConflicts = "/conflicts";
+  if (path.starts_with(kConflicts)) return dispatch_conflicts(request, target, path.substr(kConflicts.size()));
   constexpr std::string_view kErrors = "/errors";
   if (!path.starts_with(kErrors)) return no_such_path(request);
   return dispatch_errors(request, target, path.substr(kErrors.size()));
+}
+
+// `path`: behind /conflicts.
+ApiAnswer Api::dispatch_conflicts(const ApiRequest& request, const StreamTarget& target, std::string_view path) {
+  if (path.empty() && request.method == "GET") {
+    const auto counts = streams_.conflict_counts(target);
+    return counts ? document_answer(conflict_counts_document(*counts)) : failure_answer(counts.error());
+  }
+  if (path != "/search" || request.method != "POST") return no_such_path(request);
+  const auto part = parse_conflict_part(request.body);
+  if (!part) return failure_answer(part.error());
+  const auto conflicts = streams_.conflicts(target, *part);
+  return conflicts ? document_answer(conflicts_document(*conflicts, part->limit)) : failure_answer(conflicts.error());
 }
 
 // `path`: behind /errors.

@@ -44,6 +44,7 @@ class Api {
   ApiAnswer dispatch_stream(const ApiRequest& request, std::string_view path);
   ApiAnswer dispatch_destination(const ApiRequest& request, const StreamTarget& target, std::string_view path);
   ApiAnswer dispatch_errors(const ApiRequest& request, const StreamTarget& target, std::string_view path);
+  ApiAnswer dispatch_conflicts(const ApiRequest& request, const StreamTarget& target, std::string_view path);
   ApiAnswer dispatch_change(const ApiRequest& request, const StreamTarget& target, int64_t error_id,
                             std::string_view number);
   ApiAnswer put_desired(const ApiRequest& request);

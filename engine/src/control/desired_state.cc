@@ -134,6 +134,8 @@ base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spe
     }
   } else if (auto* policies = std::get_if<ErrorPolicyDefinitions StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**policies, read_error_policies(*value, reader.pointer(spec.name)));
+  } else if (auto* handlers = std::get_if<ConflictHandlerDefinitions StreamParameters::*>(&spec.field)) {
+    THALWEG_ASSIGN(out.**handlers, read_conflict_handlers(*value, reader.pointer(spec.name)));
   }
   return {};
 }

@@ -21,7 +21,7 @@ constexpr size_t kErrorBytesMax = 64;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 constexpr int64_t kTimesMax = 100;
 constexpr int64_t kDelaySecondsMax = 3600;
-constexpr std::array<std::string_view, 3> kActions = {"stop", "park", "retry"};
+constexpr std::array<std::string_view, 4> kActions = {"stop", "park", "skip", "retry"};
 // Of those that a transaction's data can cause.
 constexpr std::array kCodes = {ErrorCode::apply_conflict, ErrorCode::apply_failed,
                                ErrorCode::initial_copy_inconsistent};
@@ -68,7 +68,7 @@ base::Result<ErrorPolicyDefinition> read_policy(const json& value, const std::st
   if (out.action == PolicyAction::retry) {
     out.times = read_count(reader, "times", 1, kTimesMax);
     out.delay = std::chrono::seconds(read_count(reader, "delay_seconds", 0, kDelaySecondsMax));
-    out.after_retries = read_action(reader, "after_retries", std::span(kActions).first(2));
+    out.after_retries = read_action(reader, "after_retries", std::span(kActions).first(3));
   }
   THALWEG_TRY(reader.finish());
   return out;

@@ -15,7 +15,7 @@
 
 namespace thalweg::control {
 
-enum class PolicyAction : uint8_t { stop, park, retry };
+enum class PolicyAction : uint8_t { stop, park, skip, retry };
 
 std::string_view name_of(PolicyAction action);
 
@@ -27,7 +27,7 @@ struct ErrorPolicyDefinition {
   PolicyAction action = PolicyAction::stop;
   int64_t times = 0;                                // retry: 1 to 100
   std::chrono::seconds delay{};                     // retry: 0 to 3600, before each
-  PolicyAction after_retries = PolicyAction::stop;  // retry: stop or park
+  PolicyAction after_retries = PolicyAction::stop;  // retry: stop, park or skip
   bool operator==(const ErrorPolicyDefinition&) const = default;
 };
 

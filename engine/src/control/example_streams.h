@@ -98,6 +98,7 @@ class ExampleStreams final : public ManagedStreams {
           .id = stream["id"].get<std::string>(), .components = {}, .latency = {{1024, 5}, {4096, 53}}, .tables = {}};
       for (const nlohmann::json& component : stream["components"]) stats.components.push_back(sample(component));
       stats.tables.push_back({.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast});
+      stats.tables.back().conflicts[0] = 3;
       for (const nlohmann::json& destination : stream["destinations"]) {
         stats.destinations.push_back({.id = destination["id"].get<std::string>(),
                                       .latency = {{1024, 5}},
@@ -109,6 +110,39 @@ class ExampleStreams final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget& target) override { return known(target); }
+  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget& target,
+                                                                 const telemetry::ConflictPart& part) override {
+    THALWEG_TRY(known(target));
+    asked_conflicts = part;
+    telemetry::LoggedConflict conflict{.id = 12,
+                                       .commit_lsn = {1},
+                                       .committed_at = "2026-11-21T00:00:00.000000Z",
+                                       .xid = {7},
+                                       .change = 3,
+                                       .schema_name = "public",
+                                       .table_name = "t",
+                                       .operation = "UPDATE",
+                                       .kind = "update_exists",
+                                       .sqlstate = "23505",
+                                       .message = "m",
+                                       .action = "discard",
+                                       .columns = {},
+                                       .has_row = true,
+                                       .logged_at = "2026-11-21T00:00:01.000000Z"};
+    conflict.columns.push_back({.name = "id", .is_identity = true, .wanted = "5", .there = "6"});
+    conflict.columns.push_back({.name = "name", .wanted = std::optional<std::string>{}, .there = "here"});
+    return std::vector{conflict};
+  }
+  base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget& target) override {
+    THALWEG_TRY(known(target));
+    return std::vector<telemetry::LoggedCount>{{.schema_name = "public",
+                                                .table_name = "t",
+                                                .kind = "update_exists",
+                                                .sqlstate = {},
+                                                .action = "discard",
+                                                .changes = 4,
+                                                .newest = "2026-11-21T00:00:01.000000Z"}};
+  }
   base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) override {
     THALWEG_TRY(known(target));
     asked_part = part;
@@ -145,6 +179,7 @@ class ExampleStreams final : public ManagedStreams {
     return list;
   }
   telemetry::ParkedPart asked_part;
+  telemetry::ConflictPart asked_conflicts;
   base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id,
                                                   std::optional<uint64_t> only) override {
     using telemetry::ShownValue;

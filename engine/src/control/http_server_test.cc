@@ -195,6 +195,27 @@ TEST_F(HttpServerTest, NeedsTheToken) {
   expect_failure(TestClient(server_->port(), " ").get("/v1/stats"), 401, "unauthorized");
 }
 
+TEST_F(HttpServerTest, ConflictsAreSearchedAndCounted) {
+  const std::string path = "/v1/streams/k3j2h1g4/destinations/warehouse/conflicts";
+  EXPECT_EQ(json::parse(client_->get(path).body), contract("conflict-counts.example.json"));
+  EXPECT_EQ(json::parse(client_->post(path + "/search", "{}").body), contract("conflicts.example.json"));
+  EXPECT_EQ(streams_.asked_conflicts.limit, 100U);
+  EXPECT_EQ(client_
+                ->post(path + "/search", R"({"before": 17, "limit": 1, "kind": "error", "schema": "public",
+                                            "table": "a b", "characters": 20})")
+                .status,
+            200);
+  EXPECT_EQ(streams_.asked_conflicts.before, 17);
+  EXPECT_EQ(streams_.asked_conflicts.kind, "error");
+  EXPECT_EQ(streams_.asked_conflicts.table_name, "a b");
+  EXPECT_EQ(streams_.asked_conflicts.characters_max, 20U);
+  for (const char* body : {R"({"limit": 0})", R"({"limit": 1001})", R"({"kind": "other"})", R"({"table": "t"})",
+                           R"({"characters": 0})", R"({"other": 1})", "[]"}) {
+    expect_failure(client_->post(path + "/search", body), 400, "invalid_request");
+  }
+  expect_failure(client_->get("/v1/streams/unknown1/destinations/warehouse/conflicts"), 404, "unknown_stream");
+}
+
 TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(client_->post("/v1/streams/k3j2h1g4/retry").status, 202);
   expect_failure(client_->post("/v1/streams/unknown1/retry"), 404, "unknown_stream");

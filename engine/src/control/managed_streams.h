@@ -16,6 +16,7 @@
 #include "control/rules_check.h"
 #include "control/rules_trial.h"
 #include "control/state.h"
+#include "telemetry/conflict.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
@@ -257,6 +258,11 @@ class ManagedStreams {
   // invalid_request, and database_busy while transactions are executed.
   virtual base::Result<void> edit_error(const StreamTarget& target, int64_t error_id, uint64_t change,
                                         const std::optional<telemetry::ParkedEdit>& edit) = 0;
+  // The changes that handlers and policies have settled, the newest first. Also fail with database_busy while other
+  // lists are read.
+  virtual base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget& target,
+                                                                         const telemetry::ConflictPart& part) = 0;
+  virtual base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget& target) = 0;
   // Covers all destinations. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
   // Markers that this engine has placed, and the passages at its components. Fails with unknown_stream.

@@ -142,6 +142,10 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
      {"thalweg_table_changes_total", "counter", "", "stream,destination,schema,table,operation",
       "Row changes applied to a table, and truncates."}},
     {"",
+     {"thalweg_conflicts_total", "counter", "", "stream,destination,schema,table,kind",
+      "Changes of a table that the destination's rows kept from being applied, by the kind of conflict, whatever was "
+      "done with them."}},
+    {"",
      {"thalweg_rule_changes_total", "counter", "", "stream,destination,schema,table,outcome",
       "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete. "
       "Large transactions are judged before they commit: what the source rolls back of them counts, too. "
@@ -274,6 +278,11 @@ void add_outcome(Exposition& out, const std::string& labels, const DestinationSt
     add("update", table.updates);
     add("delete", table.deletes);
     add("truncate", table.truncates);
+    for (size_t kind = 0; kind < table.conflicts.size(); ++kind) {
+      if (table.conflicts[kind] == 0) continue;
+      out.add("thalweg_conflicts_total", changed + "," + label("kind", telemetry::kConflictKindNames[kind]),
+              static_cast<double>(table.conflicts[kind]));
+    }
   }
 }
 

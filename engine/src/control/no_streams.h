@@ -25,6 +25,15 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return ParkedContentsView{};
   }
+  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget&,
+                                                                 const telemetry::ConflictPart&) override {
+    ++requests;
+    return std::vector<telemetry::LoggedConflict>{};
+  }
+  base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget&) override {
+    ++requests;
+    return std::vector<telemetry::LoggedCount>{};
+  }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override {
     ++requests;
     return telemetry::TransactionSamples{};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "control/conflict_handlers.h"
 #include "control/error_policies.h"
 
 // Stream parameters. The table below is the engine's side of engine/contract/parameters.json; a test compares the two.
@@ -19,6 +20,8 @@ struct StreamParameters {
   std::string commit_serialization = "dependent_transactions";
   bool disable_on_error = true;
   ErrorPolicyDefinitions error_policies;
+  ConflictHandlerDefinitions conflict_handlers;
+  int64_t conflict_retention_days = 30;
   std::string on_table_trouble = "stop_stream";
   bool data_layer = true;
   int64_t group_size = 20'000;               // LCRs
@@ -54,7 +57,7 @@ struct ParameterSpec {
   std::string_view name;
   bool live;  // takes effect while the stream runs
   std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*,
-               ErrorPolicyDefinitions StreamParameters::*>
+               ErrorPolicyDefinitions StreamParameters::*, ConflictHandlerDefinitions StreamParameters::*>
       field;
   int64_t minimum = 0;  // integers only
   int64_t maximum = 0;

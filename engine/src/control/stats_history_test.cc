@@ -41,6 +41,11 @@ class Ticking final : public ManagedStreams {
                                 const std::optional<telemetry::ParkedEdit>&) override {
     return {};
   }
+  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget&,
+                                                                 const telemetry::ConflictPart&) override {
+    return {};
+  }
+  base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget&) override { return {}; }
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }

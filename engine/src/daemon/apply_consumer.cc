@@ -13,10 +13,29 @@ apply::ErrorAction action_of(control::PolicyAction action) {
       return apply::ErrorAction::stop;
     case control::PolicyAction::park:
       return apply::ErrorAction::park;
+    case control::PolicyAction::skip:
+      return apply::ErrorAction::skip;
     case control::PolicyAction::retry:
       return apply::ErrorAction::retry;
   }
   std::unreachable();
+}
+
+apply::ConflictAction action_of(control::HandlerAction action) {
+  switch (action) {
+    case control::HandlerAction::error:
+      return apply::ConflictAction::error;
+    case control::HandlerAction::discard:
+      return apply::ConflictAction::discard;
+    case control::HandlerAction::overwrite:
+      return apply::ConflictAction::overwrite;
+  }
+  std::unreachable();
+}
+
+// As errors name it; empty: any.
+std::string quoted(const std::string& schema, const std::string& table) {
+  return table.empty() ? std::string{} : pg::quote_table(schema, table);
 }
 
 apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
@@ -28,14 +47,18 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                  : apply::CommitSerialization::dependent_transactions;
   out.disable_on_error = parameters.disable_on_error;
   for (const control::ErrorPolicyDefinition& policy : parameters.error_policies) {
-    out.error_policies.push_back(
-        {.error = policy.error,
-         .table = policy.table.empty() ? std::string{} : pg::quote_table(policy.schema, policy.table),
-         .action = action_of(policy.action),
-         .times = static_cast<int>(policy.times),
-         .delay = policy.delay,
-         .after_retries = action_of(policy.after_retries)});
+    out.error_policies.push_back({.error = policy.error,
+                                  .table = quoted(policy.schema, policy.table),
+                                  .action = action_of(policy.action),
+                                  .times = static_cast<int>(policy.times),
+                                  .delay = policy.delay,
+                                  .after_retries = action_of(policy.after_retries)});
   }
+  for (const control::ConflictHandlerDefinition& handler : parameters.conflict_handlers) {
+    out.conflict_handlers.push_back(
+        {.kind = handler.kind, .table = quoted(handler.schema, handler.table), .action = action_of(handler.action)});
+  }
+  out.conflict_retention = std::chrono::days(parameters.conflict_retention_days);
   out.data_layer = parameters.data_layer;
   out.group_size = static_cast<size_t>(parameters.group_size);
   out.txn_lcr_spill_threshold = static_cast<size_t>(parameters.txn_lcr_spill_threshold);

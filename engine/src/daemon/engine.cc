@@ -324,6 +324,21 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
   return stream->retry(target.destination);
 }
 
+base::Result<std::vector<telemetry::LoggedConflict>> Engine::conflicts(const control::StreamTarget& target,
+                                                                       const telemetry::ConflictPart& part) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other lists of transactions or conflicts are being read");
+  return stream->conflicts(target.destination, part);
+}
+
+base::Result<std::vector<telemetry::LoggedCount>> Engine::conflict_counts(const control::StreamTarget& target) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other lists of transactions or conflicts are being read");
+  return stream->conflict_counts(target.destination);
+}
+
 base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget& target,
                                                      const telemetry::ParkedPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));

@@ -39,6 +39,9 @@ class Engine final : public control::ManagedStreams {
   std::vector<control::StreamStatus> status() const override;
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
+  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const control::StreamTarget& target,
+                                                                 const telemetry::ConflictPart& part) override;
+  base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const control::StreamTarget& target) override;
   base::Result<control::ParkedListView> errors(const control::StreamTarget& target,
                                                const telemetry::ParkedPart& part) override;
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;

@@ -59,6 +59,9 @@ class Stream {
   telemetry::TransactionSamples transactions() const;  // of all destinations
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
+  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const std::string& destination,
+                                                                 const telemetry::ConflictPart& part) const;
+  base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const std::string& destination) const;
   base::Result<control::ParkedListView> errors(const std::string& destination, const telemetry::ParkedPart& part) const;
   base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id,
                                                            std::optional<uint64_t> only) const;

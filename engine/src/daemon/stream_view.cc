@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/destination_conflicts.h"
 #include "daemon/destination_errors.h"
 #include "daemon/stream.h"
 #include "daemon/stream_status.h"
@@ -111,6 +112,17 @@ base::Result<control::Delivery> Stream::desired_of(const std::string& destinatio
   if (const auto* const found = definition.find(destination)) return control::delivery_to(definition, *found);
   return base::fail(base::ErrorCode::unknown_destination,
                     fmt::format("Stream {} has no destination \"{}\"", id_, destination));
+}
+
+base::Result<std::vector<telemetry::LoggedConflict>> Stream::conflicts(const std::string& destination,
+                                                                       const telemetry::ConflictPart& part) const {
+  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  return logged_conflicts(definition, part, abandon_);
+}
+
+base::Result<std::vector<telemetry::LoggedCount>> Stream::conflict_counts(const std::string& destination) const {
+  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  return daemon::conflict_counts(definition, abandon_);
 }
 
 base::Result<control::ParkedListView> Stream::errors(const std::string& destination,

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "telemetry/agent.h"
+#include "telemetry/conflict.h"
 
 // One component's numbers at one moment, as GET /v1/stats shows them (engine/contract/stats.example.json). Components
 // fill these; the control layer turns them into JSON and /metrics without knowing what they mean.
@@ -43,6 +44,7 @@ struct TableSample {
   uint64_t deletes = 0;
   uint64_t truncates = 0;
   std::optional<LastChange> last_change = {};
+  ConflictCounts conflicts = {};
 
   bool is_same_table(const TableSample& other) const {
     return schema_name == other.schema_name && table_name == other.table_name;
@@ -52,6 +54,7 @@ struct TableSample {
     updates += more.updates;
     deletes += more.deletes;
     truncates += more.truncates;
+    for (size_t kind = 0; kind < conflicts.size(); ++kind) conflicts[kind] += more.conflicts[kind];
     if (more.last_change && (!last_change || last_change->at_source < more.last_change->at_source))
       last_change = more.last_change;
   }

@@ -31,7 +31,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
   if (is("SELECT s.source_system_identifier, ")) return find_stream();
-  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t", "t", "t"}});
+  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t", "t", "t", "t"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ")) {
     // The session's, not the transaction's.
     return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
@@ -45,6 +45,7 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
   if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
   if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);
+  if (is("DELETE FROM thalweg.conflict_log WHERE id IN ")) return affected(0);  // no world has handlers
   if (is("WITH RECURSIVE blocker(pid) AS (SELECT unnest(pg_catalog.pg_blocking_pids(")) {
     return blockers(static_cast<int>(integer(parameters[0])));
   }

@@ -10,6 +10,7 @@ export const keys = {
   parked: (id: string, destinationId: string) => ["streams", id, "errors", destinationId] as const,
   parkedContents: (id: string, destinationId: string, errorId: number) =>
     ["streams", id, "error-contents", destinationId, errorId] as const,
+  conflicts: (id: string, destinationId: string) => ["streams", id, "conflicts", destinationId] as const,
   parameters: ["stream-parameters"] as const,
   databases: ["databases"] as const,
   database: (id: string) => ["databases", id, "detail"] as const,

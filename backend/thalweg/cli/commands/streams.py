@@ -33,7 +33,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
-from thalweg.kernel.error_policies import CURE
+from thalweg.kernel import conflict_handlers, error_policies
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -100,12 +100,16 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
+CURES = {"error_policies": error_policies.CURE, "conflict_handlers": conflict_handlers.CURE}
+"""Of values that are lists, by the parameter's type."""
+
+
 def _value(types: dict[str, str], name: str, value: str) -> bool | int | str | list[Any]:
-    if types.get(name) == "error_policies":
+    if (cure := CURES.get(types.get(name, ""))) is not None:
         try:
             read: list[Any] = json.loads(value)
         except ValueError as error:
-            raise CommandError(f"The value of {name} is not valid JSON: {error}.", CURE) from error
+            raise CommandError(f"The value of {name} is not valid JSON: {error}.", cure) from error
         return read
     if types.get(name) == "boolean" and value.lower() in ("true", "on", "false", "off"):
         return value.lower() in ("true", "on")
@@ -461,8 +465,8 @@ def list_parameters(as_json: AsJson = False) -> None:
 def values_of(parameter: Json) -> str:
     if parameter["type"] == "integer":
         return f"{parameter['minimum']} to {parameter['maximum']}"
-    if parameter["type"] == "error_policies":
-        return "a list of policies, as JSON"
+    if parameter["type"] in CURES:
+        return f"a list of {'policies' if parameter['type'] == 'error_policies' else 'handlers'}, as JSON"
     return ", ".join(parameter["values"] or ["true", "false"])
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.error_policies import ErrorPolicy
 from thalweg.kernel.lifecycle import (
     DesiredStatus,
@@ -28,10 +29,14 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-ParameterValue = bool | int | str | list[ErrorPolicy]
+ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler]
 Parameters = Annotated[
     dict[str, bool | int | str | list[dict[str, Any]]],
-    Field(max_length=100, description="By their names; error_policies is a list of ErrorPolicy."),
+    Field(
+        max_length=100,
+        description="By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of "
+        "ConflictHandler.",
+    ),
 ]
 
 
@@ -40,6 +45,7 @@ class ParameterType(StrEnum):
     BOOLEAN = "boolean"
     ENUM = "enum"
     ERROR_POLICIES = "error_policies"
+    CONFLICT_HANDLERS = "conflict_handlers"
 
 
 class StreamParameter(Resource):

@@ -31,6 +31,16 @@ void ApplierCounts::take(GroupExecutor& executor, base::UnixMicros now) {
   }
 }
 
+void ApplierCounts::take(std::span<const ConflictResolver::Settled> conflicts) {
+  const std::lock_guard lock(tables_mutex_);
+  for (const auto& [table, kind] : conflicts) {
+    auto& sum = tables_[table->quoted_name];
+    sum.schema_name = table->source.schema_name;
+    sum.table_name = table->source.table_name;
+    ++sum.conflicts[static_cast<size_t>(kind)];
+  }
+}
+
 void ApplierCounts::add_tables(std::vector<telemetry::TableSample>& tables) const {
   const std::lock_guard lock(tables_mutex_);
   for (const auto& [name, table] : tables_) telemetry::add_table(tables, table);

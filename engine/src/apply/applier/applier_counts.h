@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "apply/applier/conflict_resolver.h"
 #include "apply/applier/group_executor.h"
 #include "telemetry/agent.h"
 #include "telemetry/sample.h"
@@ -20,6 +22,7 @@ class ApplierCounts {
   void committed(const Transaction& transaction, base::UnixMicros now);
   // Adds the executor's counts by table since the previous call.
   void take(GroupExecutor& executor, base::UnixMicros now);
+  void take(std::span<const ConflictResolver::Settled> conflicts);
 
   decltype(telemetry::ComponentSample::counters) counters() const;
   decltype(telemetry::ComponentSample::gauges) gauges() const;

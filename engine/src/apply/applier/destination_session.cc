@@ -89,6 +89,7 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
   }
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
   open_.expectations.push_back(expectation);
+  open_.expectations.back().is_checked = prepared.statement.is_checked;
   return {};
 }
 
@@ -159,7 +160,7 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
       failure.frame = lcr::copy_of(failed.frame);
       failure.table = failed.table;
       failure.below_sql = failed.below_sql;
-      failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.frame != nullptr;
+      failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.is_checked && failed.frame != nullptr;
     }
     return failure;
   }

@@ -46,7 +46,8 @@ class DestinationSession {
     bool any = false;   // or whatever it is
     const std::byte* frame = nullptr;
     const metadata::TableMetadata* table = nullptr;
-    bool below_sql = false;  // a call of the data layer
+    bool below_sql = false;   // a call of the data layer
+    bool is_checked = false;  // run() sets it: Statement::is_checked
   };
 
   // A statement that is prepared on first use; the pointer is stable until a sync after the table's metadata changed.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apply/applier/tuple_values.h"
+#include "apply/data_error.h"
 #include "apply/transaction_frames.h"
 
 namespace thalweg::apply {
@@ -20,6 +21,9 @@ constexpr size_t kStatementsPerSyncMax = 500;  // so that a failure is noticed e
 constexpr size_t kTruncationsMax = 64;         // of a table that are noted
 constexpr size_t kBatchesKept = 256;           // empty, with their memory
 constexpr size_t kBatchRowsMax = 20'000;       // rows merged at a time, whatever the group's size
+const std::string kSavepoint = "SAVEPOINT thalweg_rows";
+const std::string kRelease = "RELEASE SAVEPOINT thalweg_rows";
+const std::string kRollBackToSavepoint = "ROLLBACK TO SAVEPOINT thalweg_rows";
 
 bool is_row(FrameKind kind) {
   return kind == FrameKind::insert || kind == FrameKind::update || kind == FrameKind::remove;
@@ -255,6 +259,93 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
   if (refusal) return refusal;
   if (!walked) return std::unexpected(walked.error());
   THALWEG_ASSIGN(refusal, session_.sync());
+  return refusal;
+}
+
+base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction, const SettleRow& settle_row) {
+  std::vector<NumberedFrame> rows;
+  uint64_t change = 0;
+  Refusal refusal;
+  const auto execute = [&]() -> base::Result<void> {
+    THALWEG_ASSIGN(refusal, execute_settling(transaction, rows, settle_row));
+    rows.clear();
+    arena_.reset();
+    if (refusal) return base::fail(ErrorCode::apply_failed, {});  // stops the walk
+    return {};
+  };
+  TransactionFrames frames(transaction);
+  const auto walked = frames.for_each(
+      [&](const FrameView& frame) -> base::Result<void> {
+        if (!lcr::is_change(frame.kind())) return {};
+        rows.push_back({.frame = frame, .change = ++change});
+        return rows.size() >= kStatementsPerSyncMax ? execute() : base::Result<void>{};
+      },
+      execute);
+  if (refusal) return refusal;
+  if (!walked) return std::unexpected(walked.error());
+  return execute_settling(transaction, rows, settle_row);
+}
+
+// Rows that fail are found by halves: a transaction of n rows sends n log n statements at most, however many fail.
+base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transaction,
+                                                      std::span<const NumberedFrame> rows,
+                                                      const SettleRow& settle_row) {
+  if (rows.empty()) return Refusal{};
+  const auto counts = counts_;
+  THALWEG_TRY(session_.run(kSavepoint));
+  for (const NumberedFrame& row : rows) THALWEG_TRY(send_row(transaction, row.frame, false));
+  THALWEG_ASSIGN(Refusal refusal, session_.sync());
+  if (!refusal) {
+    THALWEG_TRY(session_.run(kRelease));
+    return refusal;
+  }
+  counts_ = counts;
+  last_counted_ = nullptr;
+  THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
+  if (lost) return lost;
+  if (rows.size() == 1) {
+    return settle_row({.frame = rows.front().frame, .change = rows.front().change, .failure = *refusal});
+  }
+  const size_t half = rows.size() / 2;
+  THALWEG_ASSIGN(refusal, execute_settling(transaction, rows.first(half), settle_row));
+  if (refusal) return refusal;
+  return execute_settling(transaction, rows.subspan(half), settle_row);
+}
+
+base::Result<Refusal> GroupExecutor::forget_savepoint() {
+  THALWEG_TRY(session_.run(kRollBackToSavepoint));
+  THALWEG_TRY(session_.run(kRelease));
+  return session_.sync();
+}
+
+base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transaction, const FrameView& frame, bool& done) {
+  done = false;
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  if (table->keyless()) return Refusal{};
+  const std::byte* const bytes = frame.bytes().data();
+  THALWEG_TRY(session_.run(kSavepoint));
+  if (frame.kind() == FrameKind::insert) {
+    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
+    THALWEG_TRY(writer_.update(*table, values, values, bytes, {}));
+  } else {
+    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
+    const std::span<const lcr::Value> now(update.now, table->columns.size());
+    if (std::ranges::any_of(now, [](const lcr::Value& value) { return value.mark == lcr::ValueMark::unchanged; })) {
+      return forget_savepoint();
+    }
+    THALWEG_TRY(writer_.insert(*table, update.now, bytes));
+  }
+  THALWEG_ASSIGN(Refusal refusal, session_.sync());
+  if (!refusal) {
+    done = true;
+    count(*table, transaction, frame.kind());
+    THALWEG_TRY(session_.run(kRelease));
+    return session_.sync();  // whoever records it leaves the pipeline
+  }
+  THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
+  if (lost) return lost;
+  // Anything but the data's fault is for the whole transaction: a deadlock, say.
+  if (is_about_data(final_error(*refusal, transaction).code)) return Refusal{};
   return refusal;
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,6 +56,19 @@ class GroupExecutor {
   base::Result<Refusal> execute_together(const Group& group, const Settle& settle);
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
+  // The same, where a row that fails need not fail the transaction: `settle_row` is called for each such row, with the
+  // session synced and all of the transaction's rows before it in force. No refusal: the row is settled, and the
+  // transaction goes on behind it. `change`: its number in the transaction, from 1.
+  struct FailedRow {
+    const lcr::FrameView& frame;
+    uint64_t change;
+    const StatementFailure& failure;
+  };
+  using SettleRow = std::function<base::Result<Refusal>(const FailedRow&)>;
+  base::Result<Refusal> execute_rows(const Transaction& transaction, const SettleRow& settle_row);
+  // The row at hand in the other way: an INSERT overwrites the row with its key, an UPDATE inserts its new row; synced.
+  // `done`: false where that cannot be, and nothing has changed.
+  base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool& done);
 
   // Rows executed since the previous take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
@@ -65,6 +79,13 @@ class GroupExecutor {
   base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<void> send_rows_checked(const Transaction& transaction);
   base::Result<void> send_row(const Transaction& transaction, const lcr::FrameView& frame, bool checked);
+  struct NumberedFrame {
+    lcr::FrameView frame;
+    uint64_t change;
+  };
+  base::Result<Refusal> execute_settling(const Transaction& transaction, std::span<const NumberedFrame> rows,
+                                         const SettleRow& settle_row);
+  base::Result<Refusal> forget_savepoint();  // with what was done since
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.
   base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);

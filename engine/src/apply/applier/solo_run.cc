@@ -1,5 +1,6 @@
 #include "apply/applier/solo_run.h"
 
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -183,7 +184,8 @@ base::Result<void> SoloRun::take_refusal(Lane& lane, StatementFailure& failure) 
   return {};
 }
 
-base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const base::Error* park_why) {
+base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const base::Error* park_why,
+                                           ConflictResolver* resolver) {
   DestinationSession& session = *parts_.session;
   THALWEG_TRY(session.run(session.prepared(kBegin, {}), {}, {.any = true}));
   GroupExecutor& executor = *lane().executor;
@@ -193,7 +195,11 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
     if (park_why != nullptr) {
       THALWEG_ASSIGN(refusal, park(session, parts_.shared.stream_id, transaction, *park_why));
     } else {
-      auto executed = executor.execute_rows(transaction);
+      auto executed = resolver == nullptr
+                          ? executor.execute_rows(transaction)
+                          : executor.execute_rows(transaction, [&](const GroupExecutor::FailedRow& row) {
+                              return resolver->settle(row);
+                            });
       if (!executed && !is_about_data(executed.error().code)) return std::unexpected(executed.error());
       // A value that does not fit the destination's type is the data's fault, like what the server refuses.
       refusal = executed ? *executed : Refusal(StatementFailure{.error = executed.error()});
@@ -216,8 +222,10 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
   const base::Clock& clock = *parts_.shared.clock;
   GroupExecutor& executor = *lane().executor;
   ParkedSet parked;
+  const LiveErrorPolicies& policies = parts_.shared.parameters.errors;
   auto delay = kFirstRetryDelay;
   int tries = 0;
+  bool settles = false;  // the rows of the transaction at hand that fail
   while (group.done < group.transactions.size()) {
     Transaction& transaction = *group.transactions[group.done];
     parts_.state.set("EXECUTE TRANSACTION");
@@ -225,7 +233,10 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     if (!why && (transaction.park_behind || parked.shares(transaction.hashes()))) {
       why = base::fail(ErrorCode::parked_behind, "parked behind a transaction that changed the same rows").error();
     }
-    THALWEG_ASSIGN(const Refusal refusal, execute_one(transaction, why ? &*why : nullptr));
+    std::optional<ConflictResolver> resolver;
+    if (settles) resolver.emplace(*parts_.session, executor, policies, parts_.shared.stream_id, transaction);
+    THALWEG_ASSIGN(const Refusal refusal,
+                   execute_one(transaction, why ? &*why : nullptr, resolver ? &*resolver : nullptr));
     if (!refusal) {
       if (why) {
         transaction.parked_with = why;
@@ -234,9 +245,11 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       } else {
         parts_.counts.committed(transaction, clock.unix_now());
         parts_.counts.take(executor, clock.unix_now());
+        if (resolver) parts_.counts.take(resolver->conflicts());
       }
       executor.reset();
       ++group.done;
+      settles = false;
       tries = 0;
       delay = kFirstRetryDelay;
       continue;
@@ -257,7 +270,16 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       group.error = std::move(error);
       return {};
     }
-    const ErrorDecision decision = parts_.shared.parameters.errors.decide(error, transaction.retries);
+    if (!settles && ConflictResolver::may_settle(policies, *refusal, transaction)) {
+      settles = true;
+      continue;
+    }
+    const ErrorDecision decision = policies.decide(error, transaction.retries);
+    settles = false;
+    if (const auto kind = conflict_of(*refusal, error); kind && decision.action != ErrorAction::retry) {
+      const std::array conflict{ConflictResolver::Settled{.table = refusal->table, .kind = *kind}};
+      parts_.counts.take(conflict);
+    }
     if (decision.action == ErrorAction::park) {
       transaction.parked_with = std::move(error);  // comes round again, to be parked
       continue;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "apply/applier/applier_parts.h"
+#include "apply/applier/conflict_resolver.h"
 #include "base/error.h"
 
 namespace thalweg::apply {
@@ -22,7 +23,9 @@ class SoloRun {
   Lane& lane() { return parts_.lanes.front(); }
   base::Result<void> execute_together(Group& group);
   base::Result<void> execute_singly(Group& group);
-  base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why);
+  // `resolver`: settles rows that fail; null: the first one that does fails the transaction.
+  base::Result<Refusal> execute_one(const Transaction& transaction, const base::Error* park_why,
+                                    ConflictResolver* resolver);
   base::Result<Refusal> commit(LsnRange range);
   // False: roll back instead.
   bool await_turn(const Group& group);

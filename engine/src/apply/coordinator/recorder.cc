@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "apply/applier/progress_writer.h"
+#include "apply/conflict_log.h"
 #include "base/log.h"
 
 namespace thalweg::apply {
@@ -11,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kRecordPause{200};
 constexpr std::chrono::seconds kIdleRecordPause{10};  // when positions move without changes
 constexpr std::chrono::seconds kProbePause{1};        // is the lock's connection still there?
+constexpr std::chrono::seconds kPrunePause{3600};     // of the conflict log
 }  // namespace
 
 Recorder::Recorder(SharedState& shared, pg::Connection connection)
@@ -49,6 +51,7 @@ void Recorder::work() {
   uint64_t recorded_commits = 0;
   auto recorded_at = Clock::now();
   auto probed_at = recorded_at;
+  auto prune_at = recorded_at;
   while (true) {
     const uint32_t ticket = shared_.recorder_bell.ticket();
     const bool last = shared_.commits_ended.load(std::memory_order_acquire);  // before the look at what they have done
@@ -64,6 +67,12 @@ void Recorder::work() {
     } else if (now - probed_at >= kProbePause) {
       if (auto probed = connection_.query("SELECT 1"); !probed) done = std::unexpected(probed.error());
       probed_at = now;
+    }
+    if (done && !last && now >= prune_at) {
+      const std::chrono::days retention{shared_.parameters.conflict_retention_days.load(std::memory_order_relaxed)};
+      const auto more = prune_conflicts(connection_, shared_.stream_id, retention);
+      if (!more) done = std::unexpected(more.error());
+      prune_at = now + (more && *more ? kProbePause : kPrunePause);
     }
     if (!done) {
       shared_.error.set(done.error());

@@ -1149,6 +1149,89 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/conflicts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Conflicts
+         * @description Single changes that conflict_handlers or error_policies have settled at the destination, while the rest of their
+         *     transactions was applied: the newest first, read through the engine.
+         */
+        get: operations["stream_conflicts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/conflicts:count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Conflicts
+         * @description The whole conflict log by table, kind and action.
+         */
+        get: operations["stream_conflicts_count"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/conflicts:export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Conflicts
+         * @description The conflict log with its rows as a file. Because it contains rows of the tables, viewers cannot read it, and the
+         *     audit log records each export.
+         */
+        get: operations["stream_conflicts_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/conflicts/{conflict_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Conflict
+         * @description One entry of the conflict log with the change's rows beside the destination's. Because this shows rows of the
+         *     tables, viewers cannot read it, and the audit log records each access.
+         */
+        get: operations["stream_conflicts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/history": {
         parameters: {
             query?: never;
@@ -3307,6 +3390,62 @@ export interface components {
          * @enum {string}
          */
         ComponentType: "CAPTURE" | "QUEUE" | "APPLY" | "PROPAGATION SENDER" | "PROPAGATION RECEIVER";
+        /** ConflictCount */
+        ConflictCount: {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            kind: components["schemas"]["LoggedKind"];
+            /**
+             * Sqlstate
+             * @description Of the kind `error` only.
+             */
+            sqlstate: string | null;
+            action: components["schemas"]["LoggedAction"];
+            /** Changes */
+            changes: number;
+            /**
+             * Newest
+             * Format: date-time
+             */
+            newest: string;
+        };
+        /** ConflictCounts */
+        ConflictCounts: {
+            /**
+             * Counts
+             * @description The largest first, 1000 at most.
+             */
+            counts: components["schemas"]["ConflictCount"][];
+        };
+        /**
+         * ConflictHandler
+         * @description The fate of a single change with such a conflict, while the rest of its transaction is applied.
+         */
+        ConflictHandler: {
+            kind: components["schemas"]["ConflictKind"];
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: error_policies decides about the transaction. */
+            action: components["schemas"]["HandlerAction"];
+        };
+        /**
+         * ConflictKind
+         * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
+         * @enum {string}
+         */
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -4305,7 +4444,7 @@ export interface components {
              * @description Of `retry`: before each.
              */
             delay_seconds?: number;
-            /** @description Of `retry`: `stop` or `park`, if the last retry fails, too. */
+            /** @description Of `retry`: `stop`, `park` or `skip`, if the last retry fails, too. */
             after_retries?: components["schemas"]["PolicyAction"];
         };
         /**
@@ -4391,6 +4530,12 @@ export interface components {
          * @enum {string}
          */
         ExecutionState: "RUNNING" | "DONE" | "FAILED";
+        /**
+         * ExportFormat
+         * @description Of a conflict log.
+         * @enum {string}
+         */
+        ExportFormat: "ndjson" | "csv";
         /**
          * Fact
          * @description One line from a database's own catalogue.
@@ -4508,6 +4653,11 @@ export interface components {
          * @enum {string}
          */
         FindingSeverity: "critical" | "warning" | "advice" | "information";
+        /**
+         * HandlerAction
+         * @enum {string}
+         */
+        HandlerAction: "error" | "discard" | "overwrite";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -4999,6 +5149,65 @@ export interface components {
          */
         LogSettings: Record<string, never>;
         /**
+         * LoggedAction
+         * @enum {string}
+         */
+        LoggedAction: "discard" | "overwrite" | "skip";
+        /** LoggedChange */
+        LoggedChange: {
+            /** Id */
+            id: number;
+            /**
+             * Logged At
+             * Format: date-time
+             */
+            logged_at: string;
+            /** Commit Lsn */
+            commit_lsn: string;
+            /**
+             * Committed At
+             * Format: date-time
+             * @description When the source committed the transaction.
+             */
+            committed_at: string;
+            /** Xid */
+            xid: number;
+            /**
+             * Change
+             * @description In the transaction, from 1.
+             */
+            change: number;
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            operation: components["schemas"]["ParkedOperation"];
+            /** @description `error`: the destination refused the change, but it is no conflict. */
+            kind: components["schemas"]["LoggedKind"];
+            /** Sqlstate */
+            sqlstate: string | null;
+            /** @description `skip`: error_policies had the change left out. */
+            action: components["schemas"]["LoggedAction"];
+            /**
+             * Message
+             * @description Why it failed. Null for viewers, because it quotes values of rows.
+             */
+            message: string | null;
+        };
+        /** LoggedChanges */
+        LoggedChanges: {
+            /** Conflicts */
+            conflicts: components["schemas"]["LoggedChange"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * LoggedKind
+         * @description ConflictKind, and what is none.
+         * @enum {string}
+         */
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "error";
+        /**
          * MailSecurity
          * @enum {string}
          */
@@ -5177,6 +5386,57 @@ export interface components {
          * @enum {string}
          */
         ObservedStatus: "ENABLED" | "DISABLED" | "ABORTED" | "DROPPED" | "UNKNOWN";
+        /** OpenedConflict */
+        OpenedConflict: {
+            /** Id */
+            id: number;
+            /**
+             * Logged At
+             * Format: date-time
+             */
+            logged_at: string;
+            /** Commit Lsn */
+            commit_lsn: string;
+            /**
+             * Committed At
+             * Format: date-time
+             * @description When the source committed the transaction.
+             */
+            committed_at: string;
+            /** Xid */
+            xid: number;
+            /**
+             * Change
+             * @description In the transaction, from 1.
+             */
+            change: number;
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            operation: components["schemas"]["ParkedOperation"];
+            /** @description `error`: the destination refused the change, but it is no conflict. */
+            kind: components["schemas"]["LoggedKind"];
+            /** Sqlstate */
+            sqlstate: string | null;
+            /** @description `skip`: error_policies had the change left out. */
+            action: components["schemas"]["LoggedAction"];
+            /**
+             * Message
+             * @description Why it failed. Null for viewers, because it quotes values of rows.
+             */
+            message: string | null;
+            /**
+             * Columns
+             * @description `now` is the destination's row as it was before the decision: of an insert_exists or update_exists the row that collides, else the one that the change was to change.
+             */
+            columns: components["schemas"]["ParkedColumn"][];
+            /**
+             * Rows Found
+             * @description 1, or 0 if the destination had no such row.
+             */
+            rows_found: number;
+        };
         /** Operation */
         Operation: {
             /** Id */
@@ -5478,7 +5738,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -5778,7 +6038,7 @@ export interface components {
          * PolicyAction
          * @enum {string}
          */
-        PolicyAction: "stop" | "park" | "retry";
+        PolicyAction: "stop" | "park" | "skip" | "retry";
         /** PolicyUpdate */
         PolicyUpdate: {
             /** Retention Days */
@@ -5836,7 +6096,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7210,14 +7470,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
             };
             /**
              * Restart Needed
@@ -7257,7 +7517,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7346,14 +7606,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
             };
             /**
              * Row Rules
@@ -7483,7 +7743,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -14909,6 +15169,371 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_conflicts_list: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+                /** @description Only entries of this kind. */
+                kind?: components["schemas"]["LoggedKind"] | null;
+                /** @description With `table`. */
+                schema?: string | null;
+                /** @description Only this table's, by its exact name. */
+                table?: string | null;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedChanges"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_conflicts_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConflictCounts"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_conflicts_export: {
+        parameters: {
+            query?: {
+                format?: components["schemas"]["ExportFormat"];
+                /** @description Only entries of this kind. */
+                kind?: components["schemas"]["LoggedKind"] | null;
+                /** @description With `table`. */
+                schema?: string | null;
+                /** @description Only this table's, by its exact name. */
+                table?: string | null;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The log. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_conflicts_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                conflict_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedConflict"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };

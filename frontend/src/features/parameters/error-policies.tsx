@@ -33,6 +33,7 @@ const KNOWN_ERRORS = [
 const ACTIONS = [
   { value: "stop", label: "Stop the stream" },
   { value: "park", label: "Park the transaction" },
+  { value: "skip", label: "Skip the row" },
   { value: "retry", label: "Retry" },
 ];
 const AFTER_RETRIES = ACTIONS.filter(({ value }) => value !== "retry");
@@ -113,7 +114,8 @@ function Policy({ policy, onChange, disabled }: PolicyProps) {
   };
   const act = (chosen: string | null) => {
     if (chosen === "retry") onChange({ ...ofError, ...ofTable, action: "retry", ...RETRY });
-    if (chosen === "stop" || chosen === "park") onChange({ ...ofError, ...ofTable, action: chosen });
+    if (chosen === "stop" || chosen === "park" || chosen === "skip")
+      onChange({ ...ofError, ...ofTable, action: chosen });
   };
   const name = (part: "schema" | "table", text: string) => {
     const { [part]: _, ...others } = policy;
@@ -191,7 +193,8 @@ function Policy({ policy, onChange, disabled }: PolicyProps) {
             allowDeselect={false}
             disabled={disabled}
             onChange={(next) =>
-              (next === "stop" || next === "park") && onChange({ ...policy, after_retries: next })
+              (next === "stop" || next === "park" || next === "skip") &&
+              onChange({ ...policy, after_retries: next })
             }
           />
         </>

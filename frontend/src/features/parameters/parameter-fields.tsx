@@ -15,11 +15,13 @@ import { IconChevronDown } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
+import { ConflictHandlers } from "./conflict-handlers";
 import { ErrorPolicies } from "./error-policies";
 import classes from "./parameter-fields.module.css";
 import {
   byComponent,
   byNeed,
+  handlersOf,
   parameterFault,
   policiesOf,
   rangeInWords,
@@ -152,6 +154,8 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
   }
   if (definition.type === "error_policies")
     return <ErrorPolicies policies={policiesOf(value)} onChange={onChange} disabled={disabled} />;
+  if (definition.type === "conflict_handlers")
+    return <ConflictHandlers handlers={handlersOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "enum") {
     return (
       <Select

@@ -1,5 +1,5 @@
 // Values of parameters in a form, apart from any widget.
-import type { ErrorPolicy, ParameterValue, StreamParameter } from "@/api/types";
+import type { ConflictHandler, ErrorPolicy, ParameterValue, StreamParameter } from "@/api/types";
 
 export type Values = Record<string, ParameterValue>;
 
@@ -20,12 +20,31 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
         .map(policyFault)
         .find((fault) => fault !== null) ?? null
     );
+  if (definition.type === "conflict_handlers")
+    return (
+      handlersOf(value)
+        .map(handlerFault)
+        .find((fault) => fault !== null) ?? null
+    );
   return null;
 }
 
 /** The value of the parameter error_policies. */
 export function policiesOf(value: ParameterValue): ErrorPolicy[] {
-  return Array.isArray(value) ? value : [];
+  return Array.isArray(value) ? (value as ErrorPolicy[]) : [];
+}
+
+/** The value of the parameter conflict_handlers. */
+export function handlersOf(value: ParameterValue): ConflictHandler[] {
+  return Array.isArray(value) ? (value as ConflictHandler[]) : [];
+}
+
+/** Why a handler cannot be kept, or null. */
+export function handlerFault({ kind, schema, table, action }: ConflictHandler): string | null {
+  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if (action === "overwrite" && kind !== "insert_exists" && kind !== "update_missing")
+    return "There is nothing to overwrite: only a row that is there, or that an UPDATE lacks, can be.";
+  return null;
 }
 
 const ERROR = /^([0-9A-Z]{2}|[0-9A-Z]{5}|apply_conflict|apply_failed|initial_copy_inconsistent)$/;
@@ -59,7 +78,7 @@ export function sameValue(left: ParameterValue | undefined, right: ParameterValu
 /** In a line, for people. */
 export function valueInWords(value: boolean | number | string | unknown[]): string {
   if (Array.isArray(value))
-    return value.length === 0 ? "none" : `${value.length} ${value.length === 1 ? "policy" : "policies"}`;
+    return value.length === 0 ? "none" : `${value.length} ${value.length === 1 ? "entry" : "entries"}`;
   if (typeof value === "boolean") return value ? "on" : "off";
   return value.toLocaleString("en-US");
 }
@@ -110,6 +129,7 @@ const BASIC = new Set([
   "commit_serialization",
   "disable_on_error",
   "error_policies",
+  "conflict_handlers",
   "copy_workers",
   "initial_copy",
 ]);

@@ -8,6 +8,7 @@ import { sessionQuery } from "@/api/session";
 import { streamQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
+import { ConflictLog } from "@/features/error-queue/conflict-log";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { StaleBanner } from "@/features/live-status/stale-banner";
 import { ParameterEditor } from "@/features/parameters/parameter-editor";
@@ -121,6 +122,7 @@ function StreamView({ stream }: { stream: Stream }) {
           >
             Error queue
           </Tabs.Tab>
+          <Tabs.Tab value="conflicts">Conflicts</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="now">
           <StreamNow
@@ -197,6 +199,28 @@ function StreamView({ stream }: { stream: Stream }) {
                 onCause={(next) => navigate({ search: (now) => ({ ...now, cause: next }), replace: true })}
               />
             )}
+          </Panel>
+        </Tabs.Panel>
+        <Tabs.Panel value="conflicts">
+          <Panel
+            flush
+            title={several && queueOf ? `Conflicts at ${queueOf.database.name}` : "Conflicts"}
+            aside={
+              several && (
+                <Select
+                  size="xs"
+                  aria-label="Destination"
+                  data={stream.destinations.map(({ id, database }) => ({ value: id, label: database.name }))}
+                  value={queueOf?.id ?? null}
+                  onChange={(id) =>
+                    navigate({ search: (now) => ({ ...now, destination: id ?? undefined }), replace: true })
+                  }
+                  allowDeselect={false}
+                />
+              )
+            }
+          >
+            {queueOf && <ConflictLog streamId={stream.id} destinationId={queueOf.id} mayAct={mayAct} />}
           </Panel>
         </Tabs.Panel>
       </Tabs>

@@ -1,0 +1,260 @@
+#include "apply/applier/conflict_resolver.h"
+
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "apply/applier/statements.h"
+#include "apply/data_error.h"
+#include "base/plain_text.h"
+#include "metadata/destination_version.h"
+#include "pg/text_array.h"
+
+namespace thalweg::apply {
+
+using base::ErrorCode;
+using lcr::FrameKind;
+using lcr::ValueMark;
+using metadata::TableMetadata;
+using telemetry::kLoggedCharactersMax;
+
+namespace {
+
+constexpr size_t kRawBytesMax = 1024;  // of a value that the server cannot read
+constexpr std::string_view kCutMark = "...";
+
+// Belongs to the attempt as a whole: the data of no row causes it.
+bool is_about_row(const StatementFailure& failure, const base::Error& error) {
+  return failure.table != nullptr && !failure.frame.empty() && is_about_data(error.code) &&
+         error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate);
+}
+
+std::string_view operation_of(FrameKind kind) {
+  return kind == FrameKind::insert ? "INSERT" : kind == FrameKind::update ? "UPDATE" : "DELETE";
+}
+
+std::string raw_text(std::span<const std::byte> bytes) {
+  const auto shown = bytes.first(std::min(bytes.size(), kRawBytesMax));
+  const std::string_view text(reinterpret_cast<const char*>(shown.data()), shown.size());
+  const std::string_view mark = shown.size() < bytes.size() ? kCutMark : "";
+  if (base::is_plain_text(text)) return fmt::format("{}{}", text, mark);
+  std::string hex = "\\x";
+  for (const std::byte byte : shown) hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return hex.append(mark);
+}
+
+// Parameters of one statement, with what they point to.
+class Parameters {
+ public:
+  // "$3"
+  std::string text(std::string value) { return add(pg::text_parameter(texts_.emplace_back(std::move(value)))); }
+  std::string value(const lcr::Value& value, base::TypeId type) {
+    return add({.bytes = value.bytes, .type = type, .is_null = false, .is_binary = value.mark == ValueMark::binary});
+  }
+  std::span<const pg::Parameter> list() const { return list_; }
+
+ private:
+  std::string add(pg::Parameter parameter) {
+    list_.push_back(parameter);
+    return fmt::format("${}", list_.size());
+  }
+  std::deque<std::string> texts_;  // whose elements stay where they are
+  std::vector<pg::Parameter> list_;
+};
+
+// An object of columns by name: of (name, text) pairs.
+std::string object_of(const std::string& pairs) {
+  if (pairs.empty()) return "'{}'";
+  return fmt::format(
+      "(SELECT pg_catalog.jsonb_object_agg(name, CASE WHEN pg_catalog.length(value) > {0} THEN "
+      "pg_catalog.left(value, {0}) || '{1}' ELSE value END) FROM (VALUES {2}) AS shown (name, value))",
+      kLoggedCharactersMax, kCutMark, pairs);
+}
+
+bool is_same_row(const TableMetadata& table, const std::vector<std::optional<std::string>>& left,
+                 const std::vector<std::optional<std::string>>& right) {
+  if (table.keyless()) return left == right;
+  return std::ranges::all_of(table.identity, [&](uint16_t column) { return left[column] == right[column]; });
+}
+
+std::string pair_of(const pg::Connection& connection, const std::string& name, const std::string& value) {
+  return fmt::format("({}::text, {})", connection.quote_literal(name), value);
+}
+
+}  // namespace
+
+std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const base::Error& error) {
+  // Within the span of a copy other rules hold (README.md, "Catch-up").
+  if (!is_about_row(failure, error) || error.code == ErrorCode::initial_copy_inconsistent) return std::nullopt;
+  // A foreign key's error names the table that has it; a partition's, its partition.
+  const bool is_parent = !failure.table->is_partitioned && !failure.error.table.empty() &&
+                         failure.error.table != failure.table->quoted_name;
+  return conflict_of({.operation = lcr::FrameView::trusted(failure.frame.data()).kind(),
+                      .missing_row = failure.missing_row,
+                      .sqlstate = failure.error.sqlstate,
+                      .is_parent = is_parent});
+}
+
+bool ConflictResolver::may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
+                                  const Transaction& transaction) {
+  const base::Error error = final_error(failure, transaction);
+  return is_about_row(failure, error) &&
+         policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
+}
+
+base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& row) {
+  const StatementFailure& failure = row.failure;
+  const base::Error error = final_error(failure, transaction_);
+  if (!is_about_row(failure, error)) return failure;
+  const auto kind = conflict_of(failure, error);
+  const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
+  if (!decision.goes_on()) return failure;
+  arena_.reset();
+  THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, kind));
+  std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
+  if (decision.action == ConflictAction::overwrite) {
+    bool done = false;
+    THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, done));
+    if (refusal) return refusal;
+    if (!done && !decision.skips) return failure;
+    if (done) action = "overwrite";
+  }
+  if (auto recorded = record(row, kind, error, action, there); !recorded) {
+    if (session_.broken()) return std::unexpected(std::move(recorded).error());
+    return StatementFailure{.error = std::move(recorded).error()};  // of the transaction as a whole
+  }
+  if (kind) conflicts_.push_back({.table = failure.table, .kind = *kind});
+  return Refusal{};
+}
+
+// The row that the change met: of an INSERT the first with one of its unique keys; of an UPDATE that collides the one
+// that it collides with; else the one that it was to change.
+base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::find_row(const TableMetadata& table,
+                                                                                const lcr::FrameView& frame,
+                                                                                std::optional<ConflictKind> kind) {
+  const bool inserts = frame.kind() == FrameKind::insert;
+  const auto old = frame.old_tuple();
+  THALWEG_ASSIGN(const Values values, read_values(old.exists() ? old : frame.new_tuple(), table, arena_));
+  if (kind == ConflictKind::update_missing || kind == ConflictKind::delete_missing) return std::nullopt;
+  if (inserts && kind != ConflictKind::insert_exists) return std::nullopt;
+  THALWEG_ASSIGN(const auto own, look_up(table, table.identity, values));
+  if (kind != ConflictKind::update_exists && (own || !inserts)) return own;
+  THALWEG_ASSIGN(const Values wanted, read_values(frame.new_tuple(), table, arena_));
+  for (const metadata::UniqueKey& key : table.unique_keys) {
+    if (key.columns.empty()) continue;
+    THALWEG_ASSIGN(const auto other, look_up(table, key.columns, wanted));
+    const bool is_own = other && own && is_same_row(table, *own, *other);
+    if (other && !is_own) return other;
+  }
+  return std::nullopt;
+}
+
+base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(const TableMetadata& table,
+                                                                               std::span<const uint16_t> by,
+                                                                               const lcr::Value* values) {
+  const Statement statement = make_lookup(table, by, kLoggedCharactersMax);
+  std::vector<pg::Parameter> parameters;
+  for (size_t i = 0; i < statement.parameters.size(); ++i) {
+    const lcr::Value& value = values[statement.parameters[i].column];
+    if (value.mark == ValueMark::unchanged || (value.mark == ValueMark::null && !by.empty())) return std::nullopt;
+    parameters.push_back({.bytes = value.bytes,
+                          .type = statement.types[i],
+                          .is_null = value.mark == ValueMark::null,
+                          .is_binary = value.mark == ValueMark::binary});
+  }
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
+  const auto rows = connection.query(statement.sql, parameters);
+  if (!rows) {  // a value that the destination's type does not know, say: then it has no such row
+    if (connection.broken()) return std::unexpected(rows.error());
+    THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
+    return std::nullopt;
+  }
+  THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
+  if (rows->size() == 0) return std::nullopt;
+  Texts texts(table.columns.size());
+  for (size_t row = 0; row < rows->size(); ++row) {
+    if (rows->is_null(row, 1)) continue;
+    auto& text = texts[static_cast<size_t>(rows->integer(row, 0))].emplace(rows->text(row, 1));
+    if (text.size() < static_cast<uint64_t>(rows->integer(row, 2))) text += kCutMark;
+  }
+  return texts;
+}
+
+base::Result<void> ConflictResolver::record(const GroupExecutor::FailedRow& row, std::optional<ConflictKind> kind,
+                                            const base::Error& error, std::string_view action,
+                                            const std::optional<Texts>& there) {
+  THALWEG_ASSIGN(const bool recorded, try_to_record(row, kind, error, action, there, true));
+  if (recorded) return {};
+  THALWEG_ASSIGN(const bool as_it_came, try_to_record(row, kind, error, action, there, false));
+  if (as_it_came) return {};
+  return base::fail(ErrorCode::apply_failed,
+                    "the conflict log did not take a change that was to be left out: " + error.message);
+}
+
+base::Result<bool> ConflictResolver::try_to_record(const GroupExecutor::FailedRow& row,
+                                                   std::optional<ConflictKind> kind, const base::Error& error,
+                                                   std::string_view action, const std::optional<Texts>& there,
+                                                   bool written) {
+  const TableMetadata& table = *row.failure.table;
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  Parameters parameters;
+  const auto object = [&](const lcr::TupleView& tuple, bool key_only) -> base::Result<std::string> {
+    if (!tuple.exists()) return "NULL";
+    THALWEG_ASSIGN(const Values values, read_values(tuple, table, arena_));
+    std::string pairs;
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      const metadata::Column& column = table.columns[i];
+      const lcr::Value& value = values[i];
+      // Of an old row that is a key the other columns come as NULL.
+      if (value.mark == ValueMark::unchanged || (key_only && !column.source_key)) continue;
+      // format() uses the type's output function, where a cast may have a form of its own.
+      const std::string text =
+          value.mark == ValueMark::null ? "NULL"
+          : written ? fmt::format("pg_catalog.format('%s', {})", parameters.value(value, column.type->value_type))
+                    : parameters.text(raw_text(value.bytes)) + "::text";
+      pairs += (pairs.empty() ? "" : ", ") + pair_of(connection, column.name, text);
+    }
+    return object_of(pairs);
+  };
+  THALWEG_ASSIGN(const std::string old_row, object(row.frame.old_tuple(), !row.frame.has(lcr::kOldRow)));
+  THALWEG_ASSIGN(const std::string new_row, object(row.frame.new_tuple(), false));
+  std::string destination_row = there ? "" : "NULL";
+  std::vector<std::string> names;
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    names.push_back(table.columns[i].name);
+    if (!there) continue;
+    const auto& text = (*there)[i];
+    destination_row +=
+        (i == 0 ? "" : ", ") + pair_of(connection, names.back(), text ? parameters.text(*text) + "::text" : "NULL");
+  }
+  if (there) destination_row = object_of(destination_row);
+  for (const uint16_t column : table.identity) keys.push_back(table.columns[column].name);
+  const std::string sql = fmt::format(
+      "INSERT INTO thalweg.conflict_log (stream_id, commit_lsn, commit_micros, xid, change, schema_name, table_name, "
+      "operation, kind, sqlstate, message, action, column_names, key_columns, old_row, new_row, destination_row) "
+      "VALUES ({}, {}::pg_lsn, {}, {}, {}, {}, {}, '{}', '{}', {}, {}, '{}', {}::text[], {}::text[], {}, {}, {})",
+      parameters.text(stream_id_), parameters.text(base::to_string(transaction_.commit_lsn)),
+      transaction_.commit_time.value, transaction_.xid.value, row.change, parameters.text(table.source.schema_name),
+      parameters.text(table.source.table_name), operation_of(row.frame.kind()),
+      kind ? telemetry::name_of(*kind) : std::string_view{}, parameters.text(error.sqlstate),
+      parameters.text(error.message), action, parameters.text(pg::text_array(names)),
+      parameters.text(pg::text_array(keys)), old_row, new_row, destination_row);
+  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
+  const auto done = connection.query(sql, parameters.list());
+  if (done) {
+    THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
+    return true;
+  }
+  if (connection.broken() || !(is_about_data(done.error().code) || done.error().code == ErrorCode::database_error)) {
+    return std::unexpected(done.error());
+  }
+  THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
+  return false;
+}
+
+}  // namespace thalweg::apply

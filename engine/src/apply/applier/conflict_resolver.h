@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apply/applier/destination_session.h"
+#include "apply/applier/group_executor.h"
+#include "apply/applier/tuple_values.h"
+#include "apply/error_policy.h"
+#include "apply/transaction.h"
+
+// Settles single rows that cannot be applied, in the middle of their transaction, and records each in the destination's
+// conflict log (docs/decisions/conflicts.md).
+
+namespace thalweg::apply {
+
+// None: an error that is no conflict. `error`: the final one of the failure.
+std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const base::Error& error);
+
+// For one attempt at one transaction. Owner: the applier's thread.
+class ConflictResolver {
+ public:
+  ConflictResolver(DestinationSession& session, GroupExecutor& executor, const LiveErrorPolicies& policies,
+                   const std::string& stream_id, const Transaction& transaction)
+      : session_(session), executor_(executor), policies_(policies), stream_id_(stream_id), transaction_(transaction) {}
+
+  // Whether a handler or a policy settles the row that has failed, so that the transaction is worth an attempt with
+  // settle().
+  static bool may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
+                         const Transaction& transaction);
+
+  // A GroupExecutor::SettleRow.
+  base::Result<Refusal> settle(const GroupExecutor::FailedRow& row);
+
+  // The conflicts that were settled, for the counts: of no use where the transaction has not committed.
+  struct Settled {
+    const metadata::TableMetadata* table;
+    ConflictKind kind;
+  };
+  const std::vector<Settled>& conflicts() const { return conflicts_; }
+
+ private:
+  // A row of the destination's; a value: NULL, or as the server writes it.
+  using Texts = std::vector<std::optional<std::string>>;
+
+  base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
+                                             const lcr::Value* values);
+  base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,
+                                              std::optional<ConflictKind> kind);
+  base::Result<void> record(const GroupExecutor::FailedRow& row, std::optional<ConflictKind> kind,
+                            const base::Error& error, std::string_view action, const std::optional<Texts>& there);
+  // `written`: by the server, as the columns' types; else as the bytes came. False: the server refuses.
+  base::Result<bool> try_to_record(const GroupExecutor::FailedRow& row, std::optional<ConflictKind> kind,
+                                   const base::Error& error, std::string_view action, const std::optional<Texts>& there,
+                                   bool written);
+
+  DestinationSession& session_;
+  GroupExecutor& executor_;
+  const LiveErrorPolicies& policies_;
+  const std::string& stream_id_;
+  const Transaction& transaction_;
+  Arena arena_;
+  std::vector<Settled> conflicts_;
+};
+
+}  // namespace thalweg::apply

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "telemetry/conflict.h"
+
+// The parameter conflict_handlers of the desired document: what is done with single changes that conflict with rows of
+// the destination (docs/decisions/conflicts.md).
+
+namespace thalweg::control {
+
+enum class HandlerAction : uint8_t { error, discard, overwrite };
+
+std::string_view name_of(HandlerAction action);
+
+// Immutable once parsed.
+struct ConflictHandlerDefinition {
+  telemetry::ConflictKind kind = telemetry::ConflictKind::insert_exists;
+  std::string schema;  // with `table`; both empty: any table
+  std::string table;
+  HandlerAction action = HandlerAction::error;  // overwrite: of insert_exists and update_missing only
+  bool operator==(const ConflictHandlerDefinition&) const = default;
+};
+
+using ConflictHandlerDefinitions = std::vector<ConflictHandlerDefinition>;
+
+// Fails with invalid_request that names the place below `pointer`.
+base::Result<ConflictHandlerDefinitions> read_conflict_handlers(const nlohmann::json& value,
+                                                                const std::string& pointer);
+void to_json(nlohmann::json& out, const ConflictHandlerDefinition& handler);
+
+}  // namespace thalweg::control

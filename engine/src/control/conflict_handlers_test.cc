@@ -1,0 +1,48 @@
+#include "control/conflict_handlers.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace thalweg::control {
+namespace {
+
+using nlohmann::json;
+
+TEST(ConflictHandlers, ComeBackAsTheyWere) {
+  const json handlers = json::parse(R"([
+    {"kind": "insert_exists", "schema": "public", "table": "orders", "action": "overwrite"},
+    {"kind": "foreign_key_missing", "action": "discard"},
+    {"kind": "update_missing", "action": "error"}])");
+  const auto read = read_conflict_handlers(handlers, "/at");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at(0).table, "orders");
+  EXPECT_EQ(read->at(1).kind, telemetry::ConflictKind::foreign_key_missing);
+  EXPECT_EQ(read->at(1).action, HandlerAction::discard);
+  EXPECT_EQ(json(*read), handlers);
+}
+
+TEST(ConflictHandlers, AreRefusedWithTheirPlace) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {R"({})", ""},
+      {R"([{"action": "discard"}])", "/0/kind"},
+      {R"([{"kind": "insert_differs", "action": "discard"}])", "/0/kind"},
+      {R"([{"kind": "insert_exists"}])", "/0/action"},
+      {R"([{"kind": "insert_exists", "action": "park"}])", "/0/action"},
+      {R"([{"kind": "update_exists", "action": "overwrite"}])", "/0/action"},
+      {R"([{"kind": "delete_missing", "action": "overwrite"}])", "/0/action"},
+      {R"([{"kind": "insert_exists", "action": "discard", "table": "orders"}])", "/0/schema"},
+      {R"([{"kind": "insert_exists", "action": "discard", "error": "23505"}])", "/0/error"},
+  };
+  for (const auto& [handlers, place] : wrong) {
+    const auto read = read_conflict_handlers(json::parse(handlers), "/at");
+    ASSERT_FALSE(read) << handlers;
+    EXPECT_NE(read.error().message.find("/at" + place), std::string::npos) << read.error().message;
+  }
+  EXPECT_FALSE(read_conflict_handlers(json(101, {{"kind", "insert_exists"}, {"action", "error"}}), "/at"));
+}
+
+}  // namespace
+}  // namespace thalweg::control
