@@ -64,6 +64,7 @@ CREATE TABLE thalweg.error_queue (
   parent_hashes bytea NOT NULL DEFAULT '\x',
   referenced_hashes bytea NOT NULL DEFAULT '\x',
   edits jsonb NOT NULL DEFAULT '{}',
+  failure jsonb NOT NULL DEFAULT '{}',
   parked_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (stream_id, commit_lsn)
 );
@@ -71,6 +72,7 @@ CREATE TABLE thalweg.error_queue_chunk (
   error_id bigint NOT NULL REFERENCES thalweg.error_queue (id) ON DELETE CASCADE,
   chunk integer NOT NULL,
   frames bytea NOT NULL,
+  first_change bigint,
   PRIMARY KEY (error_id, chunk)
 );
 INSERT INTO thalweg.schema_version VALUES (1);
@@ -87,6 +89,12 @@ UPDATE thalweg.error_queue SET referenced_hashes = table_hashes;
 // No version of its own either: an engine that does not know it executes transactions as they came.
 constexpr const char* kAddEditsToErrorQueue =
     "ALTER TABLE thalweg.error_queue ADD COLUMN edits jsonb NOT NULL DEFAULT '{}'";
+
+// Nor this: an engine that does not know where a transaction failed, or where its pieces begin, leaves both unknown.
+constexpr const char* kAddFailureToErrorQueue = R"sql(
+ALTER TABLE thalweg.error_queue ADD COLUMN failure jsonb NOT NULL DEFAULT '{}';
+ALTER TABLE thalweg.error_queue_chunk ADD COLUMN first_change bigint;
+)sql";
 
 // By which the data layer finds an applier's row, or none when another engine has taken the stream over. No version of
 // its own either.
@@ -136,7 +144,9 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
                                     "WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
                                     "AND relname = 'apply_progress_epoch'), EXISTS (SELECT FROM "
                                     "pg_catalog.pg_attribute WHERE attrelid = "
-                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits') "
+                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits'), EXISTS (SELECT "
+                                    "FROM pg_catalog.pg_attribute WHERE attrelid = "
+                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'failure') "
                                     "FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
@@ -147,6 +157,7 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     if (!version.boolean(0, 1)) THALWEG_TRY(connection.script(kAddParentsToErrorQueue));
     if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));
     if (!version.boolean(0, 3)) THALWEG_TRY(connection.script(kAddEditsToErrorQueue));
+    if (!version.boolean(0, 4)) THALWEG_TRY(connection.script(kAddFailureToErrorQueue));
     return {};
   });
 }

@@ -55,6 +55,9 @@ class GroupExecutor {
   base::Result<Refusal> execute_together(const Group& group, const Settle& settle);
   // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
+  // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at
+  // a change.
+  uint64_t failed_change() const { return failed_change_; }
 
   // Rows executed since the previous take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
@@ -91,6 +94,7 @@ class GroupExecutor {
   const metadata::TableMetadata* last_table_ = nullptr;               // of this group
   Compactor* last_batch_ = nullptr;
   std::unordered_map<const metadata::TableMetadata*, RowCounts> counts_;
+  uint64_t failed_change_ = 0;
   RowCounts* last_counts_ = nullptr;
   const metadata::TableMetadata* last_counted_ = nullptr;
 };

@@ -260,6 +260,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     const ErrorDecision decision = parts_.shared.parameters.errors.decide(error, transaction.retries);
     if (decision.action == ErrorAction::park) {
       transaction.parked_with = std::move(error);  // comes round again, to be parked
+      transaction.failure = {.change = executor.failed_change(), .named = refusal->named};
       continue;
     }
     if (decision.action == ErrorAction::retry) {
