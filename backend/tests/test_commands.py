@@ -277,9 +277,12 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     wrong = await run("errors", "s", "--edit", "1", *change, "--set", "amount", "--reason", "a price")
     assert "is not COLUMN=VALUE" in wrong.err
     assert "no new values" in (await run("errors", "s", "--edit", "1", *change, "--reason", "a price")).err
-    edit = ("--edit", "1", *change, "--set", "amount=a=b", "--null", "id", "--reason", "a price")
-    stale = await run("errors", "s", *edit)
+    stale = await run("errors", "s", "--restore", "1", *change)
     assert "has decided about its changes since you read it: change 1 was left out" in stale.err
+    engine.knows_pages, engine.changes = False, 2
+    older = await run("errors", "s", "--leave-out", "1", "--change", "2", "--reason", "a duplicate")
+    assert (older.code, engine.edits.pop(2)["left_out"]) == (0, True)
+    engine.knows_pages, engine.changes = True, 1
     change = ("--change", "1", "--if-match", "*")
     edit = ("--edit", "1", *change, "--set", "amount=a=b", "--null", "id", "--reason", "a price")
     assert (await run("errors", "s", *edit)).code == 0
@@ -292,15 +295,13 @@ async def test_parked_transactions_are_shown_edited_and_tried(
     assert "Transaction 1 is applied, with 1 behind it. The next one failed" in behind
     engine.execution = failed | {"executed": 0}
     assert "did not go through" in (await run("errors", "s", "--execute", "1", "--yes")).err
-    left_out_whole = failed | {"left_out": 1, "left_out_ids": [1]}
-    engine.execution = left_out_whole
+    engine.execution = left_out_whole = failed | {"left_out": 1, "left_out_ids": [1]}
     behind = (await run("errors", "s", "--execute", "1", "--yes")).err
     assert "nothing of it was applied: all its changes are left out, with 1 behind it" in behind
     engine.refuses_execution, engine.execution = None, left_out_whole | {"state": "DONE", "error": None}
     alone = (await run("errors", "s", "--execute", "1", "--yes")).out
     assert "Transaction 1 has left the queue, and nothing of it was applied" in alone
     assert "of 1 of them nothing" in (await run("errors", "s", "--execute-all", "--yes")).out
-    engine.execution = None
     assert (await run("errors", "s", "--restore", "1", *change)).code == 0
     assert engine.edits == {}
 

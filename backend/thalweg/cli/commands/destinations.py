@@ -368,7 +368,12 @@ def etag_of_undecided(api: Api, path: str, error_id: int, number: int, restores:
     of somebody's decision unseen."""
     if restores:
         return "*"
-    contents = api.get(f"{path}/{error_id}", after=number - 1, limit=1)
+    try:
+        contents = api.get(f"{path}/{error_id}", after=number - 1, limit=1)
+    except CommandError as refused:
+        if refused.code != "engine_refused":
+            raise
+        return "*"  # an older engine: it neither shows the change nor knows versions
     decided = next((change["edit"] for change in contents["changes"] if change["number"] == number), None)
     etag = contents["error"]["etag"]
     if decided is None or etag is None:
