@@ -183,6 +183,22 @@ async def test_error_queue_from_the_command_line(
     listed = await run("errors", stream["name"])
     assert '"public"."orders"' in listed.out
     assert "duplicate key" in listed.out
+    shown = (await run("errors", stream["name"], "--show", str(first["id"]))).out
+    assert "→ 1. INSERT public.orders" in shown
+    change = ("--change", "1", "--reason", "600 is right as it is")
+    assert (await run("errors", stream["name"], "--leave-out", str(second["id"]), *change)).code == 0
+    again = await run("errors", stream["name"], "--leave-out", str(second["id"]), *change)
+    assert "is decided about already. Left out. Reason: 600 is right" in again.err
+    stale = ("--if-match", second["etag"])
+    assert (
+        "change 1 was left out at"
+        in (await run("errors", stream["name"], "--restore", str(second["id"]), "--change", "1", *stale)).err
+    )
+    tree = (await run("errors", stream["name"], "--tree", str(first["id"]))).out
+    assert tree == f"No transaction waits behind {first['id']}.\n"
+    tried = (await run("errors", stream["name"], "--dry-run", str(second["id"]))).out
+    assert "Nothing of transaction" in tried
+    assert (await run("errors", stream["name"], "--restore", str(second["id"]), "--change", "1")).code == 0
     failed = await run("errors", stream["name"], "--execute", str(first["id"]))
     assert (failed.code, "duplicate key" in failed.err, "cure:" in failed.err) == (1, True, True)
     both = await run("errors", stream["name"], "--execute", "1", "--discard", "1")

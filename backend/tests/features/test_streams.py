@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from tests.conftest import Sides
 from tests.support.engine_double import CONTRACT, EngineDouble, example
-from thalweg.engine_client.documents import ParkedContents
+from thalweg.engine_client.parked_documents import ParkedContents
 from thalweg.features.streams.error_queue import AUDITED_CHARACTERS_MAX, bounded
 from thalweg.features.streams.parameters import check_destination_parameters, load_parameters
 from thalweg.kernel.context import Resources
@@ -352,66 +352,6 @@ async def test_a_parked_transaction_is_tried_and_rolled_back(
     assert (engine.tried, engine.executed) == ([1, 1], [])
     entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][1]
     assert entry["sentence"] == "Parked transaction 1 tried and rolled back"
-
-
-async def test_a_change_of_a_parked_transaction_is_edited_or_left_out(
-    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str],
-    engine: EngineDouble,
-) -> None:  # fmt: skip
-    stream = await created(operator, registered)
-    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors/1/changes"
-    edit = {"values": {"amount": "9.90", "id": None}, "reason": "entered wrong"}
-    assert (await viewer.put(f"{path}/1", json=edit)).status_code == 403
-    assert (await operator.put(f"{path}/1", json=edit)).status_code == 204
-    assert engine.edits == {1: edit}
-    assert (await operator.put(f"{path}/1", json={"left_out": True, "reason": "a duplicate"})).status_code == 204
-    assert engine.edits == {1: {"left_out": True, "reason": "a duplicate"}}
-    assert (await viewer.delete(f"{path}/1")).status_code == 403
-    assert (await operator.delete(f"{path}/1")).status_code == 204
-    assert engine.edits == {}
-    assert (await operator.put(f"{path}/2", json=edit)).status_code == 404
-    shown = (await operator.get(path.removesuffix("/changes"))).json()
-    assert (shown["changes"][0]["number"], shown["error"]["edited"]) == (1, 1)
-    assert shown["changes"][0]["edit"]["values"] == {"amount": "9.90"}
-
-    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
-    _, restored, left_out, edited = entries[:4]
-    assert restored["sentence"] == "Change 1 of parked transaction 1 taken back as it came"
-    assert left_out["sentence"] == "Change 1 of parked transaction 1 left out"
-    assert left_out["after"]["reason"] == "a duplicate"
-    amount = left_out["before"]["changes"][0]["columns"][1]
-    assert (amount["name"], amount["wanted"]["text"]) == ("amount", "19.90"), "the row stays readable"
-    assert edited["sentence"] == "Change 1 of parked transaction 1 given other values"
-    assert (edited["after"]["values"], edited["after"]["reason"]) == (edit["values"], "entered wrong")
-    assert edited["before"]["changes"][0]["columns"][1]["wanted"]["text"] == "19.90"
-
-
-async def test_an_edit_that_does_not_fit_the_change_is_refused(
-    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
-) -> None:
-    stream = await created(operator, registered)
-    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors/1/changes/1"
-
-    async def refusal(**body: object) -> dict[str, Any]:
-        answer = await operator.put(path, json=body)
-        assert answer.status_code == 422, answer.text
-        return dict(answer.json())
-
-    unknown = await refusal(values={"amount": "1", "no/such": "x"}, reason="typed wrong")
-    (problem,) = unknown["errors"]
-    assert (problem["pointer"], problem["code"]) == ("/values/no~1such", "unknown_column")
-    assert "amount, id" in problem["cure"]
-    assert (await refusal(left_out=True, reason="no"))["errors"][0]["pointer"] == "/reason"
-    await refusal(left_out=True)
-    await refusal(reason="neither of them")
-    await refusal(left_out=True, values={"amount": "1"}, reason="both of them")
-    await refusal(values={"amount": "\0"}, reason="a zero byte")
-    await refusal(values={"amount": 1}, reason="not in text form")
-    await refusal(values={"amount": "x" * 100_001}, reason="too long")
-    assert engine.edits == {}
-    engine.knows_edits = False
-    old = (await operator.put(path, json={"left_out": True, "reason": "an older engine"})).json()
-    assert (old["code"], "Upgrade it" in old["cure"]) == ("engine_refused", True)
 
 
 async def test_an_engine_that_knows_no_causes_tells_none(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -72,6 +73,10 @@ class EngineDouble:
         self.edits: dict[int, dict[str, Any]] = {}
         """By the change's number, of any transaction."""
         self.knows_edits = True
+        self.knows_pages = True
+        self.changes = 1
+        self.edited_meanwhile: dict[int, dict[str, Any]] = {}
+        """By somebody else, after the control plane has looked and before it decides."""
         self.ticks = 0
         self.started_at = example("status")["engine"]["started_at"]
         self.listen: str | None = None
@@ -147,6 +152,7 @@ class EngineDouble:
             ),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._delete, methods=["DELETE"]),
             Route("/v1/streams/{id}/destinations/{destination}/errors/{error}", self._contents),
+            Route("/v1/streams/{id}/destinations/{destination}/errors/{error}/dependants", self._dependants),
             Route(
                 "/v1/streams/{id}/destinations/{destination}/errors/{error}/changes/{change}",
                 self._change,
@@ -476,24 +482,58 @@ class EngineDouble:
         error_id = int(request.path_params["error"])
         if error_id > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
-        contents = example("error-contents")
         await asyncio.sleep(self.contents_take)
-        return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
+        after, limit = int(request.query_params.get("after", "0")), int(request.query_params.get("limit", "100"))
+        if not self.knows_pages:
+            after, limit = 0, 100
+        contents = self._opened(error_id)
+        (change,) = contents["changes"]
+        numbers = list(range(after + 1, min(after + limit, self.changes) + 1))
+        changes = [{**change, "number": number} for number in numbers]
+        next_after = numbers[-1] if numbers and numbers[-1] < self.changes else None
+        return JSONResponse({**contents, "changes_total": self.changes, "changes": changes, "next_after": next_after})
+
+    def _opened(self, error_id: int) -> dict[str, Any]:
+        contents = example("error-contents")
+        return {**contents, "error": {**contents["error"], "id": error_id, "edits_version": self.edits_version()}}
+
+    def edits_version(self) -> str | None:
+        return f"{crc32(json.dumps(self.edits).encode()):08x}" if self.knows_pages else None
+
+    async def _dependants(self, request: Request) -> Response:
+        if not self.knows_pages:
+            return self._refuse(404, "not_found", f"There is no {request.method} {request.url.path}")
+        after, limit = int(request.query_params["after"]), int(request.query_params["limit"])
+        (one,) = example("error-dependants")["dependants"]
+        behind = [{**one, **error, "parent": 1, "behind": [1], "behind_total": 1} for error in self._parked()[1:]]
+        left = behind[after:]
+        return JSONResponse(
+            {
+                "dependants": left[:limit], "total": len(behind), "behind": [], "behind_total": 0,
+                "next_after": after + limit if len(left) > limit else None,
+            }
+        )  # fmt: skip
 
     async def _change(self, request: Request) -> Response:
         if not self.knows_edits:
             return self._refuse(404, "not_found", f"There is no {request.method} {request.url.path}")
         error_id, number = int(request.path_params["error"]), int(request.path_params["change"])
-        contents = example("error-contents")
-        if error_id > self.parked or number > contents["changes_total"]:
+        if error_id > self.parked or number > self.changes:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
+        if request.method != "GET":
+            self.edits.update(self.edited_meanwhile)
+            self.edited_meanwhile = {}
+        if request.query_params.get("version", self.edits_version()) != self.edits_version():
+            return self._refuse(400, "invalid_request", "The edits are not of this version any more.")
         if request.method == "PUT":
             self.edits[number] = await request.json()
             return Response(status_code=204)
         if request.method == "DELETE":
-            del self.edits[number]
+            self.edits.pop(number, None)
             return Response(status_code=204)
-        return JSONResponse({**contents, "error": {**contents["error"], "id": error_id}})
+        contents = self._opened(error_id)
+        (change,) = contents["changes"]
+        return JSONResponse({**contents, "changes": [{**change, "number": number}]})
 
     async def _note_role(self, request: Request) -> None:
         assert request.path_params["as_role"] in ("", "-as")

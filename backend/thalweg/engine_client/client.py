@@ -9,26 +9,25 @@ from pydantic import BaseModel, ValidationError
 
 from thalweg.engine_client.conflict_documents import ConflictCounts, LoggedConflicts
 from thalweg.engine_client.documents import (
-    DryRun,
     EngineStats,
     EngineStatus,
-    ExecutionReport,
     IdentityRequest,
     Markers,
-    ParkedContents,
-    ParkedErrors,
     Rehearsal,
     RehearsalFinding,
     StatsHistory,
     Transactions,
 )
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.parked_documents import DryRun, ExecutionReport, ParkedContents, ParkedErrors, ParkedTree
 from thalweg.engine_client.rule_documents import RuleFinding, RulesCheck, RulesTrial
 from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
 RULES_CHECK_TIMEOUT_SECONDS = 30
+CHANGES_MAX = 100
+"""Of a parked transaction, in one answer."""
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
@@ -150,9 +149,18 @@ class EngineClient:
             query += f"&cause={cause}"
         return await self._read(ParkedErrors, "GET", f"{_path(stream_id, destination)}/errors?{query}")
 
-    async def error_contents(self, stream_id: str, destination: str, error_id: int) -> ParkedContents:
+    async def error_contents(
+        self, stream_id: str, destination: str, error_id: int, after: int = 0, limit: int = CHANGES_MAX
+    ) -> ParkedContents:
+        """The changes with higher numbers than `after`. Older engines give the first ones, whatever is asked for."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
-        return await patient._read(ParkedContents, "GET", f"{_path(stream_id, destination)}/errors/{error_id}")
+        path = f"{_path(stream_id, destination)}/errors/{error_id}?after={after}&limit={limit}"
+        return await patient._read(ParkedContents, "GET", path)
+
+    async def error_tree(self, stream_id: str, destination: str, error_id: int, after: int, limit: int) -> ParkedTree:
+        """Those that wait behind it, from `next_after` on. Status 404 and not_found from older engines."""
+        path = f"{_path(stream_id, destination)}/errors/{error_id}/dependants?after={after}&limit={limit}"
+        return await self._read(ParkedTree, "GET", path)
 
     async def error_change(self, stream_id: str, destination: str, error_id: int, number: int) -> ParkedContents:
         """One change of it, by its number. Several of a TRUNCATE of several tables."""
@@ -160,15 +168,19 @@ class EngineClient:
         return await patient._read(ParkedContents, "GET", _change(stream_id, destination, error_id, number))
 
     async def edit_error(
-        self, stream_id: str, destination: str, error_id: int, number: int, edit: dict[str, Any]
+        self, stream_id: str, destination: str, error_id: int, number: int, edit: dict[str, Any], version: str | None
     ) -> None:
-        """Raises EngineFailure with status 400 where the change has no such values, 503 while the queue is executed."""
+        """Raises EngineFailure with status 400 where the change has no such values, or the transaction's edits are not
+        of that version any more (None: whatever they are), 503 while the queue is executed."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
-        await patient._request("PUT", _change(stream_id, destination, error_id, number), edit)
+        await patient._request("PUT", _change(stream_id, destination, error_id, number, version), edit)
 
-    async def restore_error(self, stream_id: str, destination: str, error_id: int, number: int) -> None:
+    async def restore_error(
+        self, stream_id: str, destination: str, error_id: int, number: int, version: str | None
+    ) -> None:
+        """As edit_error."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
-        await patient._request("DELETE", _change(stream_id, destination, error_id, number))
+        await patient._request("DELETE", _change(stream_id, destination, error_id, number, version))
 
     async def execute_error(
         self, stream_id: str, destination: str, error_id: int | None, role: str | None = None
@@ -259,8 +271,9 @@ def _as(path: str, role: str | None) -> tuple[str, dict[str, Any] | None]:
     return (path, None) if role is None else (f"{path}-as", {"role": role})
 
 
-def _change(stream_id: str, destination: str, error_id: int, number: int) -> str:
-    return f"{_path(stream_id, destination)}/errors/{error_id}/changes/{number}"
+def _change(stream_id: str, destination: str, error_id: int, number: int, version: str | None = None) -> str:
+    query = "" if version is None else f"?version={version}"
+    return f"{_path(stream_id, destination)}/errors/{error_id}/changes/{number}{query}"
 
 
 def _silence(url: str, error: Exception, *, reads: bool) -> EngineFailure:

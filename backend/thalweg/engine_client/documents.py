@@ -9,7 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
 from thalweg.kernel.lifecycle import (
     NO_BACKLOG,
-    ExecutionState,
     MarkerState,
     ObservedStatus,
     StreamPhase,
@@ -470,119 +469,6 @@ class MarkerStage(Document):
 class Markers(Document):
     placed: list[PlacedMarker]
     stages: list[MarkerStage]
-
-
-class ParkedError(Document):
-    id: int
-    commit_lsn: str
-    xid: int
-    lcrs: int
-    tables: list[str]
-    code: str
-    message: str
-    sqlstate: str = ""
-    parked_at: datetime
-    edited: int = 0
-    left_out: int = 0
-
-
-class ParkedCause(Document):
-    """Empty strings: the messages name none."""
-
-    id: str
-    code: str
-    sqlstate: str
-    table: str
-    object: str
-    transactions: int
-    oldest: datetime
-
-
-class ExecutionFailure(Document):
-    error_id: int
-    error: EngineError
-
-
-class ErrorExecution(Document):
-    """`failures`: the first of those that `failed_again` counts. Older engines tell neither."""
-
-    error_id: int | None
-    cause: str | None = None
-    role: str | None = None
-    state: ExecutionState
-    executed: int
-    total: int
-    failed_again: int | None = None
-    failures: list[ExecutionFailure] = []
-    started_at: datetime
-    finished_at: datetime | None
-    error: EngineError | None
-
-
-class ParkedErrors(Document):
-    """A part of the queue; `next_after` is None at its end. `causes`: groups of the whole queue, None where an older
-    engine knows none. `execution`: the last one that began."""
-
-    errors: list[ParkedError]
-    total: int
-    roots: int
-    causes: list[ParkedCause] | None = None
-    next_after: int | None
-    execution: ErrorExecution | None
-
-
-class DryRun(Document):
-    succeeds: bool
-    error: EngineError | None
-    edited: int = 0
-    left_out: int = 0
-
-
-class ExecutionReport(Document):
-    state: ExecutionState
-
-
-class ParkedValue(Document):
-    state: str
-    text: str | None
-    bytes: int
-    cut: bool
-
-
-class ParkedColumn(Document):
-    name: str
-    identity: bool
-    wanted: ParkedValue
-    before: ParkedValue
-    now: ParkedValue
-    wanted_differs: bool | None
-    before_differs: bool | None
-
-
-class ParkedEdit(Document):
-    left_out: bool
-    values: dict[str, str | None]
-    reason: str
-
-
-class ParkedChange(Document):
-    """`number`: in the transaction. Older engines tell none, and know no edits."""
-
-    number: int | None = None
-    operation: str
-    schema_name: str = Field(alias="schema")
-    table: str
-    columns: list[ParkedColumn]
-    found_by: list[str]
-    rows_found: int | None
-    problem: str | None
-    edit: ParkedEdit | None = None
-
-
-class ParkedContents(Document):
-    error: ParkedError
-    changes_total: int
-    changes: list[ParkedChange]
 
 
 def observed_document(status: StreamStatus) -> dict[str, Any]:

@@ -11,21 +11,24 @@ IfMatch = Annotated[
 ]
 
 
-def etag_of(version: int) -> str:
+def etag_of(version: int | str) -> str:
     return f'"{version}"'
 
 
-def check_if_match(if_match: str | None, version: int) -> None:
-    """Raises if_match_required or stale_resource."""
+def check_if_match(if_match: str | None, version: int | str) -> bool:
+    """Raises if_match_required or stale_resource. False: the client changes whatever there is."""
     if if_match is None:
         raise Problem(
             "if_match_required", "An update must say which version it changes.",
             "Send the resource's etag as If-Match.",
         )  # fmt: skip
     tags = {tag.strip().removeprefix("W/") for tag in if_match.split(",")}
-    if "*" not in tags and etag_of(version) not in tags:
+    if "*" in tags:
+        return False
+    if etag_of(version) not in tags:
         raise Problem(
             "stale_resource",
             "It has been changed since you read it.",
             "Read it again, then repeat your change.",
         )
+    return True

@@ -233,8 +233,11 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await expect(alert).toContainText("The way is mended tonight.");
 
   await alert.getByRole("button", { name: "Open stream" }).click();
+  await page.getByRole("button", { name: /^Behind transaction/ }).click();
+  await expect(page.getByText(/^No transaction waits behind \d+\./)).toBeVisible();
   await page.getByRole("button", { name: /^Open transaction/ }).click();
   const opened = page.getByRole("dialog", { name: /^Transaction \d+/ });
+  await expect(opened.getByText("The transaction failed here")).toBeVisible();
   const email = opened.getByRole("row", { name: /^email/ });
   await expect(email).toContainText("differs: from-the-source@example.com");
   await expect(email).toContainText("in-the-way@example.com");

@@ -16,6 +16,7 @@
 #include "apply/data_error.h"
 #include "apply/parked_edits.h"
 #include "apply/parked_execution.h"
+#include "apply/parked_failure.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
 #include "base/log.h"
@@ -36,7 +37,7 @@ namespace {
 constexpr size_t kPageTransactions = 256;
 constexpr size_t kHeldTransactionsMax = 256;  // that apply waits for
 // A session whose engine has died lets go when its server process notices.
-constexpr int kHoldTries = 12;
+constexpr std::chrono::milliseconds kHoldPatience{2400};
 constexpr std::chrono::milliseconds kHoldPause{200};
 
 // The next ones may go through all the same, unless they stand behind it.
@@ -53,23 +54,32 @@ std::string utc_text(std::string_view time) {
   return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')", time);
 }
 
+// `failed`: where it failed, looked up once for each.
+const std::string kFromParked =
+    fmt::format("FROM thalweg.error_queue q, LATERAL (SELECT {} AS failed OFFSET 0) known", kFailureOfQ);
+
 const std::string kSelectParked = fmt::format(
     "SELECT id, commit_lsn, xid, lcrs, tables, code, message, sqlstate, {0}, "
     "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'values'), "
-    "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'left_out') "
-    "FROM thalweg.error_queue q WHERE stream_id = $1",
-    utc_text("parked_at"), kEditsOfQ);
+    "(SELECT count(*) FROM jsonb_each({1}) AS change (number, edit) WHERE edit ? 'left_out'), coalesce((failed ->> "
+    "'change')::bigint, 0), "
+    "to_hex(hashtextextended({1}::text, 0)) "
+    "{2} WHERE stream_id = $1",
+    utc_text("parked_at"), kEditsOfQ, kFromParked);
 
-// A cause, from what the message says. Its beginning or its end names the table, in the engine's own words
-// (final_error.cc); else it is the transaction's only one. The server names constraints and columns: one that speaks
-// another language hides them from this.
+// A cause, over kFromParked. The message's beginning or its end names the table, in the engine's own words
+// (final_error.cc); else the server did, or it is the transaction's only one. The server names constraints, columns and
+// types in fields of their own. An older engine did not keep them, and a text's length limit has none: then they come
+// from the message, if that is English.
 constexpr std::string_view kQuotedTable = R"re("(?:[^"]|"")+"\."(?:[^"]|"")+")re";
 const std::string kTableOfCause = fmt::format(
     "coalesce(substring(message FROM '^(?:INSERT into|UPDATE of|DELETE from) ({0})'), "
     "substring(message FROM 'in a change of ({0}), commit LSN [0-9A-F/]+$'), "
-    "CASE WHEN cardinality(tables) = 1 AND code NOT IN ('parked_behind', 'parked_freed') THEN tables[1] END, '')",
+    "failed ->> 'table', CASE WHEN cardinality(tables) = 1 AND code NOT IN ('parked_behind', 'parked_freed') THEN "
+    "tables[1] END, '')",
     kQuotedTable);
 constexpr std::string_view kObjectOfCause = R"sql(coalesce(
+  failed ->> 'constraint', failed ->> 'column', failed ->> 'type',
   CASE WHEN sqlstate = '22001' THEN substring(message FROM 'too long for type ([a-z ]+\([0-9]+\))')
        WHEN sqlstate ~ '^(23|42)' THEN substring(message FROM '(?:constraint|column) "([^"]+)"') END, ''))sql";
 const std::string kCauseId = fmt::format("to_hex(hashtextextended(concat_ws(chr(31), code, sqlstate, {}, {}), 0))",
@@ -89,7 +99,9 @@ ParkedTransaction read_entry(const pg::Rows& rows, size_t row) {
           .sqlstate = std::string(rows.text(row, 7)),
           .parked_at = std::string(rows.text(row, 8)),
           .edited = static_cast<uint64_t>(rows.integer(row, 9)),
-          .left_out = static_cast<uint64_t>(rows.integer(row, 10))};
+          .left_out = static_cast<uint64_t>(rows.integer(row, 10)),
+          .failed_change = static_cast<uint64_t>(rows.integer(row, 11)),
+          .edits_version = std::string(rows.text(row, 12))};
 }
 
 using Entries = std::vector<std::unique_ptr<ParkedEntry>>;
@@ -235,6 +247,7 @@ base::Result<void> execute_entries(ParkedExecution& execution, DestinationSessio
     auto done = execution.execute(entry);
     if (done) {
       ++so_far.executed;
+      if (watch.left_out && entry.all_left_out()) watch.left_out(entry.id);
       so_far.solved.add(entry.transaction.hashes());
       continue;
     }
@@ -327,6 +340,17 @@ base::Result<ParkedTransaction> find_parked(pg::Connection& connection, std::str
   return read_entry(rows, 0);
 }
 
+base::Result<std::vector<ParkedTransaction>> find_parked(pg::Connection& connection, std::string_view stream_id,
+                                                         std::span<const int64_t> ids) {
+  std::vector<std::string> texts;
+  for (const int64_t id : ids) texts.push_back(std::to_string(id));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(kSelectParked + " AND id = ANY ($2::bigint[])", {stream_id, pg::text_array(texts)}));
+  std::vector<ParkedTransaction> parked;
+  for (size_t row = 0; row < rows.size(); ++row) parked.push_back(read_entry(rows, row));
+  return parked;
+}
+
 base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return ParkedCounts{};
@@ -345,10 +369,10 @@ base::Result<std::vector<ParkedCause>> parked_causes(pg::Connection& connection,
   if (!exists) return causes;
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query(fmt::format("SELECT {} AS cause, code, sqlstate, {} AS of_table, {} AS object, "
-                                              "count(*), {} FROM thalweg.error_queue WHERE stream_id = $1 "
+                                              "count(*), {} {} WHERE stream_id = $1 "
                                               "GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC, 1 LIMIT {}",
                                               kCauseId, kTableOfCause, kObjectOfCause, utc_text("min(parked_at)"),
-                                              telemetry::kParkedCausesMax),
+                                              kFromParked, telemetry::kParkedCausesMax),
                                   {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
     causes.push_back({.id = std::string(rows.text(row, 0)),
@@ -376,12 +400,16 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
 }
 
 base::Result<void> edit_parked(pg::Connection& connection, std::string_view stream_id, int64_t id, uint64_t number,
-                               const std::optional<telemetry::ParkedEdit>& edit) {
+                               const std::optional<telemetry::ParkedEdit>& edit, std::string_view version) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
   THALWEG_TRY(hold_error_queue(connection, stream_id));
-  THALWEG_TRY(find_parked(connection, stream_id, id));
+  THALWEG_ASSIGN(const ParkedTransaction found, find_parked(connection, stream_id, id));
+  if (!version.empty() && version != found.edits_version) {
+    return base::fail(ErrorCode::invalid_request,
+                      fmt::format("the edits of transaction {} are not of version {} any more", id, version));
+  }
   const std::string id_text = std::to_string(id);
   const std::string number_text = std::to_string(number);
   if (!edit) {
@@ -431,10 +459,9 @@ base::Result<Chain> chain_of_one(const Entries& entries, int64_t id) {
 
 base::Result<Chain> chain_of_cause(pg::Connection& connection, std::string_view stream_id, const Entries& entries,
                                    const std::string& cause) {
-  THALWEG_ASSIGN(
-      const pg::Rows rows,
-      connection.query(fmt::format("SELECT id FROM thalweg.error_queue WHERE stream_id = $1 AND {} = $2", kCauseId),
-                       {stream_id, cause}));
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.query(fmt::format("SELECT id {} WHERE stream_id = $1 AND {} = $2", kFromParked, kCauseId),
+                                  {stream_id, cause}));
   if (rows.size() == 0) {
     return base::fail(ErrorCode::unknown_error_transaction,
                       "no transaction of the error queue has this cause any more");
@@ -485,14 +512,15 @@ bool is_result_of_dry_run(ErrorCode code) {
 }  // namespace
 
 base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view stream_id) {
-  for (int tries = 0; tries < kHoldTries; ++tries) {
+  const auto deadline = std::chrono::steady_clock::now() + kHoldPatience;
+  do {
     THALWEG_ASSIGN(const pg::Rows rows,
                    connection.query("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg error "
                                     "queue ' || $1, 0))",
                                     {stream_id}));
     if (rows.boolean(0, 0)) return {};
     std::this_thread::sleep_for(kHoldPause);
-  }
+  } while (std::chrono::steady_clock::now() < deadline);
   return base::fail(
       ErrorCode::database_busy,
       "Transactions of the stream's error queue are being executed at this destination, or a table is just "
@@ -554,10 +582,11 @@ base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view 
   ParkedExecution execution(session, role);
   THALWEG_TRY(execution.begin(stream_id));
   ParkedEntry& entry = *chain.entries.front();
-  DryRun outcome;
+  DryRun outcome{.error = {}, .changes = entry.transaction.lcrs};
   for (const auto& [number, edit] : entry.edits) ++(edit.left_out ? outcome.left_out : outcome.edited);
   auto tried = execution.dry_run(entry);
   if (tried) return outcome;
+  outcome.failed_change = execution.failed_change();
   if (session.broken() || !is_result_of_dry_run(tried.error().code)) return std::unexpected(std::move(tried).error());
   outcome.error = std::move(tried).error();
   return outcome;

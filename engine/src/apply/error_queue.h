@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ struct ExecutionWatch {
   std::function<void(uint64_t executed, uint64_t total)> progress;
   // Called for each that fails and stays in the queue; not for those that wait behind it.
   std::function<void(int64_t id, const base::Error& why)> failed = {};
+  // Called for each that has left the queue without any change of it being applied: all were left out.
+  std::function<void(int64_t id)> left_out = {};
   // Once any thread sets it, no further transaction begins: engine_stopping. May be null.
   const std::atomic<bool>* abandon = nullptr;
   // Has the stream's apply hand out nothing until go_on, for some seconds at most, and waits until nothing of it runs.
@@ -46,6 +49,10 @@ base::Result<std::vector<telemetry::ParkedTransaction>> list_parked(pg::Connecti
 // Fails with unknown_error_transaction when there is none of that id.
 base::Result<telemetry::ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id,
                                                        int64_t id);
+// Those of these that are there, in any order.
+base::Result<std::vector<telemetry::ParkedTransaction>> find_parked(pg::Connection& connection,
+                                                                    std::string_view stream_id,
+                                                                    std::span<const int64_t> ids);
 base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id);
 // Those with the most transactions first, kParkedCausesMax at most.
 base::Result<std::vector<telemetry::ParkedCause>> parked_causes(pg::Connection& connection, std::string_view stream_id);
@@ -53,10 +60,10 @@ base::Result<std::vector<telemetry::ParkedCause>> parked_causes(pg::Connection& 
 // unknown_error_transaction when there is none of that id.
 base::Result<void> remove_parked(pg::Connection& connection, std::string_view stream_id, int64_t id);
 // Decides about one change of a transaction, in the place of what was decided before; none: as it came again. The
-// frames stay as they are. Fails with unknown_error_transaction, invalid_request (parked_edits.h), and with
-// database_busy while transactions are executed.
+// frames stay as they are. Fails with unknown_error_transaction, invalid_request (parked_edits.h, or where the edits
+// are not of that version any more; empty: whatever they are), and with database_busy while transactions are executed.
 base::Result<void> edit_parked(pg::Connection& connection, std::string_view stream_id, int64_t id, uint64_t number,
-                               const std::optional<telemetry::ParkedEdit>& edit);
+                               const std::optional<telemetry::ParkedEdit>& edit, std::string_view version = {});
 // Until the session ends, prevents copies of tables while transactions are executed, and executions while a copy is
 // taken, so that no old row is written into a table that is being copied. Waits briefly for the session of an engine
 // that has died; then database_busy.
@@ -80,8 +87,10 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
                                   const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {});
 struct DryRun {
   std::optional<base::Error> error;  // none: it would go through
-  uint64_t edited = 0;               // of its changes: were applied with other values
-  uint64_t left_out = 0;             // of its changes: were not applied
+  uint64_t changes = 0;
+  uint64_t edited = 0;         // of its changes: were applied with other values
+  uint64_t left_out = 0;       // of its changes: were not applied
+  uint64_t failed_change = 0;  // of its changes, from 1: at which it fails; 0: at none
 };
 // Applies one as it is edited and rolls it back, with the constraints that are deferred checked. Takes its rows' locks
 // meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the

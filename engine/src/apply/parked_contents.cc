@@ -23,7 +23,7 @@ using lcr::FrameKind;
 using lcr::FrameView;
 using lcr::ValueMark;
 using metadata::TableMetadata;
-using telemetry::kParkedChangesShownMax;
+using telemetry::ChangesPart;
 using telemetry::kParkedValueBytesMax;
 using telemetry::ShownChange;
 using telemetry::ShownColumn;
@@ -85,6 +85,7 @@ struct Table {
   std::shared_ptr<const metadata::SourceTable> source;
   std::unique_ptr<const TableMetadata> here;
   std::string problem;  // why there is none
+  bool is_looked_at = false;
 };
 
 // A value and the type that the server reads it as.
@@ -108,45 +109,52 @@ class ContentsReader {
                  std::chrono::steady_clock::time_point deadline)
       : connection_(connection), names_(std::move(names)), edits_(std::move(edits)), deadline_(deadline) {}
 
-  base::Result<std::vector<ShownChange>> read(int64_t id, std::optional<uint64_t> only) {
-    THALWEG_TRY(visit_parked_frames(connection_, id, [&](const FrameView& frame) { return take(frame, only); }));
-    if (only && changes_.empty()) return unknown_change(id, *only);
-    return std::move(changes_);
+  base::Result<void> read(int64_t id, const ChangesPart& part, telemetry::ParkedContents& contents) {
+    const uint64_t from = part.only.value_or(part.after + 1);
+    const uint64_t limit = part.only ? 1 : part.limit;
+    uint64_t shown = 0;
+    const auto take = [&](const FrameView& frame, uint64_t number) -> base::Result<bool> {
+      if (frame.kind() == FrameKind::table) {
+        THALWEG_TRY(describe(frame));
+        return true;
+      }
+      number_ = number;
+      THALWEG_TRY(frame.kind() == FrameKind::truncate ? show_truncate(frame) : show_row(frame));
+      arena_.reset();
+      return ++shown < limit;
+    };
+    THALWEG_TRY(visit_parked_changes(connection_, id, from, take));
+    if (part.only && (number_ == 0 || number_ != *part.only)) return unknown_change(id, *part.only);
+    if (!part.only && number_ > 0 && number_ < contents.changes_total) contents.next_after = number_;
+    contents.changes = std::move(changes_);
+    return {};
   }
 
  private:
-  base::Result<bool> take(const FrameView& frame, std::optional<uint64_t> only) {
-    if (frame.kind() == FrameKind::table) {
-      THALWEG_TRY(describe(frame));
-    } else if (lcr::is_change(frame.kind())) {
-      if (++number_ < only.value_or(0)) return true;
-      if (changes_.size() == kParkedChangesShownMax || (only && number_ > *only)) return false;
-      THALWEG_TRY(frame.kind() == FrameKind::truncate ? show_truncate(frame) : show_row(frame));
-      arena_.reset();
-    }
-    return true;
-  }
-
   base::Result<void> describe(const FrameView& frame) {
     Table table;
     THALWEG_ASSIGN(table.source, described_table(frame, tables_.size() + 1, names_));
+    tables_.push_back(std::move(table));
+    return {};
+  }
+
+  // Of the thousands that a transaction may have, those of the changes that are shown.
+  base::Result<void> look_at(Table& table) {
+    if (std::exchange(table.is_looked_at, true)) return {};
+    const auto& source = *table.source;
     if (out_of_time()) {
       table.problem = kOutOfTime;
-      tables_.push_back(std::move(table));
       return {};
     }
-    if (names_.is_anothers(table.source->description)) {
-      table.problem = fmt::format("{} is another table now: this one is gone", table.source->quoted_name);
-      tables_.push_back(std::move(table));
+    if (names_.is_anothers(source.description)) {
+      table.problem = fmt::format("{} is another table now: this one is gone", source.quoted_name);
       return {};
     }
-    if (names_.is_taken_out(table.source->description)) {
-      table.problem =
-          fmt::format("{} is not in the stream any more: its changes are left out", table.source->quoted_name);
-      tables_.push_back(std::move(table));
+    if (names_.is_taken_out(source.description)) {
+      table.problem = fmt::format("{} is not in the stream any more: its changes are left out", source.quoted_name);
       return {};
     }
-    auto loaded = loader_.load(connection_, *table.source);
+    auto loaded = loader_.load(connection_, source);
     if (loaded) {
       table.here = std::move(*loaded);
     } else if (loaded.error().code == ErrorCode::missing_table ||
@@ -155,23 +163,22 @@ class ContentsReader {
     } else {
       return std::unexpected(loaded.error());
     }
-    tables_.push_back(std::move(table));
     return {};
   }
 
-  base::Result<const Table*> table_of(base::RelationId relation, std::optional<uint32_t> version) const {
-    const Table* found = nullptr;
-    for (const Table& table : tables_) {
+  base::Result<const Table*> table_of(base::RelationId relation, std::optional<uint32_t> version) {
+    Table* found = nullptr;
+    for (Table& table : tables_) {
       const auto& description = table.source->description;
       if (description.relation == relation && (!version || description.version == *version)) found = &table;
     }
     if (found == nullptr) return base::fail(ErrorCode::corrupt_frame, "a change came before its table's description");
+    THALWEG_TRY(look_at(*found));
     return found;
   }
 
   base::Result<void> show_truncate(const FrameView& frame) {
     for (const base::RelationId relation : frame.truncated_relations()) {
-      if (changes_.size() == kParkedChangesShownMax) break;
       THALWEG_ASSIGN(const Table* const table, table_of(relation, std::nullopt));
       begin_change("TRUNCATE", *table);
     }
@@ -357,7 +364,7 @@ class ContentsReader {
 };
 
 base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& connection, std::string_view stream_id,
-                                                            int64_t id, std::optional<uint64_t> only,
+                                                            int64_t id, const ChangesPart& part,
                                                             std::chrono::steady_clock::time_point deadline) {
   THALWEG_ASSIGN(TableNames names, TableNames::read(connection, stream_id));  // asks whether the schema can be trusted
   THALWEG_ASSIGN(const pg::Rows entry, connection.query(fmt::format("SELECT lcrs, {} FROM thalweg.error_queue q "
@@ -367,18 +374,17 @@ base::Result<telemetry::ParkedContents> read_in_transaction(pg::Connection& conn
   if (entry.size() == 0) return unknown_parked(id);
   THALWEG_ASSIGN(ParkedEdits edits, parse_edits(entry.text(0, 1)));
   telemetry::ParkedContents contents{.changes_total = static_cast<uint64_t>(entry.integer(0, 0)), .changes = {}};
-  THALWEG_ASSIGN(contents.changes,
-                 ContentsReader(connection, std::move(names), std::move(edits), deadline).read(id, only));
+  THALWEG_TRY(ContentsReader(connection, std::move(names), std::move(edits), deadline).read(id, part, contents));
   return contents;
 }
 
 }  // namespace
 
 base::Result<telemetry::ParkedContents> read_parked(pg::Connection& connection, std::string_view stream_id, int64_t id,
-                                                    std::chrono::milliseconds patience, std::optional<uint64_t> only) {
+                                                    std::chrono::milliseconds patience, const ChangesPart& part) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   THALWEG_TRY(connection.script(kBegin));
-  auto contents = read_in_transaction(connection, stream_id, id, only, deadline);
+  auto contents = read_in_transaction(connection, stream_id, id, part, deadline);
   if (!connection.broken()) THALWEG_TRY(connection.script("ROLLBACK"));
   return contents;
 }

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "apply/apply_harness.h"
 #include "apply/error_queue.h"
 #include "apply/parked_contents.h"
@@ -255,6 +257,89 @@ TEST(ParkedContents, OnlyTheFirstChangesOfManyAreShown) {
   const auto contents = contents_of(h);
   EXPECT_EQ(contents.changes_total, 150U);
   EXPECT_EQ(contents.changes.size(), telemetry::kParkedChangesShownMax);
+}
+
+std::string page_of(ApplyHarness& h, const telemetry::ChangesPart& part) {
+  const auto contents = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), part);
+  if (!contents) return std::string(base::name_of(contents.error().code));
+  if (contents->changes.empty()) return contents->next_after ? "none, and more" : "none";
+  const auto& first = contents->changes.front();
+  const auto& last = contents->changes.back();
+  return fmt::format("{}:{} to {}:{} next {}", first.number,
+                     first.columns.empty() ? "" : text_of(first.columns[0].wanted), last.number,
+                     last.columns.empty() ? "" : text_of(last.columns[0].wanted), contents->next_after.value_or(0));
+}
+
+// The server reads only the pieces with the page; without a note of where they begin, all before it.
+TEST(ParkedContents, ItsChangesComeInPages) {
+  ApplyHarness h;
+  h.run("CREATE TABLE items (id int PRIMARY KEY, body text); INSERT INTO items VALUES (1, 'in place')");
+  h.run("CREATE TABLE gone (id int)");
+  h.describe("items");
+  h.describe("gone");
+  h.begin();
+  for (int i = 1; i <= 249; ++i) h.insert("items", {i, std::string(200'000, 'x')});
+  h.truncate("gone");
+  h.commit();
+  apply_all(h);
+  ASSERT_EQ(h.select("SELECT count(*) > 5, min(first_change) FROM thalweg.error_queue_chunk"), "t|1");
+  const auto look = [&] {
+    EXPECT_EQ(page_of(h, {.limit = 100}), "1:1 to 100:100 next 100");
+    EXPECT_EQ(page_of(h, {.after = 100, .limit = 100}), "101:101 to 200:200 next 200");
+    EXPECT_EQ(page_of(h, {.after = 200, .limit = 100}), "201:201 to 250: next 0");
+    EXPECT_EQ(page_of(h, {.after = 248, .limit = 1}), "249:249 to 249:249 next 249");
+    EXPECT_EQ(page_of(h, {.after = 250}), "none");
+    EXPECT_EQ(page_of(h, {.only = 222}), "222:222 to 222:222 next 0");
+    EXPECT_EQ(page_of(h, {.only = 251}), "unknown_error_transaction");
+    EXPECT_EQ(page_of(h, {.only = 0}), "unknown_error_transaction");
+    const telemetry::ParkedEdit left_out{.left_out = true, .reason = "a duplicate"};
+    for (const uint64_t number : {1U, 222U, 250U}) {
+      EXPECT_TRUE(edit_parked(h.connection(), "teststream", 1, number, left_out)) << number;
+    }
+    EXPECT_FALSE(edit_parked(h.connection(), "teststream", 1, 251, left_out));
+    EXPECT_TRUE(read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), {.only = 222})->changes[0].edit);
+  };
+  look();
+  // Nothing of those between is read.
+  h.run("UPDATE thalweg.error_queue_chunk SET frames = 'unreadable' WHERE chunk = 2");
+  EXPECT_EQ(page_of(h, {.after = 240, .limit = 2}), "241:241 to 242:242 next 242");
+}
+
+TEST(ParkedContents, ItsPagesDoNotNeedTheNotes) {
+  for (const char* older : {"UPDATE thalweg.error_queue_chunk SET first_change = NULL",
+                            "ALTER TABLE thalweg.error_queue_chunk DROP COLUMN first_change"}) {
+    ApplyHarness h;
+    h.run("CREATE TABLE items (id int PRIMARY KEY, body text); INSERT INTO items VALUES (1, 'in place')");
+    h.describe("items");
+    h.begin();
+    for (int i = 1; i <= 60; ++i) h.insert("items", {i, std::string(400'000, 'x')});
+    h.commit();
+    apply_all(h);
+    h.run(older);
+    EXPECT_EQ(page_of(h, {.after = 55, .limit = 3}), "56:56 to 58:58 next 58");
+    EXPECT_EQ(page_of(h, {.only = 60}), "60:60 to 60:60 next 0");
+  }
+}
+
+// Those of a page only are looked up, and a TRUNCATE is shown whole.
+TEST(ParkedContents, OneOfManyTablesIsOpenedAtOnce) {
+  ApplyHarness h;
+  h.run(
+      "DO $$ BEGIN FOR i IN 1..300 LOOP EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY)', i); END LOOP; END $$");
+  h.run("INSERT INTO t1 VALUES (1)");
+  for (int i = 1; i <= 300; ++i) h.describe(fmt::format("t{}", i));
+  h.begin();
+  for (int i = 1; i <= 300; ++i) h.insert(fmt::format("t{}", i), {1});
+  h.commit();
+  apply_all(h);
+  h.run("ALTER TABLE t150 RENAME TO elsewhere");
+  const auto part = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(9), {.after = 148, .limit = 3});
+  ASSERT_TRUE(part) << part.error().message;
+  ASSERT_EQ(part->changes.size(), 3U);
+  EXPECT_EQ(part->changes[0].table_name, "t149");
+  EXPECT_EQ(part->changes[0].rows_found, 0U);
+  EXPECT_NE(part->changes[1].problem, "");
+  EXPECT_EQ(part->changes[2].table_name, "t151");
 }
 
 }  // namespace

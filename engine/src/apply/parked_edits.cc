@@ -136,19 +136,19 @@ base::Result<std::vector<std::byte>> edited_frame(const FrameView& frame, const 
 
 base::Result<void> check_edit(pg::Connection& connection, int64_t error_id, uint64_t number, const ParkedEdit& edit) {
   std::vector<lcr::TableDescription> tables;
-  uint64_t seen = 0;
-  const auto visit = [&](const FrameView& frame) -> base::Result<bool> {
+  bool found = false;
+  const auto visit = [&](const FrameView& frame, uint64_t at) -> base::Result<bool> {
     if (frame.kind() == FrameKind::table) {
       THALWEG_ASSIGN(auto table, frame.table());
       tables.push_back(std::move(table));
       return true;
     }
-    if (!lcr::is_change(frame.kind()) || ++seen < number) return true;
-    THALWEG_TRY(check_values(frame, edit, tables));
+    found = at == number;
+    if (found) THALWEG_TRY(check_values(frame, edit, tables));
     return false;
   };
-  THALWEG_TRY(visit_parked_frames(connection, error_id, visit));
-  if (number > 0 && seen == number) return {};
+  THALWEG_TRY(visit_parked_changes(connection, error_id, number, visit));
+  if (found) return {};
   return unknown_change(error_id, number);
 }
 

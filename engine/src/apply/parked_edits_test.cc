@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apply/apply_harness.h"
 #include "apply/error_queue.h"
@@ -144,15 +145,58 @@ TEST(ParkedEdits, OneThatDoesNotFitTheChangeIsRefused) {
   }
   for (const uint64_t number : {0U, 7U}) {
     EXPECT_EQ(edit(h, number, kLeftOut).error().code, ErrorCode::unknown_error_transaction);
-    EXPECT_EQ(read_parked(h.connection(), "teststream", 1, std::chrono::seconds(1), number).error().code,
+    EXPECT_EQ(read_parked(h.connection(), "teststream", 1, std::chrono::seconds(1), {.only = number}).error().code,
               ErrorCode::unknown_error_transaction);
   }
   EXPECT_EQ(edit(h, 1, kLeftOut, 99).error().code, ErrorCode::unknown_error_transaction);
   EXPECT_EQ(h.select("SELECT edits FROM thalweg.error_queue WHERE id = 1"), "{}");
-  const auto last = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(1), 6);
+  const auto last = read_parked(h.connection(), "teststream", 1, std::chrono::seconds(1), {.only = 6});
   ASSERT_TRUE(last) << last.error().message;
   ASSERT_EQ(last->changes.size(), 1U);
   EXPECT_EQ(last->changes[0].number, 6U);
+}
+
+// Two operators have opened the transaction.
+TEST(ParkedEdits, OneOfAnotherVersionIsRefused) {
+  ApplyHarness h;
+  park_two(h);
+  const auto version = [&] { return find_parked(h.connection(), "teststream", 1)->edits_version; };
+  const std::string seen = version();
+  ASSERT_TRUE(edit_parked(h.connection(), "teststream", 1, 1, kLeftOut, seen));
+  const ParkedEdit other{.values = {{"id", "5"}}, .reason = "another key"};
+  const auto refused = edit_parked(h.connection(), "teststream", 1, 1, other, seen);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_request);
+  EXPECT_FALSE(edit_parked(h.connection(), "teststream", 1, 1, std::nullopt, seen));
+  EXPECT_TRUE(parse_edits(h.select("SELECT edits FROM thalweg.error_queue WHERE id = 1"))->at(1).left_out);
+  const std::string now = version();
+  EXPECT_NE(now, seen);
+  ASSERT_TRUE(edit_parked(h.connection(), "teststream", 1, 1, other, now));
+  ASSERT_TRUE(edit_parked(h.connection(), "teststream", 1, 1, std::nullopt, version()));
+  EXPECT_EQ(version(), seen) << "as it came again";
+}
+
+// An execution tells that nothing of it was applied.
+TEST(ParkedEdits, OneWithoutAnyChangeLeavesTheQueue) {
+  ApplyHarness h;
+  park_two(h);
+  for (const uint64_t number : {1U, 2U, 3U, 4U, 5U}) ASSERT_TRUE(edit(h, number, kLeftOut));
+  const auto run = [&] {
+    auto opened = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+    std::vector<int64_t> left_out;
+    (void)execute_parked(std::move(*opened), "teststream", {.id = 1},
+                         {.progress = {}, .left_out = [&](int64_t id) { left_out.push_back(id); }});
+    return left_out;
+  };
+  h.run("INSERT INTO items VALUES (6, 'in place', 6)");
+  EXPECT_EQ(run(), std::vector<int64_t>{}) << "it has failed";
+  ASSERT_TRUE(edit(h, 6, kLeftOut));
+  const auto tried = dry_run(h, 1);
+  ASSERT_TRUE(tried && !tried->error);
+  EXPECT_EQ(std::pair(tried->changes, tried->left_out), std::pair(uint64_t{6}, uint64_t{6}));
+  EXPECT_EQ(run(), std::vector<int64_t>{1});
+  EXPECT_EQ(h.select("SELECT id, code FROM thalweg.error_queue"), "2|apply_conflict");
+  EXPECT_EQ(items(h), "1|in place|1,3|three|3,4|four|4,6|in place|6");
 }
 
 // An older engine made the table. Reading changes nothing; the first edit adds the column.

@@ -32,8 +32,24 @@ const std::string kReadSmall = fmt::format(
     kSmallBytes);
 constexpr std::string_view kDivisionByZero = "22012";
 constexpr std::array kIdType{base::TypeId{20}};
+const std::string kNote =
+    "UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3, failure = " + failure_of("$2", "$5") +
+    " WHERE id = $4";
+
+// Of a change among those that are applied; 0 of none.
+uint64_t number_as_it_came(uint64_t number, const ParkedEdits& edits) {
+  for (const auto& [left_out, edit] : edits) {
+    if (number > 0 && edit.left_out && left_out <= number) ++number;
+  }
+  return number;
+}
 
 }  // namespace
+
+bool ParkedEntry::all_left_out() const {
+  const auto left_out = std::ranges::count_if(edits, [](const auto& edit) { return edit.second.left_out; });
+  return left_out > 0 && static_cast<uint64_t>(left_out) == transaction.lcrs;
+}
 
 ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view role)
     : session_(session),
@@ -101,6 +117,7 @@ base::Result<void> ParkedExecution::dry_run(ParkedEntry& entry) {
 }
 
 base::Result<void> ParkedExecution::prepare(ParkedEntry& entry) {
+  failure_ = {};
   if (!entry.is_read) THALWEG_TRY(read(entry));
   for (const auto& table : entry.transaction.tables.all()) {
     if (tables_.is_replaced(*table)) {
@@ -163,6 +180,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   THALWEG_TRY(session_.run("BEGIN"));
   if (!set_role_.empty()) THALWEG_TRY(session_.run(set_role_));
   auto refusal = executor_.execute_rows(entry.transaction);
+  failure_.change = number_as_it_came(executor_.failed_change(), entry.edits);
   if (refusal && !*refusal) {
     if (!set_role_.empty()) {
       // Deferred checks are the role's, too; the error queue is not.
@@ -188,6 +206,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
                                "meanwhile: look again",
                                entry.id));
   }
+  if (refusal) failure_.named = (*refusal)->named;
   base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
   if (!session_.broken()) {
     if (!refusal) THALWEG_TRY(session_.sync());  // what may have been sent before
@@ -220,13 +239,14 @@ base::Result<void> ParkedExecution::send_removal(const ParkedEntry& entry) {
 
 // The queue tells why it waits now: it may have been parked behind one that is gone.
 base::Result<void> ParkedExecution::note(int64_t id, const base::Error& why) {
-  static constexpr std::array kTypes{base::TypeId{25}, base::TypeId{25}, base::TypeId{25}, base::TypeId{20}};
+  static constexpr std::array kTypes{base::TypeId{25}, base::TypeId{25}, base::TypeId{25}, base::TypeId{20},
+                                     base::TypeId{25}};
   const std::string id_text = std::to_string(id);
+  const std::string failure = failure_json(failure_, why);
   const std::array parameters{pg::text_parameter(base::name_of(why.code)), pg::text_parameter(why.message),
-                              pg::text_parameter(why.sqlstate), pg::text_parameter(id_text)};
-  THALWEG_TRY(session_.run(
-      session_.prepared("UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3 WHERE id = $4", kTypes),
-      parameters, {.rows = 0, .any = true}));
+                              pg::text_parameter(why.sqlstate), pg::text_parameter(id_text),
+                              pg::text_parameter(failure)};
+  THALWEG_TRY(session_.run(session_.prepared(kNote, kTypes), parameters, {.rows = 0, .any = true}));
   THALWEG_TRY(session_.sync());
   return {};
 }
@@ -261,8 +281,12 @@ base::Result<void> ParkedExecution::take_frame(const lcr::FrameView& frame, Park
   if (edit->second.left_out) return {};
   const auto* const source = transaction.tables.find(frame.relation(), frame.header().table_version);
   if (source == nullptr) return base::fail(ErrorCode::corrupt_frame, "a change came before its table's description");
-  THALWEG_ASSIGN(const auto edited, edited_frame(frame, edit->second, source->description));
-  transaction.frames.append(pool_, fill, edited);
+  auto edited = edited_frame(frame, edit->second, source->description);
+  if (!edited) {
+    failure_.change = changes;
+    return std::unexpected(std::move(edited).error());
+  }
+  transaction.frames.append(pool_, fill, *edited);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "apply/applier/group_executor.h"
 #include "apply/frame_blocks.h"
 #include "apply/parked_edits.h"
+#include "apply/parked_failure.h"
 #include "apply/parked_tables.h"
 #include "apply/transaction.h"
 #include "base/error.h"
@@ -26,6 +27,8 @@ struct ParkedEntry {
   ParkedEdits edits;
   bool is_read = false;
   Transaction transaction;  // its frames as they are to be applied, while `is_read`
+
+  bool all_left_out() const;
 };
 
 // Owner: one thread. One for a session: what the session has prepared is known by this one's tables.
@@ -49,6 +52,9 @@ class ParkedExecution {
   base::Result<void> execute(ParkedEntry& entry);
   // The same, rolled back: neither the rows nor the queue are changed. Fails as execute() would.
   base::Result<void> dry_run(ParkedEntry& entry);
+  // The change at which the last one failed: its number in the transaction as it came, from 1. 0: it did not, or not at
+  // a change.
+  uint64_t failed_change() const { return failure_.change; }
 
  private:
   void drop_read();
@@ -74,6 +80,7 @@ class ParkedExecution {
   base::Doorbell bell_;
   BlockPool pool_;
   std::span<ParkedEntry* const> ahead_;  // whose frames may be our pool's
+  ParkedFailure failure_;
 };
 
 }  // namespace thalweg::apply

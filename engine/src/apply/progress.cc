@@ -64,6 +64,7 @@ CREATE TABLE thalweg.error_queue (
   parent_hashes bytea NOT NULL DEFAULT '\x',
   referenced_hashes bytea NOT NULL DEFAULT '\x',
   edits jsonb NOT NULL DEFAULT '{}',
+  failure jsonb NOT NULL DEFAULT '{}',
   parked_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (stream_id, commit_lsn)
 );
@@ -71,6 +72,7 @@ CREATE TABLE thalweg.error_queue_chunk (
   error_id bigint NOT NULL REFERENCES thalweg.error_queue (id) ON DELETE CASCADE,
   chunk integer NOT NULL,
   frames bytea NOT NULL,
+  first_change bigint,
   PRIMARY KEY (error_id, chunk)
 );
 INSERT INTO thalweg.schema_version VALUES (1);
@@ -113,6 +115,12 @@ CREATE TABLE thalweg.conflict_log (
 );
 CREATE INDEX conflict_log_order ON thalweg.conflict_log (stream_id, id);
 CREATE INDEX conflict_log_age ON thalweg.conflict_log (stream_id, logged_at);
+)sql";
+
+// Nor this: an engine that does not know where a transaction failed, or where its pieces begin, leaves both unknown.
+constexpr const char* kAddFailureToErrorQueue = R"sql(
+ALTER TABLE thalweg.error_queue ADD COLUMN failure jsonb NOT NULL DEFAULT '{}';
+ALTER TABLE thalweg.error_queue_chunk ADD COLUMN first_change bigint;
 )sql";
 
 // By which the data layer finds an applier's row, or none when another engine has taken the stream over. No version of
@@ -175,7 +183,9 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
                                     "pg_catalog.pg_attribute WHERE attrelid = "
                                     "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'edits'), EXISTS (SELECT "
                                     "FROM pg_catalog.pg_class WHERE relnamespace = 'thalweg'::pg_catalog.regnamespace "
-                                    "AND relname = 'conflict_log') "
+                                    "AND relname = 'conflict_log'), EXISTS (SELECT FROM "
+                                    "pg_catalog.pg_attribute WHERE attrelid = "
+                                    "'thalweg.error_queue'::pg_catalog.regclass AND attname = 'failure') "
                                     "FROM thalweg.schema_version"));
     if (version.integer(0, 0) > kSchemaVersion) {
       return base::fail(ErrorCode::unsupported_version,
@@ -187,6 +197,7 @@ base::Result<void> ensure_schema(pg::Connection& connection) {
     if (!version.boolean(0, 2)) THALWEG_TRY(connection.script(kAddEpochIndex));
     if (!version.boolean(0, 3)) THALWEG_TRY(connection.script(kAddEditsToErrorQueue));
     if (!version.boolean(0, 4)) THALWEG_TRY(connection.script(kCreateConflictLog));
+    if (!version.boolean(0, 5)) THALWEG_TRY(connection.script(kAddFailureToErrorQueue));
     return {};
   });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apply/frame_blocks.h"
+#include "apply/parked_failure.h"
 #include "apply/parked_set.h"
 #include "apply/ranges.h"
 #include "base/error.h"
@@ -47,6 +48,7 @@ struct Transaction {
   int retries = 0;                          // by a policy for its error. Writer: the applier
   // The error with which it is parked. Writer: the applier.
   std::optional<base::Error> parked_with;
+  ParkedFailure failure;  // of that error. Writer: the applier
 
   bool empty() const { return lcrs == 0; }
   TransactionHashes hashes() const {

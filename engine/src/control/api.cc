@@ -19,9 +19,12 @@ namespace {
 
 using base::Error;
 using base::ErrorCode;
+using telemetry::ChangesPart;
+using telemetry::kParkedChangesShownMax;
 using telemetry::kParkedListMax;
 using telemetry::ParkedChoice;
 using telemetry::ParkedPart;
+using telemetry::TreePart;
 
 constexpr size_t kIdentityNameBytesMax = 63;  // a DNS label
 constexpr size_t kNameBytesMax = 63;          // NAMEDATALEN - 1
@@ -30,8 +33,9 @@ constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kStreamIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
-constexpr size_t kCauseBytesMax = 16;  // a hash in hex
+constexpr size_t kHashBytesMax = 16;  // in hex
 constexpr size_t kReasonBytesMax = 4000;
+constexpr auto kNumbersEnd = uint64_t{1} << 62;  // of changes: they fit PostgreSQL's bigint
 
 int http_status(ErrorCode code) {
   switch (code) {
@@ -112,9 +116,9 @@ base::Result<int64_t> parse_error_id(std::string_view text) {
   return id;
 }
 
-// As the queue's list names causes.
-bool is_cause(std::string_view text) {
-  return !text.empty() && text.size() <= kCauseBytesMax &&
+// As the queue's list names causes, and versions of edits.
+bool is_hash(std::string_view text) {
+  return !text.empty() && text.size() <= kHashBytesMax &&
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); });
 }
 
@@ -136,22 +140,32 @@ base::Result<std::string> read_role(const ApiRequest& request, std::string_view 
   return role;
 }
 
+struct QueryParameter {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Takes the first one off a query that is not empty.
+QueryParameter take_parameter(std::string_view& query) {
+  const size_t end = std::min(query.find('&'), query.size());
+  const std::string_view pair = query.substr(0, end);
+  query.remove_prefix(std::min(end + 1, query.size()));
+  const std::string_view name = pair.substr(0, pair.find('='));
+  return {.name = name, .value = pair.substr(std::min(name.size() + 1, pair.size()))};
+}
+
 // "after=17&limit=100&roots=1&cause=5f3a", each of them or none.
 base::Result<ParkedPart> parse_part(std::string_view query) {
   ParkedPart part;
   while (!query.empty()) {
-    const size_t end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    const std::string_view name = pair.substr(0, pair.find('='));
-    const std::string_view value = pair.substr(std::min(name.size() + 1, pair.size()));
+    const auto [name, value] = take_parameter(query);
     if (name == "after" && parse_number(value, part.after)) continue;
     if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedListMax) continue;
     if (name == "roots" && value == "1") {
       part.roots_only = true;
       continue;
     }
-    if (name == "cause" && is_cause(value)) {
+    if (name == "cause" && is_hash(value)) {
       part.cause = value;
       continue;
     }
@@ -160,6 +174,42 @@ base::Result<ParkedPart> parse_part(std::string_view query) {
         fmt::format("The parameters are after (an id), limit (1 to {}), roots=1 and cause", kParkedListMax));
   }
   return part;
+}
+
+// "after=100&limit=50", each of them or none.
+base::Result<ChangesPart> parse_changes_part(std::string_view query) {
+  ChangesPart part;
+  while (!query.empty()) {
+    const auto [name, value] = take_parameter(query);
+    if (name == "after" && parse_number(value, part.after) && part.after < kNumbersEnd) continue;
+    if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedChangesShownMax)
+      continue;
+    return base::fail(
+        ErrorCode::invalid_request,
+        fmt::format("The parameters are after (a change's number) and limit (1 to {})", kParkedChangesShownMax));
+  }
+  return part;
+}
+
+// "after=23&limit=50", each of them or none.
+base::Result<TreePart> parse_tree_part(std::string_view query) {
+  TreePart part;
+  while (!query.empty()) {
+    const auto [name, value] = take_parameter(query);
+    if (name == "after" && parse_number(value, part.after)) continue;
+    if (name == "limit" && parse_number(value, part.limit) && part.limit > 0 && part.limit <= kParkedListMax) continue;
+    return base::fail(ErrorCode::invalid_request,
+                      fmt::format("The parameters are after (an LSN as a number) and limit (1 to {})", kParkedListMax));
+  }
+  return part;
+}
+
+// "version=5f3a", or none: then empty.
+base::Result<std::string> parse_version(std::string_view query) {
+  if (query.empty()) return std::string{};
+  const auto [name, value] = take_parameter(query);
+  if (name == "version" && is_hash(value) && query.empty()) return std::string(value);
+  return base::fail(ErrorCode::invalid_request, "The parameter is version, as the queue shows it");
 }
 
 bool is_id(std::string_view text, size_t bytes_max) {
@@ -300,7 +350,7 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
   if (path.starts_with(kCauses)) {
     path.remove_prefix(kCauses.size());
     const std::string_view cause = take_part(path);
-    if (!is_done_by(path, "/execute") || request.method != "POST" || !is_cause(cause)) return no_such_path(request);
+    if (!is_done_by(path, "/execute") || request.method != "POST" || !is_hash(cause)) return no_such_path(request);
     auto role = read_role(request, path);
     return role ? execute({.cause = std::string(cause), .role = std::move(*role)}) : failure_answer(role.error());
   }
@@ -310,17 +360,27 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
   const bool executes = is_done_by(path, "/execute") && request.method == "POST";
   const bool tries = is_done_by(path, "/dry-run") && request.method == "POST";
   const bool shows = path.empty() && request.method == "GET";
+  const bool grows = path == "/dependants" && request.method == "GET";
   constexpr std::string_view kChanges = "/changes/";
   if (path.starts_with(kChanges)) {
     const auto changed = parse_error_id(number);
     if (!changed) return failure_answer(changed.error());
     return dispatch_change(request, target, *changed, path.substr(kChanges.size()));
   }
-  if (!executes && !tries && !shows && !(path.empty() && request.method == "DELETE")) return no_such_path(request);
+  if (!executes && !tries && !shows && !grows && !(path.empty() && request.method == "DELETE"))
+    return no_such_path(request);
   auto id = parse_error_id(number);
   if (!id) return failure_answer(id.error());
+  if (grows) {
+    const auto part = parse_tree_part(request.query);
+    if (!part) return failure_answer(part.error());
+    const auto tree = streams_.error_tree(target, *id, *part);
+    return tree ? document_answer(error_tree_document(*tree)) : failure_answer(tree.error());
+  }
   if (shows) {
-    auto contents = streams_.error_contents(target, *id, std::nullopt);
+    const auto part = parse_changes_part(request.query);
+    if (!part) return failure_answer(part.error());
+    auto contents = streams_.error_contents(target, *id, *part);
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
   if (!tries && !executes) return done_answer(streams_.drop_error(target, *id), 204);
@@ -335,16 +395,19 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
 ApiAnswer Api::dispatch_change(const ApiRequest& request, const StreamTarget& target, int64_t error_id,
                                std::string_view number) {
   uint64_t change = 0;
-  if (!parse_number(number, change)) return no_such_path(request);
+  if (!parse_number(number, change) || change >= kNumbersEnd) return no_such_path(request);
   if (request.method == "GET") {
-    auto contents = streams_.error_contents(target, error_id, change);
+    auto contents = streams_.error_contents(target, error_id, {.only = change});
     return contents ? document_answer(error_contents_document(*contents)) : failure_answer(contents.error());
   }
-  if (request.method == "DELETE") return done_answer(streams_.edit_error(target, error_id, change, std::nullopt), 204);
-  if (request.method != "PUT") return no_such_path(request);
+  const bool restores = request.method == "DELETE";
+  if (!restores && request.method != "PUT") return no_such_path(request);
+  const auto version = parse_version(request.query);
+  if (!version) return failure_answer(version.error());
+  if (restores) return done_answer(streams_.edit_error(target, error_id, change, std::nullopt, *version), 204);
   auto edit = parse_edit(request.body);
   if (!edit) return failure_answer(edit.error());
-  return done_answer(streams_.edit_error(target, error_id, change, *edit), 204);
+  return done_answer(streams_.edit_error(target, error_id, change, *edit, *version), 204);
 }
 
 ApiAnswer Api::put_desired(const ApiRequest& request) {

@@ -24,6 +24,7 @@ nlohmann::json transactions_document(const telemetry::TransactionSamples& transa
 nlohmann::json markers_document(const telemetry::MarkerTrail& trail);
 nlohmann::json errors_document(const ParkedListView& list);
 nlohmann::json dry_run_document(const DryRunView& tried);
+nlohmann::json error_tree_document(const telemetry::ParkedTree& tree);
 nlohmann::json error_contents_document(const ParkedContentsView& opened);
 nlohmann::json failure_document(const base::Error& error);
 nlohmann::json side_json(base::ErrorSide side);  // null: unknown

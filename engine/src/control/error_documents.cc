@@ -44,6 +44,9 @@ json differ(const ShownValue& value, const ShownValue& now) {
   return value.state != now.state || value.bytes != now.bytes || value.hash != now.hash || value.text != now.text;
 }
 
+// Of a change; 0 is none.
+json number_or_null(uint64_t number) { return number == 0 ? json(nullptr) : json(number); }
+
 json entry_document(const telemetry::ParkedTransaction& parked) {
   return {{"id", parked.id},
           {"commit_lsn", base::to_string(parked.commit_lsn)},
@@ -55,7 +58,9 @@ json entry_document(const telemetry::ParkedTransaction& parked) {
           {"sqlstate", parked.sqlstate},
           {"parked_at", parked.parked_at},
           {"edited", parked.edited},
-          {"left_out", parked.left_out}};
+          {"left_out", parked.left_out},
+          {"failed_change", number_or_null(parked.failed_change)},
+          {"edits_version", parked.edits_version}};
 }
 
 json cause_document(const telemetry::ParkedCause& cause) {
@@ -78,6 +83,8 @@ json execution_document(const ErrorExecutionStatus& execution) {
           {"total", execution.total},
           {"failed_again", execution.failed},
           {"failures", std::move(failures)},
+          {"left_out", execution.left_out},
+          {"left_out_ids", execution.left_out_ids},
           {"started_at", rfc3339(execution.started_at)},
           {"finished_at", execution.finished_at ? json(rfc3339(*execution.finished_at)) : json(nullptr)},
           {"error", execution.error ? failure_document(*execution.error)["error"] : json(nullptr)}};
@@ -127,10 +134,26 @@ json errors_document(const ParkedListView& list) {
 }
 
 json dry_run_document(const DryRunView& tried) {
-  return {{"succeeds", !tried.error},
-          {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)},
-          {"edited", tried.edited},
-          {"left_out", tried.left_out}};
+  return {
+      {"succeeds", !tried.error},   {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)},
+      {"changes", tried.changes},   {"edited", tried.edited},
+      {"left_out", tried.left_out}, {"failed_change", number_or_null(tried.failed_change)}};
+}
+
+json error_tree_document(const telemetry::ParkedTree& tree) {
+  json dependants = json::array();
+  for (const telemetry::ParkedDependant& dependant : tree.dependants) {
+    json document = entry_document(dependant.transaction);
+    document["parent"] = dependant.parent;
+    document["behind"] = dependant.behind;
+    document["behind_total"] = dependant.behind_total;
+    dependants.push_back(std::move(document));
+  }
+  return {{"dependants", std::move(dependants)},
+          {"total", tree.total},
+          {"behind", tree.behind},
+          {"behind_total", tree.behind_total},
+          {"next_after", tree.next_after ? json(*tree.next_after) : json(nullptr)}};
 }
 
 json error_contents_document(const ParkedContentsView& opened) {
@@ -138,7 +161,8 @@ json error_contents_document(const ParkedContentsView& opened) {
   for (const telemetry::ShownChange& change : opened.contents.changes) changes.push_back(change_document(change));
   return {{"error", entry_document(opened.error)},
           {"changes_total", opened.contents.changes_total},
-          {"changes", std::move(changes)}};
+          {"changes", std::move(changes)},
+          {"next_after", opened.contents.next_after ? json(*opened.contents.next_after) : json(nullptr)}};
 }
 
 }  // namespace thalweg::control

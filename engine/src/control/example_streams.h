@@ -155,7 +155,8 @@ class ExampleStreams final : public ManagedStreams {
                            .code = "apply_failed",
                            .message = "m",
                            .sqlstate = "23505",
-                           .parked_at = "2026-11-21T00:00:00Z"});
+                           .parked_at = "2026-11-21T00:00:00Z",
+                           .failed_change = 2});
     list.total = 15'000;
     list.roots = 1;
     list.next_after = 1;
@@ -173,6 +174,8 @@ class ExampleStreams final : public ManagedStreams {
         .total = 14'000,
         .failed = 1,
         .failures = {{.error_id = 1, .error = base::fail(base::ErrorCode::apply_conflict, "again").error()}},
+        .left_out = 1,
+        .left_out_ids = {3},
         .started_at = {1},
         .finished_at = base::UnixMicros{2},
         .error = base::fail(base::ErrorCode::apply_conflict, "again").error()};
@@ -180,8 +183,19 @@ class ExampleStreams final : public ManagedStreams {
   }
   telemetry::ParkedPart asked_part;
   telemetry::ConflictPart asked_conflicts;
+  base::Result<telemetry::ParkedTree> error_tree(const StreamTarget& target, int64_t error_id,
+                                                 const telemetry::TreePart& part) override {
+    THALWEG_TRY(known(target));
+    if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
+    asked_tree = part;
+    telemetry::ParkedTree tree{.dependants = {}, .total = 12, .next_after = 23};
+    tree.dependants.push_back(
+        {.transaction = {.id = 4}, .parent = error_id, .behind = {2, error_id}, .behind_total = 2});
+    return tree;
+  }
+  telemetry::TreePart asked_tree;
   base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id,
-                                                  std::optional<uint64_t> only) override {
+                                                  const telemetry::ChangesPart& part) override {
     using telemetry::ShownValue;
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
@@ -198,7 +212,9 @@ class ExampleStreams final : public ManagedStreams {
     opened.error.id = error_id;
     opened.contents.changes_total = 12;
     telemetry::ShownChange& change = opened.contents.changes.emplace_back();
-    change.number = only.value_or(1);
+    asked_changes = part;
+    change.number = part.only.value_or(part.after + 1);
+    opened.contents.next_after = change.number;
     change.edit = telemetry::ParkedEdit{.values = {{"amount", "9.90"}}, .reason = "entered wrong"};
     change.operation = "UPDATE";
     change.schema_name = "public";
@@ -214,6 +230,7 @@ class ExampleStreams final : public ManagedStreams {
     change.columns[1].now = other;
     return opened;
   }
+  telemetry::ChangesPart asked_changes;
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override {
     if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::unknown_stream, "none");
     telemetry::TransactionSamples out;
@@ -248,18 +265,21 @@ class ExampleStreams final : public ManagedStreams {
     asked_role = role;
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     if (error_id == 1) return DryRunView{};
-    return DryRunView{.error = base::fail(base::ErrorCode::apply_conflict, "again").error(), .left_out = 1};
+    return DryRunView{
+        .error = base::fail(base::ErrorCode::apply_conflict, "again").error(), .left_out = 1, .failed_change = 2};
   }
   base::Result<void> edit_error(const StreamTarget& target, int64_t error_id, uint64_t change,
-                                const std::optional<telemetry::ParkedEdit>& edit) override {
+                                const std::optional<telemetry::ParkedEdit>& edit, const std::string& version) override {
     THALWEG_TRY(known(target));
     if (error_id == 404) return base::fail(base::ErrorCode::unknown_error_transaction, "none");
     edited_change = change;
     asked_edit = edit;
+    asked_version = version;
     return {};
   }
   uint64_t edited_change = 0;
   std::optional<telemetry::ParkedEdit> asked_edit;
+  std::string asked_version;
   base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
     EXPECT_EQ(request.destination_conninfo.text, "host=b");

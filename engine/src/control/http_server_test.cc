@@ -261,13 +261,33 @@ TEST_F(HttpServerTest, StreamActions) {
   EXPECT_EQ(keys_of(tried), keys_of(contract("dry-run.example.json")));
   EXPECT_EQ(tried["succeeds"], false);
   const json fits = json::parse(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1/dry-run").body);
-  EXPECT_EQ(fits, json({{"succeeds", true}, {"error", nullptr}, {"edited", 0}, {"left_out", 0}}));
+  EXPECT_EQ(fits, json({{"succeeds", true},
+                        {"error", nullptr},
+                        {"changes", 0},
+                        {"edited", 0},
+                        {"left_out", 0},
+                        {"failed_change", nullptr}}));
   expect_failure(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404/dry-run"), 404,
                  "unknown_error_transaction");
   EXPECT_EQ(client_->drop("/v1/streams/k3j2h1g4/destinations/warehouse/errors/1").status, 204);
   const json opened = json::parse(client_->get("/v1/streams/k3j2h1g4/destinations/warehouse/errors/3").body);
   EXPECT_EQ(keys_of(opened), keys_of(contract("error-contents.example.json")));
   EXPECT_EQ(opened["error"]["id"], 3);
+  EXPECT_EQ(streams_.asked_changes.after, 0U);
+  EXPECT_EQ(streams_.asked_changes.limit, 100U);
+  EXPECT_EQ(client_->get(at + "/3?after=100&limit=7").status, 200);
+  EXPECT_EQ(streams_.asked_changes.after, 100U);
+  EXPECT_EQ(streams_.asked_changes.limit, 7U);
+  for (const char* query : {"limit=0", "limit=101", "after=-1", "after=9223372036854775807", "roots=1"}) {
+    expect_failure(client_->get(at + "/3?" + query), 400, "invalid_request");
+  }
+  const json tree = json::parse(client_->get(at + "/3/dependants?after=22&limit=7").body);
+  EXPECT_EQ(keys_of(tree), keys_of(contract("error-dependants.example.json")));
+  EXPECT_EQ(tree["dependants"][0]["parent"], 3);
+  EXPECT_EQ(streams_.asked_tree.after, 22U);
+  EXPECT_EQ(streams_.asked_tree.limit, 7U);
+  expect_failure(client_->get(at + "/3/dependants?limit=1001"), 400, "invalid_request");
+  expect_failure(client_->get(at + "/404/dependants"), 404, "unknown_error_transaction");
   const json& columns = opened["changes"][0]["columns"];
   EXPECT_EQ(columns[0]["wanted"], json({{"state", "text"}, {"text", "1"}, {"bytes", 1}, {"cut", false}}));
   EXPECT_EQ(columns[0]["wanted_differs"], false);
@@ -300,6 +320,14 @@ TEST_F(HttpServerTest, AChangeOfAParkedTransactionIsLeftOutOrEdited) {
   EXPECT_EQ(streams_.asked_edit->values, values);
   EXPECT_EQ(client_->drop(change).status, 204);
   EXPECT_FALSE(streams_.asked_edit);
+  EXPECT_EQ(streams_.asked_version, "");
+  EXPECT_EQ(client_->put(change + "?version=5f3a", R"({"reason": "a duplicate", "left_out": true})").status, 204);
+  EXPECT_EQ(streams_.asked_version, "5f3a");
+  EXPECT_EQ(client_->drop(change + "?version=5f3b").status, 204);
+  EXPECT_EQ(streams_.asked_version, "5f3b");
+  for (const char* query : {"version=", "version=X", "version=1&version=1", "edits=1"}) {
+    expect_failure(client_->drop(change + "?" + query), 400, "invalid_request");
+  }
 
   for (const char* body : {R"({"left_out": true})", R"({"reason": "", "left_out": true})", R"({"reason": "why"})",
                            R"({"reason": "why", "values": {}})", R"({"reason": "why", "values": {"a": 1}})",

@@ -204,6 +204,8 @@ struct ErrorExecutionStatus {
   uint64_t total = 0;
   uint64_t failed = 0;                     // what waits behind these is neither here nor in `executed`
   std::vector<ExecutionFailure> failures;  // the first of them, kFailuresShownMax at most
+  uint64_t left_out = 0;                   // of `executed`: those all of whose changes were left out
+  std::vector<int64_t> left_out_ids = {};  // the first of them, kFailuresShownMax at most
   base::UnixMicros started_at;
   std::optional<base::UnixMicros> finished_at;
   std::optional<base::Error> error;
@@ -221,8 +223,10 @@ struct ParkedListView {
 // The result that executing a parked transaction would have.
 struct DryRunView {
   std::optional<base::Error> error;  // none: it would go through
-  uint64_t edited = 0;               // of its changes
-  uint64_t left_out = 0;             // of its changes
+  uint64_t changes = 0;
+  uint64_t edited = 0;         // of its changes
+  uint64_t left_out = 0;       // of its changes
+  uint64_t failed_change = 0;  // of its changes, from 1: at which it fails; 0: at none
 };
 
 // One of them, opened.
@@ -250,14 +254,18 @@ class ManagedStreams {
   // These fail with unknown_stream and unknown_destination.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) = 0;
+  // Those that wait behind one of them.
+  virtual base::Result<telemetry::ParkedTree> error_tree(const StreamTarget& target, int64_t error_id,
+                                                         const telemetry::TreePart& part) = 0;
   // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
-  // are. `only`: one of its changes; else the first ones.
+  // are.
   virtual base::Result<ParkedContentsView> error_contents(const StreamTarget& target, int64_t error_id,
-                                                          std::optional<uint64_t> only) = 0;
+                                                          const telemetry::ChangesPart& part) = 0;
   // Leaves a change of one out, or gives it other values; none: as it came again. Fails with unknown_error_transaction,
-  // invalid_request, and database_busy while transactions are executed.
+  // invalid_request, and database_busy while transactions are executed. `version`: of the edits until now; empty: any.
   virtual base::Result<void> edit_error(const StreamTarget& target, int64_t error_id, uint64_t change,
-                                        const std::optional<telemetry::ParkedEdit>& edit) = 0;
+                                        const std::optional<telemetry::ParkedEdit>& edit,
+                                        const std::string& version) = 0;
   // The changes that handlers and policies have settled, the newest first. Also fail with database_busy while other
   // lists are read.
   virtual base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget& target,

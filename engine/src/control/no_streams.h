@@ -21,7 +21,11 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return ParkedListView{};
   }
-  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t, std::optional<uint64_t>) override {
+  base::Result<telemetry::ParkedTree> error_tree(const StreamTarget&, int64_t, const telemetry::TreePart&) override {
+    return telemetry::ParkedTree{};
+  }
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t,
+                                                  const telemetry::ChangesPart&) override {
     ++requests;
     return ParkedContentsView{};
   }
@@ -53,8 +57,8 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return DryRunView{};
   }
-  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t,
-                                const std::optional<telemetry::ParkedEdit>&) override {
+  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t, const std::optional<telemetry::ParkedEdit>&,
+                                const std::string&) override {
     return reached();
   }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }

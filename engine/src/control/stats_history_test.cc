@@ -34,11 +34,15 @@ class Ticking final : public ManagedStreams {
   }
   base::Result<void> retry(const StreamTarget&) override { return {}; }
   base::Result<ParkedListView> errors(const StreamTarget&, const telemetry::ParkedPart&) override { return {}; }
-  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t, std::optional<uint64_t>) override {
+  base::Result<telemetry::ParkedTree> error_tree(const StreamTarget&, int64_t, const telemetry::TreePart&) override {
+    return telemetry::ParkedTree{};
+  }
+  base::Result<ParkedContentsView> error_contents(const StreamTarget&, int64_t,
+                                                  const telemetry::ChangesPart&) override {
     return {};
   }
-  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t,
-                                const std::optional<telemetry::ParkedEdit>&) override {
+  base::Result<void> edit_error(const StreamTarget&, int64_t, uint64_t, const std::optional<telemetry::ParkedEdit>&,
+                                const std::string&) override {
     return {};
   }
   base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget&,

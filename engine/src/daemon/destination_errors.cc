@@ -4,6 +4,7 @@
 
 #include "apply/error_queue.h"
 #include "apply/parked_contents.h"
+#include "apply/parked_tree.h"
 #include "daemon/operator_connection.h"
 #include "daemon/row_security.h"
 #include "pg/connection.h"
@@ -54,14 +55,21 @@ base::Result<control::ParkedListView> parked_errors(const control::Delivery& def
   return list;
 }
 
+base::Result<telemetry::ParkedTree> parked_error_tree(const control::Delivery& definition, int64_t error_id,
+                                                      const telemetry::TreePart& part,
+                                                      const std::atomic<bool>& abandon) {
+  THALWEG_ASSIGN(pg::Connection connection, connect(definition, {.abandon = &abandon, .lifetime = kListPatience}));
+  return apply::read_parked_tree(connection, definition.id, error_id, part);
+}
+
 base::Result<control::ParkedContentsView> parked_error_contents(const control::Delivery& definition, int64_t error_id,
-                                                                std::optional<uint64_t> only,
+                                                                const telemetry::ChangesPart& part,
                                                                 const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection,
                  connect(definition, {.abandon = &abandon, .answer_bytes_max = pg::kRowBytesMax}));
   THALWEG_ASSIGN(telemetry::ParkedTransaction parked, apply::find_parked(connection, definition.id, error_id));
   THALWEG_ASSIGN(telemetry::ParkedContents contents,
-                 apply::read_parked(connection, definition.id, error_id, apply::kContentsPatience, only));
+                 apply::read_parked(connection, definition.id, error_id, apply::kContentsPatience, part));
   return control::ParkedContentsView{.error = std::move(parked), .contents = std::move(contents)};
 }
 
@@ -86,15 +94,19 @@ base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& 
   auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id, role);
   if (!tried) return std::unexpected(with_row_security(std::move(tried).error(), definition, &abandon));
   if (tried->error) tried->error = with_row_security(std::move(*tried->error), definition, &abandon);
-  return control::DryRunView{.error = std::move(tried->error), .edited = tried->edited, .left_out = tried->left_out};
+  return control::DryRunView{.error = std::move(tried->error),
+                             .changes = tried->changes,
+                             .edited = tried->edited,
+                             .left_out = tried->left_out,
+                             .failed_change = tried->failed_change};
 }
 
 base::Result<void> edit_parked_error(const control::Delivery& definition, int64_t error_id, uint64_t change,
-                                     const std::optional<telemetry::ParkedEdit>& edit,
+                                     const std::optional<telemetry::ParkedEdit>& edit, const std::string& version,
                                      const std::atomic<bool>& abandon) {
   THALWEG_ASSIGN(pg::Connection connection,
                  connect(definition, {.abandon = &abandon, .answer_bytes_max = pg::kRowBytesMax}));
-  return apply::edit_parked(connection, definition.id, error_id, change, edit);
+  return apply::edit_parked(connection, definition.id, error_id, change, edit, version);
 }
 
 base::Result<void> remove_parked_error(const control::Delivery& definition, int64_t error_id,

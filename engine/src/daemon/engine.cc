@@ -347,12 +347,20 @@ base::Result<control::ParkedListView> Engine::errors(const control::StreamTarget
   return stream->errors(target.destination, part);
 }
 
+base::Result<telemetry::ParkedTree> Engine::error_tree(const control::StreamTarget& target, int64_t error_id,
+                                                       const telemetry::TreePart& part) {
+  THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(ErrorCode::database_busy, "Other lists of parked transactions are being read");
+  return stream->error_tree(target.destination, error_id, part);
+}
+
 base::Result<control::ParkedContentsView> Engine::error_contents(const control::StreamTarget& target, int64_t error_id,
-                                                                 std::optional<uint64_t> only) {
+                                                                 const telemetry::ChangesPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(openings_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other parked transactions are being opened or tried");
-  return stream->error_contents(target.destination, error_id, only);
+  return stream->error_contents(target.destination, error_id, part);
 }
 
 base::Result<telemetry::TransactionSamples> Engine::transactions(const std::string& stream) {
@@ -387,11 +395,11 @@ base::Result<control::DryRunView> Engine::dry_run_error(const control::StreamTar
 }
 
 base::Result<void> Engine::edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,
-                                      const std::optional<telemetry::ParkedEdit>& edit) {
+                                      const std::optional<telemetry::ParkedEdit>& edit, const std::string& version) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(actions_);
   if (!place) return busy_with_actions();
-  return stream->edit_error(target.destination, error_id, change, edit);
+  return stream->edit_error(target.destination, error_id, change, edit, version);
 }
 
 base::Result<void> Engine::drop_error(const control::StreamTarget& target, int64_t error_id) {

@@ -47,14 +47,16 @@ class Engine final : public control::ManagedStreams {
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
   base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
+  base::Result<telemetry::ParkedTree> error_tree(const control::StreamTarget& target, int64_t error_id,
+                                                 const telemetry::TreePart& part) override;
   base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target, int64_t error_id,
-                                                           std::optional<uint64_t> only) override;
+                                                           const telemetry::ChangesPart& part) override;
   base::Result<std::string_view> execute_error(const control::StreamTarget& target,
                                                const telemetry::ParkedChoice& choice) override;
   base::Result<control::DryRunView> dry_run_error(const control::StreamTarget& target, int64_t error_id,
                                                   const std::string& role) override;
   base::Result<void> edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,
-                                const std::optional<telemetry::ParkedEdit>& edit) override;
+                                const std::optional<telemetry::ParkedEdit>& edit, const std::string& version) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
   base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
   base::Result<std::vector<control::RuleFinding>> check_rules(const control::RulesCheckRequest& request) override;

@@ -313,7 +313,7 @@ TEST_F(EngineTest, WhoOpensAParkedTransactionBehindALockHasAnAnswerInTime) {
   ASSERT_TRUE(put());
   wait_for_state(State::replicating);
   const control::StreamTarget target{.stream = definition_.id, .destination = "warehouse"};
-  const auto open_one = [&] { return engine_->error_contents(target, 1, std::nullopt); };
+  const auto open_one = [&] { return engine_->error_contents(target, 1, {}); };
   EXPECT_EQ(open_one().error().code, ErrorCode::unknown_error_transaction);
   const Held held(connect(definition_.destinations.at(0).name), "thalweg.error_queue", std::chrono::seconds(30));
   const auto took = time_of([&] {
@@ -352,7 +352,7 @@ TEST_F(EngineTest, ADestinationThatHangsHoldsUpFewOfThoseThatAskForItsErrors) {
     std::vector<std::jthread> all;
     for (int i = 0; i < 10; ++i) {
       all.push_back(asks([&] { return code_of(engine_->errors(target, {})); }));
-      all.push_back(asks([&] { return code_of(engine_->error_contents(target, 1, std::nullopt)); }));
+      all.push_back(asks([&] { return code_of(engine_->error_contents(target, 1, {})); }));
       all.push_back(asks([&] { return code_of(engine_->drop_error(target, 1)); }));
       all.push_back(asks([&] { return code_of(engine_->copy_table(target, {"public", "t"})); }));
       all.push_back(asks([&] { return code_of(engine_->accept_table(target, {"public", "t"})); }));

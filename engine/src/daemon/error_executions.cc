@@ -66,6 +66,15 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
                                                       if (status.failures.size() >= control::kFailuresShownMax) return;
                                                       status.failures.push_back({.error_id = id, .error = why});
                                                     },
+                                                .left_out =
+                                                    [&](int64_t id) {
+                                                      const std::lock_guard left_out_lock(mutex_);
+                                                      auto& status = mine->status;
+                                                      ++status.left_out;
+                                                      if (status.left_out_ids.size() >= control::kFailuresShownMax)
+                                                        return;
+                                                      status.left_out_ids.push_back(id);
+                                                    },
                                                 .abandon = &abandon_,
                                                 .hold_apply = hold,
                                                 .go_on = done});

@@ -63,13 +63,15 @@ class Stream {
                                                                  const telemetry::ConflictPart& part) const;
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const std::string& destination) const;
   base::Result<control::ParkedListView> errors(const std::string& destination, const telemetry::ParkedPart& part) const;
+  base::Result<telemetry::ParkedTree> error_tree(const std::string& destination, int64_t error_id,
+                                                 const telemetry::TreePart& part) const;
   base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id,
-                                                           std::optional<uint64_t> only) const;
+                                                           const telemetry::ChangesPart& part) const;
   base::Result<std::string_view> execute_error(const std::string& destination, const telemetry::ParkedChoice& choice);
   base::Result<control::DryRunView> dry_run_error(const std::string& destination, int64_t error_id,
                                                   const std::string& role) const;
   base::Result<void> edit_error(const std::string& destination, int64_t error_id, uint64_t change,
-                                const std::optional<telemetry::ParkedEdit>& edit) const;
+                                const std::optional<telemetry::ParkedEdit>& edit, const std::string& version) const;
   base::Result<void> drop_error(const std::string& destination, int64_t error_id);
   base::Result<void> copy_table(const std::string& destination, const control::TableRef& table);
   base::Result<void> accept_table(const std::string& destination, const control::TableRef& table);

@@ -135,10 +135,18 @@ base::Result<control::ParkedListView> Stream::errors(const std::string& destinat
   return list;
 }
 
-base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination, int64_t error_id,
-                                                                 std::optional<uint64_t> only) const {
+base::Result<telemetry::ParkedTree> Stream::error_tree(const std::string& destination, int64_t error_id,
+                                                       const telemetry::TreePart& part) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return parked_error_contents(definition, error_id, only, abandon_);
+  const Place place = take_place(listings_);
+  if (!place) return base::fail(base::ErrorCode::database_busy, "Other lists of these transactions are being read");
+  return parked_error_tree(definition, error_id, part, abandon_);
+}
+
+base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination, int64_t error_id,
+                                                                 const telemetry::ChangesPart& part) const {
+  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  return parked_error_contents(definition, error_id, part, abandon_);
 }
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
@@ -159,9 +167,10 @@ base::Result<control::DryRunView> Stream::dry_run_error(const std::string& desti
 }
 
 base::Result<void> Stream::edit_error(const std::string& destination, int64_t error_id, uint64_t change,
-                                      const std::optional<telemetry::ParkedEdit>& edit) const {
+                                      const std::optional<telemetry::ParkedEdit>& edit,
+                                      const std::string& version) const {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return edit_parked_error(definition, error_id, change, edit, abandon_);
+  return edit_parked_error(definition, error_id, change, edit, version, abandon_);
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {

@@ -52,6 +52,13 @@ class Rows {
   std::unique_ptr<Impl> impl_;
 };
 
+// The names in an error of the server, in no language; empty where it names none.
+struct NamedInError {
+  std::string constraint = {};
+  std::string column = {};
+  std::string type = {};  // of a domain's constraint, for example
+};
+
 struct ServerSettings;
 class SessionBoard;
 enum class Replication { off, database };
@@ -155,6 +162,7 @@ class Pipeline {
   struct Outcome {
     std::vector<uint64_t> affected;    // per statement sent since the last sync (a prepare counts as one, 0 rows)
     std::optional<base::Error> error;  // the first failure; statements after it were skipped by the server
+    NamedInError named;                // in it
     size_t failed_statement = 0;       // index into the statements since the last sync
   };
   // Marks a sync point, flushes, and reads every result up to it. Fails itself only if the connection broke. No other

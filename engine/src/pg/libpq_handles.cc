@@ -42,6 +42,12 @@ std::string tidy_message(std::string_view message) {
   return tidy;
 }
 
+NamedInError named_in_error(const PGresult* result) {
+  return {.constraint = std::string(field(result, PG_DIAG_CONSTRAINT_NAME)),
+          .column = std::string(field(result, PG_DIAG_COLUMN_NAME)),
+          .type = std::string(field(result, PG_DIAG_DATATYPE_NAME))};
+}
+
 uint64_t affected_rows(PGresult* result) {
   const char* text = PQcmdTuples(result);
   uint64_t rows = 0;

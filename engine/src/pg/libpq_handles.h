@@ -30,6 +30,7 @@ using BytesPtr = std::unique_ptr<char, BytesDeleter>;
 
 // libpq's message without its line breaks, LOCATION and LINE lines.
 std::string tidy_message(std::string_view message);
+NamedInError named_in_error(const PGresult* result);
 // Rows' count in a command tag ("INSERT 0 5" -> 5), 0 where the tag has none.
 uint64_t affected_rows(PGresult* result);
 

@@ -104,6 +104,7 @@ struct Pipeline::Impl {
       case PGRES_BAD_RESPONSE:
         if (!taken.error) {
           taken.error = connection->error_from_result(result);
+          taken.named = named_in_error(result);
           taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());

@@ -63,9 +63,17 @@ struct ShownChange {
   std::optional<ParkedEdit> edit = {};
 };
 
+// The changes to show: those with a higher number than `after`, the lowest first.
+struct ChangesPart {
+  uint64_t after = 0;
+  uint64_t limit = kParkedChangesShownMax;  // those of one TRUNCATE are one
+  std::optional<uint64_t> only = {};        // instead: this one
+};
+
 struct ParkedContents {
   uint64_t changes_total = 0;
-  std::vector<ShownChange> changes;  // the first ones, in the transaction's order
+  std::vector<ShownChange> changes;         // in the transaction's order
+  std::optional<uint64_t> next_after = {};  // none: the transaction has no more
 };
 
 }  // namespace thalweg::telemetry

@@ -13,16 +13,18 @@ namespace thalweg::telemetry {
 
 struct ParkedTransaction {
   int64_t id = 0;
-  base::Lsn commit_lsn;
-  base::Xid xid;
+  base::Lsn commit_lsn = {};
+  base::Xid xid = {};
   uint64_t lcrs = 0;
-  std::vector<std::string> tables;  // schema-qualified
-  std::string code;                 // of the error catalogue
-  std::string message;
-  std::string sqlstate;   // empty where the destination did not refuse by itself
-  std::string parked_at;  // RFC 3339, UTC
-  uint64_t edited = 0;    // of its changes: with other values
-  uint64_t left_out = 0;  // of its changes: not to be applied
+  std::vector<std::string> tables = {};  // schema-qualified
+  std::string code = {};                 // of the error catalogue
+  std::string message = {};
+  std::string sqlstate = {};       // empty where the destination did not refuse by itself
+  std::string parked_at = {};      // RFC 3339, UTC
+  uint64_t edited = 0;             // of its changes: with other values
+  uint64_t left_out = 0;           // of its changes: not to be applied
+  uint64_t failed_change = 0;      // of its changes, from 1: at which it failed last; 0: at none, or that is not known
+  std::string edits_version = {};  // of what was decided about its changes: another one after every decision
 };
 
 inline constexpr uint64_t kParkedListMax = 1000;
@@ -34,6 +36,32 @@ struct ParkedPart {
   // Without those that wait behind another one. The oldest of the queue waits for none, whatever it was parked with.
   bool roots_only = false;
   std::string cause = {};  // those with this cause only; empty: any
+};
+
+// One that waits behind another, which is the root of a tree.
+struct ParkedDependant {
+  ParkedTransaction transaction;
+  int64_t parent = 0;  // the first transaction of the tree with which it shares a row or a table
+  // All of the queue that it waits behind: the first of each row or table. In commit order, kParkedBehindShownMax at
+  // most.
+  std::vector<int64_t> behind = {};
+  uint64_t behind_total = 0;
+};
+
+inline constexpr size_t kParkedBehindShownMax = 10;
+
+struct ParkedTree {
+  std::vector<ParkedDependant> dependants;  // in commit order: a parent comes before its children
+  uint64_t total = 0;                       // of all parts
+  std::vector<int64_t> behind = {};         // of the root, as a dependant's
+  uint64_t behind_total = 0;
+  std::optional<uint64_t> next_after = {};  // of the next part; none: it is the last
+};
+
+// In commit order those that committed at a higher LSN than `after`.
+struct TreePart {
+  uint64_t after = 0;
+  uint64_t limit = 100;  // kParkedListMax at most
 };
 
 // Transactions that were parked for one cause, as far as code, SQLSTATE and message tell.

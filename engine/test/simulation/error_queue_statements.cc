@@ -12,7 +12,19 @@ namespace thalweg::simulation {
 namespace {
 
 // Columns of a ParkedRow.
-enum Column : size_t { kCommitLsn, kEndLsn, kMicros, kXid, kLcrs, kTables, kCode, kMessage, kSqlstate, kHashes };
+enum Column : size_t {
+  kCommitLsn,
+  kEndLsn,
+  kMicros,
+  kXid,
+  kLcrs,
+  kTables,
+  kCode,
+  kMessage,
+  kSqlstate,
+  kFailure,
+  kHashes
+};
 
 // Of rows, of rows that are needed, of tables, of their parents, of tables whose keys came or went.
 void add_hashes(const ParkedRow& parked, Row& row) {
@@ -124,7 +136,7 @@ Outcome DestinationSession::show_parked(bool with_hashes) {
       found.back().insert(found.back().end(), {columns[kCode], columns[kTables], "{}"});
     } else {
       found.push_back({number, columns[kCommitLsn], columns[kXid], columns[kLcrs], columns[kTables], columns[kCode],
-                       columns[kMessage], columns[kSqlstate], "2026-01-01T00:00:00.000000Z", "0", "0"});
+                       columns[kMessage], columns[kSqlstate], "2026-01-01T00:00:00.000000Z", "0", "0", "0", "0"});
     }
   }
   return rows(std::move(found));

@@ -144,7 +144,7 @@ def test_a_dry_run_tells_the_outcome_and_leaves_nothing(scene: Scene) -> None:
     before = everything(scene)
     for error_id in (key, length, trigger):
         assert errors(scene, f"/{error_id}/dry-run", "POST") == {
-            "succeeds": True, "error": None, "edited": 0, "left_out": 0,
+            "succeeds": True, "error": None, "changes": 1, "edited": 0, "left_out": 0, "failed_change": None,
         }
     assert everything(scene) == before
     assert errors(scene)["execution"] is None

@@ -27,6 +27,7 @@ PARKED = """BEGIN;
             DELETE FROM item WHERE id = 1;
             UPDATE log SET note = 'ended';
             COMMIT;"""
+SUCCEEDS = {"succeeds": True, "error": None, "changes": 7, "edited": 0, "left_out": 0, "failed_change": None}
 BEHIND = "UPDATE customer SET name = name || '!' WHERE id = 3"
 
 
@@ -72,7 +73,7 @@ def test_rows_are_left_out_and_the_others_applied(scene: Scene) -> None:
     before, original = rows(scene), frames(scene)
     leave_out(scene, parked, 2, 3, 6)
     tried = errors(scene, f"/{parked}/dry-run", "POST")
-    assert tried == {"succeeds": True, "error": None, "edited": 0, "left_out": 3}
+    assert tried == SUCCEEDS | {"left_out": 3}
     assert (rows(scene), frames(scene)) == (before, original)
     opened = errors(scene, f"/{parked}")
     assert [change["number"] for change in opened["changes"]] == list(range(1, 8))
@@ -111,7 +112,7 @@ def test_other_values_are_applied_and_an_engine_that_dies_keeps_them(scene: Scen
     edit(scene, parked, 5, id="7", born="1991-01-01")
     edit(scene, parked, 7, note=None)
     tried = errors(scene, f"/{parked}/dry-run", "POST")
-    assert tried == {"succeeds": True, "error": None, "edited": 4, "left_out": 0}
+    assert tried == SUCCEEDS | {"edited": 4}
     assert (rows(scene), frames(scene)) == (before, original)
     third = errors(scene, f"/{parked}/changes/3")["changes"][0]
     assert {column["name"]: column["wanted"]["text"] for column in third["columns"]}["word"] == "much too long"

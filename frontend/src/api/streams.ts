@@ -101,20 +101,47 @@ export const parkedQuery = (id: string, destinationId: string, rootsOnly: boolea
     retry: false,
   });
 
-/** Read when somebody opens it, and not again by itself: each reading stands in the audit log. */
-export const parkedContentsQuery = (id: string, destinationId: string, errorId: number) =>
-  queryOptions({
-    queryKey: keys.parkedContents(id, destinationId, errorId),
-    queryFn: ({ signal }) =>
+/**
+ * A page at a time, of the changes with higher numbers than `after`. Read when somebody opens it, and not again by
+ * itself: each reading stands in the audit log.
+ */
+export const parkedContentsQuery = (id: string, destinationId: string, errorId: number, after: number) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.parkedContents(id, destinationId, errorId), after],
+    queryFn: ({ pageParam, signal }) =>
       unwrap(
         client.GET(`${PARKED}/{error_id}`, {
-          params: { path: { stream_id: id, destination_id: destinationId, error_id: errorId } },
+          params: {
+            path: { stream_id: id, destination_id: destinationId, error_id: errorId },
+            query: { after: pageParam },
+          },
           signal,
         }),
       ),
+    initialPageParam: after,
+    getNextPageParam: (page) => page.next_after ?? undefined,
     staleTime: 0,
     gcTime: 0,
     refetchOnWindowFocus: false,
+    retry: false,
+  });
+
+/** The transactions that wait behind one, in commit order. */
+export const parkedTreeQuery = (id: string, destinationId: string, errorId: number) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.parked(id, destinationId), "tree", errorId],
+    queryFn: ({ pageParam, signal }) =>
+      unwrap(
+        client.GET(`${PARKED}/{error_id}/dependants`, {
+          params: {
+            path: { stream_id: id, destination_id: destinationId, error_id: errorId },
+            query: { limit: 50, cursor: pageParam },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
     retry: false,
   });
 
@@ -290,13 +317,22 @@ export function useExecuteSeveral(id: string, destinationId: string) {
   });
 }
 
-/** Decides about one change of a parked transaction; without a body, takes back what was decided. */
+export interface ParkedDecision {
+  number: number;
+  /** Null takes back what was decided. */
+  body: ChangeEdit | null;
+  /** Of the transaction as it was read; the API refuses when somebody has decided meanwhile. Null: it has none. */
+  etag: string | null;
+}
+
+/** Decides about one change of a parked transaction. */
 export function useParkedEdit(id: string, destinationId: string, errorId: number) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: async ({ number, body }: { number: number; body: ChangeEdit | null }) => {
+    mutationFn: async ({ number, body, etag }: ParkedDecision) => {
       const params = {
         path: { stream_id: id, destination_id: destinationId, error_id: errorId, number },
+        header: { "If-Match": etag },
       };
       const one = `${PARKED}/{error_id}/changes/{number}` as const;
       if (body === null) await unwrap(client.DELETE(one, { params }));

@@ -1,34 +1,11 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { useState } from "react";
 import { expect, it } from "vitest";
-import type {
-  DryRun,
-  ErrorCause,
-  ErrorExecution,
-  ParkedContents,
-  ParkedTransaction,
-  ParkedTransactions,
-  ParkedValue,
-} from "@/api/types";
+import type { DryRun, ErrorCause, ErrorExecution, ParkedContents } from "@/api/types";
 import { ConfirmDecision } from "@/features/error-queue/confirm-decision";
-import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { ExecutionProgress } from "@/features/error-queue/execution-progress";
+import { CHANGES, contents, error, listed, QUEUE, renderQueue } from "./parked-data";
 import { renderUi, stubApi } from "./render";
-
-const error: ParkedTransaction = {
-  id: 4,
-  commit_lsn: "0/1",
-  xid: 700,
-  lcrs: 2,
-  tables: ["public.orders"],
-  code: "apply_conflict",
-  message: "duplicate key",
-  sqlstate: "23505",
-  parked_at: "2026-11-21T00:00:05Z",
-  edited: 0,
-  left_out: 0,
-};
 
 it("discards only with a reason, and hands it over", async () => {
   const confirmed: (string | null)[] = [];
@@ -69,77 +46,6 @@ it("executes after a question", async () => {
   expect(confirmed).toEqual([null]);
 });
 
-const value = (text: string | null, more: Partial<ParkedValue> = {}): ParkedValue => ({
-  state: text === null ? "absent" : "text",
-  text,
-  bytes: text?.length ?? 0,
-  cut: false,
-  ...more,
-});
-const contents: ParkedContents = {
-  error,
-  changes_total: 150,
-  changes: [
-    {
-      number: 1,
-      operation: "UPDATE",
-      schema: "public",
-      table: "orders",
-      columns: [
-        {
-          name: "id",
-          identity: true,
-          wanted: value("500"),
-          before: value(null),
-          now: value("500"),
-          wanted_differs: false,
-          before_differs: null,
-        },
-        {
-          name: "note",
-          identity: false,
-          wanted: value("wanted", { cut: true, bytes: 4096 }),
-          before: value(null, { state: "unchanged" }),
-          now: value(null, { state: "null" }),
-          wanted_differs: true,
-          before_differs: null,
-        },
-      ],
-      found_by: ["id"],
-      rows_found: 1,
-      problem: null,
-      edit: null,
-    },
-    {
-      number: 2,
-      operation: "DELETE",
-      schema: "public",
-      table: "orders",
-      columns: [],
-      found_by: ["id"],
-      rows_found: 0,
-      problem: null,
-      edit: null,
-    },
-  ],
-};
-const QUEUE = "GET /api/v1/streams/stream01/destinations/dest01/errors";
-const listed = (errors: ParkedTransaction[], more: Partial<ParkedTransactions> = {}) => ({
-  body: { errors, total: errors.length, roots: 1, causes: null, next_cursor: null, execution: null, ...more },
-});
-
-/** Keeps the cause, as the page does in its address. */
-function WithCause({ mayAct }: { mayAct: boolean }) {
-  const [cause, setCause] = useState<string>();
-  return (
-    <ErrorQueue streamId="stream01" destinationId="dest01" mayAct={mayAct} cause={cause} onCause={setCause} />
-  );
-}
-
-function renderQueue(mayAct = true) {
-  renderUi(<WithCause mayAct={mayAct} />);
-}
-
 it("opens a row to what the change wanted and what the destination has", async () => {
   stubApi({ [QUEUE]: listed([error]), [`${QUEUE}/4`]: { body: contents } });
   renderQueue();
@@ -155,7 +61,7 @@ it("opens a row to what the change wanted and what the destination has", async (
   expect(note).toHaveTextContent("unchanged, not sent");
   expect(note).toHaveTextContent("NULL");
   expect(dialog).toHaveTextContent("The destination has no such row");
-  expect(dialog).toHaveTextContent("150 changes. The first 2 are shown.");
+  expect(dialog).toHaveTextContent("150 changes. 1 to 2 are shown.");
 });
 
 it("shows a viewer the queue, and no rows of tables", async () => {
@@ -221,6 +127,8 @@ it("tells how far an execution is, and why it stopped", () => {
     total: 14_000,
     failed_again: 0,
     failures: [],
+    left_out: 0,
+    left_out_ids: [],
     started_at: error.parked_at,
     finished_at: null,
     message: null,
@@ -294,8 +202,10 @@ it("tries a transaction before it is executed", async () => {
       message: "duplicate key (id) = (500)",
       title: duplicates.title,
       cure: duplicates.cure,
+      changes: 2,
       edited: 0,
       left_out: 0,
+      failed_change: 2,
     },
     {
       succeeds: true,
@@ -305,8 +215,23 @@ it("tries a transaction before it is executed", async () => {
       message: null,
       title: null,
       cure: null,
+      changes: 2,
       edited: 0,
       left_out: 1,
+      failed_change: null,
+    },
+    {
+      succeeds: true,
+      code: null,
+      sqlstate: null,
+      table: null,
+      message: null,
+      title: null,
+      cure: null,
+      changes: 2,
+      edited: 0,
+      left_out: 2,
+      failed_change: null,
     },
   ];
   const asked: unknown[] = [];
@@ -327,14 +252,19 @@ it("tries a transaction before it is executed", async () => {
   const dialog = await screen.findByRole("dialog", { name: "Execute transaction 700" });
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("alert")).toHaveTextContent("duplicate key (id) = (500)");
+  expect(within(dialog).getByRole("alert")).toHaveTextContent("At change 2");
   await userEvent.type(within(dialog).getByRole("textbox", { name: "Role" }), "clerk");
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("status")).toHaveTextContent(
     "accepts its other changes now. Changes: 1 left out.",
   );
   expect(asked).toEqual([null, { role: "clerk" }]);
+  await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
+  await waitFor(() =>
+    expect(within(dialog).getByRole("status")).toHaveTextContent("nothing of it would be applied"),
+  );
   await userEvent.click(within(dialog).getByRole("button", { name: "Execute" }));
-  await waitFor(() => expect(asked[2]).toEqual({ role: "clerk" }));
+  await waitFor(() => expect(asked[3]).toEqual({ role: "clerk" }));
 });
 
 it("tells which transactions failed again", () => {
@@ -347,6 +277,8 @@ it("tells which transactions failed again", () => {
     total: 5,
     failed_again: 1,
     failures: [{ error_id: 6, code: "apply_conflict", sqlstate: "23505", message: "duplicate key" }],
+    left_out: 0,
+    left_out_ids: [],
     started_at: error.parked_at,
     finished_at: error.parked_at,
     message: "duplicate key. 3 transactions were executed; 2 stay in the error queue",
@@ -356,23 +288,25 @@ it("tells which transactions failed again", () => {
   expect(screen.getByRole("listitem")).toHaveTextContent("Transaction 6 of the queue: duplicate key");
 });
 
-const CHANGES = `${QUEUE.replace("GET ", "")}/4/changes`;
-
 it("leaves a change out with a reason, and takes that back", async () => {
   let edit: ParkedContents["changes"][number]["edit"] = null;
+  const etags: (string | null)[] = [];
   stubApi({
     [QUEUE]: () => listed([{ ...error, left_out: edit ? 1 : 0 }]),
     [`${QUEUE}/4`]: () => ({
       body: {
         ...contents,
+        error: { ...error, etag: edit ? '"e2"' : '"e1"' },
         changes: contents.changes.map((change, at) => (at === 1 ? { ...change, edit } : change)),
       },
     }),
     [`PUT ${CHANGES}/2`]: async (request) => {
+      etags.push(request.headers.get("If-Match"));
       edit = { values: {}, ...(await request.json()) };
       return { status: 204 };
     },
-    [`DELETE ${CHANGES}/2`]: () => {
+    [`DELETE ${CHANGES}/2`]: (request) => {
+      etags.push(request.headers.get("If-Match"));
       edit = null;
       return { status: 204 };
     },
@@ -394,6 +328,7 @@ it("leaves a change out with a reason, and takes that back", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Take back the edit of change 2" }));
   expect(await screen.findByRole("button", { name: "Leave out change 2" })).toBeVisible();
   expect(edit).toBeNull();
+  expect(etags).toEqual(['"e1"', '"e2"']);
 });
 
 it("gives a change other values, and shows why they are refused", async () => {
@@ -459,4 +394,24 @@ it("gives a change other values, and shows why they are refused", async () => {
     values: { id: "501", note: null },
     reason: "another key",
   });
+});
+
+it("says of an execution that nothing of a transaction was applied", () => {
+  const execution: ErrorExecution = {
+    error_id: 4,
+    cause: null,
+    role: null,
+    state: "DONE",
+    executed: 1,
+    total: 1,
+    failed_again: 0,
+    failures: [],
+    left_out: 1,
+    left_out_ids: [4],
+    started_at: error.parked_at,
+    finished_at: error.parked_at,
+    message: null,
+  };
+  renderUi(<ExecutionProgress execution={execution} />);
+  expect(screen.getByRole("status")).toHaveTextContent(/Transaction 4 left the queue .* without anything/);
 });

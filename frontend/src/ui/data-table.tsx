@@ -1,6 +1,6 @@
 import { Table, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconArrowDown, IconArrowsSort, IconArrowUp } from "@tabler/icons-react";
-import { memo, type ReactNode, useMemo, useRef, useState } from "react";
+import { Fragment, memo, type ReactNode, useMemo, useRef, useState } from "react";
 import classes from "./data-table.module.css";
 import { useNarrow } from "./narrow";
 import { ROW_PX, useVisibleRows } from "./visible-rows";
@@ -44,6 +44,8 @@ interface DataTableProps<Row> {
   initialSort?: Sort;
   empty?: ReactNode;
   maxHeight?: number;
+  /** The content below a row, as wide as the table; null: none. Not with maxHeight. */
+  below?: (row: Row) => ReactNode;
 }
 
 export function DataTable<Row>({
@@ -54,6 +56,7 @@ export function DataTable<Row>({
   initialSort,
   empty,
   maxHeight,
+  below,
 }: DataTableProps<Row>) {
   const [sort, setSort] = useState<Sort | null>(initialSort ?? null);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
@@ -90,7 +93,10 @@ export function DataTable<Row>({
       <Table.Tbody>
         <Spacer rows={shown.first} columns={columns.length} />
         {sorted.slice(shown.first, shown.end).map((row) => (
-          <RowCells key={rowKey(row)} row={row} columns={columns as Column<unknown>[]} />
+          <Fragment key={rowKey(row)}>
+            <RowCells row={row} columns={columns as Column<unknown>[]} />
+            <Below columns={columns.length}>{below?.(row)}</Below>
+          </Fragment>
         ))}
         <Spacer rows={sorted.length - shown.end} columns={columns.length} />
         {sorted.length === 0 && empty && (
@@ -114,6 +120,15 @@ export function DataTable<Row>({
     >
       {table}
     </section>
+  );
+}
+
+function Below({ columns, children }: { columns: number; children: ReactNode }) {
+  if (children === undefined || children === null) return null;
+  return (
+    <Table.Tr>
+      <Table.Td colSpan={columns}>{children}</Table.Td>
+    </Table.Tr>
   );
 }
 

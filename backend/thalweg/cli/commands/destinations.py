@@ -147,6 +147,12 @@ def errors(
     show: Annotated[
         int | None, typer.Option(metavar="ID", help="Show this transaction's changes beside the destination's rows.")
     ] = None,
+    after: Annotated[
+        int, typer.Option(min=0, metavar="NUMBER", help="Of --show: the changes with higher numbers; 100 at a time.")
+    ] = 0,
+    tree: Annotated[
+        int | None, typer.Option(metavar="ID", help="List what waits behind this transaction, as a tree.")
+    ] = None,
     execute: Annotated[
         int | None, typer.Option(metavar="ID", help="Apply this transaction again, and those that wait behind it.")
     ] = None,
@@ -191,6 +197,15 @@ def errors(
     nulls: Annotated[
         list[str] | None, typer.Option("--null", metavar="COLUMN", help="A column that becomes NULL.")
     ] = None,
+    if_match: Annotated[
+        str | None,
+        typer.Option(
+            "--if-match",
+            metavar="ETAG",
+            help="Decide about a change only if nobody has since --show printed this. Needed where the change is "
+            "decided about already.",
+        ),
+    ] = None,
     reason: Annotated[
         str | None,
         typer.Option(help="Why it is discarded, left out or edited; the audit log keeps it with the changes."),
@@ -207,15 +222,20 @@ def errors(
     Asks on a terminal before it applies or discards one."""
     if role is not None and execute is None and dry_run is None and not execute_all:
         raise CommandError("Nothing is executed.", "Give --role with --execute, --execute-all or --dry-run.")
+    if after and show is None:
+        raise CommandError("No transaction is shown.", "Give --after with --show.")
     of_change = next((option for option in (leave_out, edit, restore) if option is not None), None)
-    chosen = sum(option is not None for option in (show, execute, dry_run, discard, leave_out, edit, restore))
+    chosen = sum(option is not None for option in (show, tree, execute, dry_run, discard, leave_out, edit, restore))
     if chosen + execute_all > 1:
         raise CommandError(
             "One thing at a time.",
-            "Give one of --show, --leave-out, --edit, --restore, --dry-run, --execute, --execute-all and --discard.",
+            "Give one of --show, --tree, --leave-out, --edit, --restore, --dry-run, --execute, --execute-all and "
+            "--discard.",
         )
     if any(option is not None for option in (discard, leave_out, edit)) and not reason:
         raise CommandError("The destination will differ from the source.", "Say why: --reason '...'.")
+    if if_match is not None and of_change is None:
+        raise CommandError("No change is decided about.", "Give --if-match with --leave-out, --edit or --restore.")
     if of_change is not None and change is None:
         raise CommandError("Which change of the transaction?", "Give --change NUMBER, as --show numbers them.")
     api = connect()
@@ -231,6 +251,10 @@ def errors(
             if refused.code != "execution_refused":
                 raise
             raise stopped_behind(api.get(path, limit=1)["execution"], execute) or refused from refused
+        last = api.get(path, limit=1)["execution"] if applied else None
+        if last and last["error_id"] == execute and execute in last["left_out_ids"]:
+            done(f"{nothing_applied(execute)}.", {"id": execute, "done": "left_out"})
+            return
         outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
         done(f"Transaction {execute} {outcome}.", {"id": execute, "done": "applied" if applied else "running"})
         return
@@ -240,35 +264,49 @@ def errors(
         query = "" if cause is None else f"?{urlencode({'cause': cause})}"
         applied = api.post(f"{path}:execute{query}", as_role)["state"] == ExecutionState.DONE
         outcome = "have been applied" if applied else "are being applied; the list shows the progress"
+        last = api.get(path, limit=1)["execution"] if applied else None
+        if last and last["left_out"]:
+            outcome += f"; of {last['left_out']} of them nothing, because all their changes are left out"
         done(f"All {which} {outcome}.", {"done": "applied" if applied else "running"})
         return
     if dry_run is not None:
         tried = api.post(f"{path}/{dry_run}/dry-run", as_role)
         if as_json:
             print_json(tried)
+        elif tried["succeeds"] and tried["left_out"] == tried["changes"]:
+            out.print(f"Nothing of transaction {dry_run} would be applied: all its changes are left out.")
         elif tried["succeeds"]:
             out.print(f"Transaction {dry_run} would be applied{edits_in_words(tried)}. Nothing was changed.")
         else:
-            raise CommandError(f"Transaction {dry_run} would fail: {tried['message']}", tried["cure"])
+            at_change = f" at change {tried['failed_change']}" if tried["failed_change"] else ""
+            raise CommandError(f"Transaction {dry_run} would fail{at_change}: {tried['message']}", tried["cure"])
         return
     if show is not None:
-        contents = api.get(f"{path}/{show}")
+        contents = api.get(f"{path}/{show}", after=after)
         if as_json:
             print_json(contents)
         else:
-            show_contents(contents)
+            show_contents(contents, after)
+        return
+    if tree is not None:
+        found = api.get(f"{path}/{tree}/dependants", limit=limit, cursor=cursor)
+        if as_json:
+            print_json(found)
+        else:
+            show_tree(tree, found)
         return
     if of_change is not None:
         one = f"{path}/{of_change}/changes/{change}"
+        etag = if_match or etag_of_undecided(api, path, of_change, int(change or 0), restore is not None)
         if restore is not None:
-            api.delete(one)
+            api.delete(one, {"If-Match": etag})
             outcome = "is applied as it came"
         elif leave_out is not None:
-            api.put(one, {"left_out": True, "reason": reason})
+            api.put(one, {"left_out": True, "reason": reason}, etag)
             outcome = "is left out when the transaction is executed"
         else:
             new = new_values(values or [], nulls or [])
-            api.put(one, {"values": new, "reason": reason})
+            api.put(one, {"values": new, "reason": reason}, etag)
             outcome = f"is executed with {values_in_words(new)}, and all other values as they came"
         what = f"Change {change} of transaction {of_change}"
         done(f"{what} {outcome}.", {"id": of_change, "change": change, "done": outcome})
@@ -321,6 +359,32 @@ def execution_in_words(execution: Json) -> str:
     return f"{far}; {failed}: {execution['message']}" if failed else f"{far} and stopped: {execution['message']}"
 
 
+def nothing_applied(error_id: int) -> str:
+    return f"Transaction {error_id} has left the queue, and nothing of it was applied: all its changes are left out"
+
+
+def etag_of_undecided(api: Api, path: str, error_id: int, number: int, restores: bool) -> str:
+    """The If-Match for a change that nobody has decided about, or that is to be as it came. Refuses to take the place
+    of somebody's decision unseen."""
+    if restores:
+        return "*"
+    try:
+        contents = api.get(f"{path}/{error_id}", after=number - 1, limit=1)
+    except CommandError as refused:
+        if refused.code != "engine_refused":
+            raise
+        return "*"  # an older engine: it neither shows the change nor knows versions
+    decided = next((change["edit"] for change in contents["changes"] if change["number"] == number), None)
+    etag = contents["error"]["etag"]
+    if decided is None or etag is None:
+        return etag or "*"
+    what = edit_in_words(decided)
+    raise CommandError(
+        f"Change {number} of transaction {error_id} is decided about already. {what}",
+        f"To take its place, add --if-match '{etag}'. --restore takes it back.",
+    )
+
+
 def stopped_behind(execution: Json | None, error_id: int) -> CommandError | None:
     """None: the transaction itself was not applied."""
     if not execution or execution["state"] != ExecutionState.FAILED or execution["error_id"] != error_id:
@@ -328,7 +392,10 @@ def stopped_behind(execution: Json | None, error_id: int) -> CommandError | None
     if not execution["executed"]:
         return None
     behind = execution["executed"] - 1
-    applied = f"Transaction {error_id} is applied" + (f", with {behind} behind it" if behind else "")
+    applied = f"Transaction {error_id} is applied"
+    if error_id in execution["left_out_ids"]:
+        applied = nothing_applied(error_id)
+    applied += f", with {behind} behind it" if behind else ""
     return CommandError(f"{applied}. The next one failed: {execution['message']}", "Read what is left in the queue.")
 
 
@@ -377,20 +444,55 @@ def values_in_words(values: dict[str, str | None]) -> str:
     return ", ".join(f"{column} = {'NULL' if value is None else value}" for column, value in values.items())
 
 
-def show_contents(contents: Json) -> None:
+def edit_in_words(edit: Json) -> str:
+    what = "Left out" if edit["left_out"] else f"Edited: {values_in_words(edit['values'])}"
+    return f"{what}. Reason: {edit['reason']}"
+
+
+def show_tree(error_id: int, found: Json) -> None:
+    """Each below the one that it follows from."""
+    if found["behind_total"]:
+        out.print(f"Transaction {error_id} waits behind {behind_in_words(found)}.")
+    if not found["total"]:
+        out.print(f"No transaction waits behind {error_id}.")
+        return
+    depths = {error_id: 0}
+    out.print(f"{found['total']} wait behind {error_id}:")
+    for item in found["dependants"]:
+        # The parent of one may stand on an earlier page.
+        depth = depths[item["id"]] = depths.get(item["parent"], 0) + 1
+        others = f", behind {behind_in_words(item)}" if item["behind_total"] > 1 else f", behind {item['parent']}"
+        tables = ", ".join(item["tables"])
+        out.print(
+            line(f"{'  ' * depth}{item['id']}  {item['commit_lsn']}  {lcrs_in_words(item)} LCRs  {tables}{others}")
+        )
+    if found["next_cursor"]:
+        out.print(f"There are more: --tree {error_id} --cursor {found['next_cursor']}")
+
+
+def behind_in_words(item: Json) -> str:
+    more = item["behind_total"] - len(item["behind"])
+    return ", ".join(str(error_id) for error_id in item["behind"]) + (f" and {more} more" if more > 0 else "")
+
+
+def show_contents(contents: Json, after: int) -> None:
     error = contents["error"]
+    failed = error["failed_change"]
     out.print(f"Transaction {error['id']} (xid {error['xid']}): {error['message']}")
-    for place, change in enumerate(contents["changes"], 1):
+    if error["etag"] is not None:
+        out.print(f"Etag of its edits, for --if-match: {error['etag']}")
+    for place, change in enumerate(contents["changes"], after + 1):
         found = change["problem"] or (
             "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"
         )
         out.print()
         number = change["number"] or place
-        out.print(line(f"{number}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
-        edit = change["edit"]
-        if edit:
-            what = "Left out" if edit["left_out"] else f"Edited: {values_in_words(edit['values'])}"
-            out.print(line(f"   {what}. Reason: {edit['reason']}"))
+        mark = "→ " if change["number"] is not None and change["number"] == failed else ""
+        out.print(line(f"{mark}{number}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
+        if mark:
+            out.print("   The transaction failed at this change.")
+        if change["edit"]:
+            out.print(line(f"   {edit_in_words(change['edit'])}"))
         print_table(
             ["COLUMN", "WANTED", "BEFORE", "NOW AT THE DESTINATION"],
             [
@@ -403,9 +505,15 @@ def show_contents(contents: Json) -> None:
                 for column in change["columns"]
             ],
         )
-    left = contents["changes_total"] - len(contents["changes"])
-    if left > 0:
-        out.print(f"\nThe first {len(contents['changes'])} of {contents['changes_total']} changes are shown.")
+    numbers = [change["number"] or place for place, change in enumerate(contents["changes"], after + 1)]
+    if not numbers:
+        out.print(f"It has {contents['changes_total']} changes, and none with a higher number than {after}.")
+    elif len(set(numbers)) < contents["changes_total"]:
+        out.print(f"\nChanges {numbers[0]} to {numbers[-1]} of {contents['changes_total']} are shown.")
+    if contents["next_after"] is not None:
+        out.print(f"There are more: --show {error['id']} --after {contents['next_after']}")
+    if failed is not None and failed not in numbers:
+        out.print(f"The transaction failed at change {failed}: --show {error['id']} --after {failed - 1}")
 
 
 def value_in_words(value: Json) -> str:

@@ -11,26 +11,29 @@ from thalweg.db.audit import record
 from thalweg.db.models import AuditRow, StreamRow
 from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
-from thalweg.engine_client.documents import EngineError, ParkedError
-from thalweg.engine_client.documents import ErrorExecution as EngineExecution
-from thalweg.engine_client.documents import ParkedCause as EngineCause
-from thalweg.engine_client.documents import ParkedContents as EngineContents
+from thalweg.engine_client.documents import EngineError
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.parked_documents import ErrorExecution as EngineExecution
+from thalweg.engine_client.parked_documents import ParkedCause as EngineCause
+from thalweg.engine_client.parked_documents import ParkedContents as EngineContents
+from thalweg.engine_client.parked_documents import ParkedError
 from thalweg.features.streams.error_causes import likely
 from thalweg.features.streams.error_queue_schemas import (
-    ChangeEdit,
     DryRun,
     ErrorCause,
     ErrorExecution,
     ExecutionAccepted,
     ExecutionFailure,
     ParkedContents,
+    ParkedDependant,
     ParkedTransaction,
     ParkedTransactions,
+    ParkedTree,
 )
 from thalweg.features.streams.execution_outcome import still_true
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
+from thalweg.kernel.etags import etag_of
 from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
@@ -101,18 +104,58 @@ def _words(error: EngineError, reveals: bool) -> str:
 
 def shown(error: ParkedError, reveals: bool) -> ParkedTransaction:
     """Its message quotes the server, and that the row: keys, values that do not fit."""
-    message = error.message if reveals else None
-    return ParkedTransaction(**{**error.model_dump(), "sqlstate": error.sqlstate or None, "message": message})
+    return ParkedTransaction(**_columns(error, reveals))
 
 
-async def show(context: Context, stream_id: str, destination_id: str, error_id: int) -> ParkedContents:
+def _columns(error: ParkedError, reveals: bool) -> dict[str, Any]:
+    version = error.edits_version
+    return {
+        **error.model_dump(exclude={"edits_version"}),
+        "sqlstate": error.sqlstate or None,
+        "message": error.message if reveals else None,
+        "etag": None if version is None else etag_of(version),
+    }
+
+
+async def tree(
+    context: Context, stream_id: str, destination_id: str, error_id: int, limit: int, cursor: str | None
+) -> ParkedTree:
+    """The transactions that wait behind one."""
+    after = 0 if cursor is None else int(decode_cursor(cursor, int)[0])
+    _, client = await engine_of(context, stream_id, destination_id)
+    try:
+        found = await client.error_tree(stream_id, destination_id, error_id, after, limit)
+    except EngineFailure as failure:
+        if failure.code == ErrorCode.NOT_FOUND:
+            raise too_old("cannot tell which transactions wait behind one") from failure
+        raise problem_for(context.principal, failure) from failure
+    reveals = context.principal.role.covers(Role.OPERATOR)
+    return ParkedTree(
+        dependants=[ParkedDependant(**_columns(dependant, reveals)) for dependant in found.dependants],
+        total=found.total,
+        behind=found.behind,
+        behind_total=found.behind_total,
+        next_cursor=None if found.next_after is None else encode_cursor(found.next_after),
+    )
+
+
+def too_old(cannot: str) -> Problem:
+    return Problem("engine_refused", f"This engine {cannot}.", "Upgrade it to the version of the control plane.")
+
+
+async def show(
+    context: Context, stream_id: str, destination_id: str, error_id: int, after: int, limit: int
+) -> ParkedContents:
+    """Its changes with higher numbers than `after`."""
     row, client = await engine_of(context, stream_id, destination_id)
     try:
-        contents = await client.error_contents(stream_id, destination_id, error_id)
+        contents = await client.error_contents(stream_id, destination_id, error_id, after, limit)
     except EngineFailure as failure:
         raise problem_of(failure) from failure
+    if after and contents.changes and (contents.changes[0].number or 0) <= after:
+        raise too_old(f"shows only the first {len(contents.changes)} changes of a transaction")
     # Committed before the answer leaves: nobody sees rows without an entry, and without rows there is nothing to note.
-    facts = {"destination_id": destination_id, "error_id": error_id}
+    facts = {"destination_id": destination_id, "error_id": error_id, **({"after": after} if after else {})}
     record(context, "stream_errors_get", ("stream", row.id, row.name), after=facts)
     return ParkedContents.model_validate(
         {**contents.model_dump(mode="json", by_alias=True), "error": shown(contents.error, reveals=True)}
@@ -160,14 +203,14 @@ async def dry_run(context: Context, stream_id: str, destination_id: str, error_i
     if tried.error is None:
         return DryRun(
             succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None,
-            edited=tried.edited, left_out=tried.left_out,
+            changes=tried.changes, edited=tried.edited, left_out=tried.left_out, failed_change=None,
         )  # fmt: skip
     error = tried.error
     _, title, cure = likely(error.code, error.sqlstate)
     return DryRun(
         succeeds=False, code=error.code, sqlstate=error.sqlstate or None, table=error.table or None,
         message=_words(error, reveals=True), title=title, cure=cure,
-        edited=tried.edited, left_out=tried.left_out,
+        changes=tried.changes, edited=tried.edited, left_out=tried.left_out, failed_change=tried.failed_change,
     )  # fmt: skip
 
 
@@ -176,62 +219,7 @@ def _of_role(role: str | None) -> dict[str, Any]:
     return {} if role is None else {"role": role}
 
 
-async def edit(
-    context: Context, stream_id: str, destination_id: str, error_id: int, number: int, body: ChangeEdit
-) -> None:
-    """Leaves a change of a transaction out, or gives it other values. The audit log keeps the change as it came."""
-    row, client = await engine_of(context, stream_id, destination_id)
-    contents = await _change(client, stream_id, destination_id, error_id, number)
-    _check_values(contents, body)
-    document = body.model_dump(exclude={"values"} if body.left_out else {"left_out"})
-    facts = {"destination_id": destination_id, "error_id": error_id, "change": number, **document}
-    action = "stream_errors_leave_out" if body.left_out else "stream_errors_edit"
-    async with asked(context, row, action, facts, _not_executed) as entry:
-        entry.before = bounded(contents)
-        await context.release()
-        await client.edit_error(stream_id, destination_id, error_id, number, document)
-
-
-async def restore(context: Context, stream_id: str, destination_id: str, error_id: int, number: int) -> None:
-    row, client = await engine_of(context, stream_id, destination_id)
-    facts = {"destination_id": destination_id, "error_id": error_id, "change": number}
-    async with asked(context, row, "stream_errors_restore", facts, _not_executed):
-        await client.restore_error(stream_id, destination_id, error_id, number)
-
-
-async def _change(
-    client: EngineClient, stream_id: str, destination_id: str, error_id: int, number: int
-) -> EngineContents:
-    try:
-        return await client.error_change(stream_id, destination_id, error_id, number)
-    except EngineFailure as failure:
-        if failure.code == ErrorCode.NOT_FOUND:
-            message = "This engine cannot edit parked transactions."
-            raise Problem("engine_refused", message, "Upgrade it to the version of the control plane.") from failure
-        raise problem_of(failure) from failure
-
-
-def _check_values(contents: EngineContents, body: ChangeEdit) -> None:
-    change = contents.changes[0]
-    if body.values and change.operation not in ("INSERT", "UPDATE"):
-        message = f"A {change.operation} has no new values; it can be left out."
-        raise _wrong(FieldProblem(pointer="/values", code="no_new_values", message=message))
-    columns = {column.name for column in change.columns}
-    unknown = [
-        FieldProblem(
-            pointer="/values/" + name.replace("~", "~0").replace("/", "~1")[:200], code="unknown_column",
-            message=f"The change of {change.schema_name}.{change.table} brings no such column.",
-            cure=f"Choose one of {', '.join(sorted(columns))[:1000]}. The source sends neither generated columns nor "
-            "those that only the destination has.",
-        )
-        for name in body.values
-        if name not in columns
-    ]  # fmt: skip
-    if unknown:
-        raise _wrong(*unknown[:10])
-
-
-def _wrong(*errors: FieldProblem) -> Problem:
+def wrong(*errors: FieldProblem) -> Problem:
     return Problem("invalid_request", errors[0].message, errors[0].cure, errors=errors)
 
 
@@ -275,14 +263,13 @@ def _not_executed_as(failure: EngineFailure) -> Problem:
     """Of requests that may name a role."""
     if failure.code == ErrorCode.INVALID_REQUEST:
         cure = "Name a role that the destination has."
-        return _wrong(FieldProblem(pointer="/role", code="unknown_role", message=failure.message, cure=cure))
+        return wrong(FieldProblem(pointer="/role", code="unknown_role", message=failure.message, cure=cure))
     if failure.code == ErrorCode.NOT_FOUND:
-        message = "This engine cannot execute parked transactions as another role."
-        return Problem("engine_refused", message, "Upgrade it to the version of the control plane.")
-    return _not_executed(failure)
+        return too_old("cannot execute parked transactions as another role")
+    return not_executed(failure)
 
 
-def _not_executed(failure: EngineFailure) -> Problem:
+def not_executed(failure: EngineFailure) -> Problem:
     """The engine's cures are for streams that have stopped; this one runs."""
     if failure.status != httpx.codes.CONFLICT:
         return problem_of(failure)

@@ -30,6 +30,34 @@ class ParkedTransaction(Resource):
     parked_at: datetime
     edited: int = Field(description="Of its changes: those that are applied with other values.")
     left_out: int = Field(description="Of its changes: those that are not applied.")
+    failed_change: int | None = Field(
+        description="The number of the change at which it failed last. Null: it waits, or failed at its commit, or the "
+        "engine that noted the error does not tell."
+    )
+    etag: str | None = Field(
+        description="Of what is decided about its changes: send it as If-Match when deciding about another one. Null: "
+        "the engine's version does not tell, and the last decision counts."
+    )
+
+
+class ParkedDependant(ParkedTransaction):
+    parent: int = Field(description="The first transaction of the tree with which it shares a row or a table.")
+    behind: list[int] = Field(
+        description="The transactions of the whole queue that it waits behind: of each row and table, the first that "
+        "touches it. 10 at most."
+    )
+    behind_total: int = Field(description="How many these are, also beyond 10.")
+
+
+class ParkedTree(Resource):
+    dependants: list[ParkedDependant] = Field(
+        description="All that wait behind the transaction, in the source's commit order: a parent comes before its "
+        "children, also from one page to the next."
+    )
+    total: int = Field(description="On all pages.")
+    behind: list[int] = Field(description="What the transaction itself waits behind, as `behind` of a dependant.")
+    behind_total: int
+    next_cursor: str | None
 
 
 class ErrorCause(Resource):
@@ -69,6 +97,10 @@ class ErrorExecution(Resource):
         "it, waits behind these, or has not been tried yet. Null: the engine's version does not tell."
     )
     failures: list[ExecutionFailure] = Field(description="Of the first 20 that failed again, those in the queue.")
+    left_out: int = Field(
+        description="Of `executed`: those of which nothing was applied, because all their changes are left out."
+    )
+    left_out_ids: list[int] = Field(description="The first 20 of them.")
     started_at: datetime
     finished_at: datetime | None
     message: str | None = Field(description="Why it stopped: FAILED only. Without values of rows for viewers.")
@@ -106,8 +138,13 @@ class DryRun(Resource):
     message: str | None = Field(description="Why the destination refuses it, with the row's key.")
     title: str | None
     cure: str | None = Field(description="What most likely helps.")
+    changes: int | None = Field(description="How many it has. Null: the engine's version does not tell.")
     edited: int = Field(description="How many changes were tried with other values.")
     left_out: int = Field(description="How many changes were not tried.")
+    failed_change: int | None = Field(
+        description="The number of the change that the destination refuses. Null: it succeeds, or fails at the commit, "
+        "or the engine's version does not tell."
+    )
 
 
 class ExecutionAccepted(Resource):
@@ -186,8 +223,9 @@ class ParkedChange(Resource):
 
 class ParkedContents(Resource):
     error: ParkedTransaction
-    changes_total: int = Field(description="In the transaction; `changes` holds the first 100.")
-    changes: list[ParkedChange]
+    changes_total: int = Field(description="In the transaction; those of one TRUNCATE are one.")
+    changes: list[ParkedChange] = Field(description="Those with a higher number than `after`, the lowest first.")
+    next_after: int | None = Field(description="The `after` of the next page. Null: there is none.")
 
 
 NewValue = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]

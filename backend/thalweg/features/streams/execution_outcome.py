@@ -1,7 +1,7 @@
 """The outcome of an execution of parked transactions, as far as it still holds."""
 
 from thalweg.engine_client.client import EngineClient
-from thalweg.engine_client.documents import ErrorExecution, ExecutionFailure, ParkedErrors
+from thalweg.engine_client.parked_documents import ErrorExecution, ExecutionFailure, ParkedErrors
 from thalweg.kernel.lifecycle import ExecutionState
 
 ROOTS_READ = 1000

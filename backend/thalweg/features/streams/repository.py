@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from thalweg.db.models import DestinationRow, EngineRow, StreamRow
+from thalweg.db.models import AuditRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import whole_streams
 
 
@@ -24,6 +24,21 @@ async def stream_by_id(session: AsyncSession, stream_id: str, *, lock: bool = Fa
 async def name_is_taken(session: AsyncSession, name: str, except_id: str = "") -> bool:
     query = select(StreamRow.id).where(StreamRow.name == name, StreamRow.id != except_id)
     return (await session.scalars(query)).first() is not None
+
+
+async def last_decision(
+    session: AsyncSession, place: tuple[str, str, int], actions: tuple[str, ...]
+) -> AuditRow | None:
+    """The last entry about a parked transaction of (stream, destination, transaction) whose request was not refused."""
+    stream_id, destination_id, error_id = place
+    query = select(AuditRow).where(
+        AuditRow.target_id == stream_id,
+        AuditRow.action.in_(actions),
+        AuditRow.after["destination_id"].as_string() == destination_id,
+        AuditRow.after["error_id"].as_integer() == error_id,
+        AuditRow.after["refused"].as_string().is_(None),
+    )
+    return (await session.scalars(query.order_by(AuditRow.id.desc()).limit(1))).one_or_none()
 
 
 async def next_revisions(session: AsyncSession, stream: StreamRow) -> None:

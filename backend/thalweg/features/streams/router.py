@@ -5,7 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from thalweg.db.operations import OperationAccepted
-from thalweg.features.streams import actions, destination_actions, error_queue, live, service, table_troubles
+from thalweg.engine_client.client import CHANGES_MAX
+from thalweg.features.streams import (
+    actions,
+    destination_actions,
+    error_edits,
+    error_queue,
+    live,
+    service,
+    table_troubles,
+)
 from thalweg.features.streams.error_queue_schemas import (
     REASON_LENGTH_MAX,
     REASON_LENGTH_MIN,
@@ -15,6 +24,7 @@ from thalweg.features.streams.error_queue_schemas import (
     ExecutionAccepted,
     ParkedContents,
     ParkedTransactions,
+    ParkedTree,
 )
 from thalweg.features.streams.schemas import (
     Accepted,
@@ -27,6 +37,7 @@ from thalweg.features.streams.schemas import (
     TroubleResolution,
 )
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
+from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationPath, IdPath, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
@@ -182,13 +193,28 @@ Reason = Annotated[
 ]
 
 
+AfterChange = Annotated[int, Query(ge=0, lt=2**62, description="Show the changes with higher numbers than this.")]
+ChangesLimit = Annotated[int, Query(ge=1, le=CHANGES_MAX, description="How many changes are shown.")]
+
+
 @router.get(f"{ONE}/errors/{{error_id}}", operation_id="stream_errors_get")
 async def get_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator
-) -> ParkedContents:
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator, after: AfterChange = 0,
+    limit: ChangesLimit = CHANGES_MAX,
+) -> ParkedContents:  # fmt: skip
     """The changes of a parked transaction, row by row, beside the destination's current rows. Because this shows rows
     of the tables, viewers cannot read it, and the audit log records each access."""
-    return await error_queue.show(context, stream_id, destination_id, error_id)
+    return await error_queue.show(context, stream_id, destination_id, error_id, after, limit)
+
+
+@router.get(f"{ONE}/errors/{{error_id}}/dependants", operation_id="stream_errors_dependants")
+async def list_dependants(
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Viewer,
+    limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None,
+) -> ParkedTree:  # fmt: skip
+    """The transactions that wait behind a parked one, as a tree: because they touch the same rows or tables, each
+    follows from the one before it. Computed from the queue as it is now."""
+    return await error_queue.tree(context, stream_id, destination_id, error_id, limit, cursor)
 
 
 def _role(body: Execution | None) -> str | None:
@@ -239,28 +265,29 @@ async def dry_run_error(
     return await error_queue.dry_run(context, stream_id, destination_id, error_id, _role(body))
 
 
-ChangeNumber = Annotated[int, Path(ge=1, le=2**62, description="The change's number in the transaction.")]
+ChangeNumber = Annotated[int, Path(ge=1, lt=2**62, description="The change's number in the transaction.")]
 ONE_CHANGE = f"{ONE}/errors/{{error_id}}/changes/{{number}}"
 
 
 @router.put(ONE_CHANGE, status_code=204, operation_id="stream_errors_edit")
 async def edit_error(
     stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, body: ChangeEdit,
-    context: Operator,
+    context: Operator, if_match: IfMatch = None,
 ) -> None:  # fmt: skip
     """Leave one change of a parked transaction out, or give it other new values, in the place of what was decided about
     it before. Dry runs and executions apply the transaction so. The change stays recorded as it came, beside the edit.
-    Refused while the queue is executed."""
-    await error_queue.edit(context, stream_id, destination_id, error_id, number, body)
+    If-Match is the transaction's `etag`. Refused while the queue is executed."""
+    await error_edits.edit(context, stream_id, destination_id, error_id, number, body, if_match)
 
 
 @router.delete(ONE_CHANGE, status_code=204, operation_id="stream_errors_restore")
 async def restore_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, context: Operator
-) -> None:
-    """Take back what was decided about a change of a parked transaction: it is applied as it came. Refused while the
-    queue is executed."""
-    await error_queue.restore(context, stream_id, destination_id, error_id, number)
+    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, context: Operator,
+    if_match: IfMatch = None,
+) -> None:  # fmt: skip
+    """Take back what was decided about a change of a parked transaction: it is applied as it came. If-Match is the
+    transaction's `etag`. Refused while the queue is executed."""
+    await error_edits.restore(context, stream_id, destination_id, error_id, number, if_match)
 
 
 @router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")

@@ -154,7 +154,9 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
   }
   if (awaited_.empty() && open_.prepared.empty()) forget_outdated();
   if (outcome->error) {
-    StatementFailure failure{.error = std::move(*outcome->error)};
+    StatementFailure failure{.error = std::move(*outcome->error),
+                             .named = std::move(outcome->named),
+                             .statement = outcome->failed_statement};
     if (outcome->failed_statement < batch.expectations.size()) {
       const Expectation& failed = batch.expectations[outcome->failed_statement];
       failure.frame = lcr::copy_of(failed.frame);
@@ -171,6 +173,7 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
                                                  fmt::format("a statement touched {} rows where {} were expected",
                                                              outcome->affected[i], expected.rows))
                                           .error()};
+    failure.statement = i;
     failure.missing_row = outcome->affected[i] < expected.rows;
     failure.frame = lcr::copy_of(expected.frame);
     failure.table = expected.table;

@@ -25,6 +25,8 @@ struct StatementFailure {
   std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;
   bool below_sql = false;  // a call of the data layer: the error context names table and row
+  pg::NamedInError named{};
+  size_t statement = 0;  // which of those since the last sync, prepares included
 };
 
 using Refusal = std::optional<StatementFailure>;

@@ -75,6 +75,38 @@ std::string truncation_note(const metadata::SourceTable& source, base::Xid xid, 
       kTruncationsMax, xid.value, base::to_string(commit_lsn), source.recorded_by, source.description.relation.value);
 }
 
+// The changes behind the statements of a sync: a change may be none, one or several.
+class SentChanges {
+ public:
+  // `begun`: statements that were sent since the sync before the first change.
+  explicit SentChanges(size_t begun) : begun_(begun) {}
+  // The next change; `statements`: sent since the sync, with its own.
+  void add(size_t statements) {
+    ++count_;
+    if (statements == (ends_.empty() ? begun_ : ends_.back().statements)) return;
+    ends_.push_back({.statements = statements, .change = count_});
+  }
+  void synced() {
+    ends_.clear();
+    begun_ = 0;
+  }
+  uint64_t count() const { return count_; }
+  // 0: the statement is none of a change.
+  uint64_t change_of(size_t statement) const {
+    const auto found = std::ranges::upper_bound(ends_, statement, {}, &End::statements);
+    return found == ends_.end() || statement < begun_ ? 0 : found->change;
+  }
+
+ private:
+  struct End {
+    size_t statements;
+    uint64_t change;
+  };
+  std::vector<End> ends_;
+  size_t begun_;
+  uint64_t count_ = 0;
+};
+
 }  // namespace
 
 base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& transaction, const FrameView& frame) {
@@ -241,24 +273,35 @@ base::Result<void> GroupExecutor::send_checked(const Transaction& transaction) {
 
 base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction) {
   Refusal refusal;
+  SentChanges sent(session_.unsynced());
+  failed_change_ = 0;
   // Stops the walk; the refusal tells the rest.
   const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
-  const auto check = [&]() -> base::Result<void> {
+  const auto sync = [&]() -> base::Result<void> {
     THALWEG_ASSIGN(refusal, session_.sync());
     arena_.reset();
-    if (refusal) return stop();
+    if (refusal) failed_change_ = sent.change_of(refusal->statement);
+    sent.synced();
     return {};
+  };
+  const auto check = [&]() -> base::Result<void> {
+    THALWEG_TRY(sync());
+    return refusal ? stop() : base::Result<void>{};
   };
   TransactionFrames frames(transaction);
   const auto walked = frames.for_each(
       [&](const FrameView& frame) -> base::Result<void> {
         if (session_.unsynced() >= kStatementsPerSyncMax) THALWEG_TRY(check());
-        return send_row(transaction, frame, false);
+        if (!lcr::is_change(frame.kind())) return {};
+        auto done = send_row(transaction, frame, false);
+        sent.add(session_.unsynced());
+        if (!done) failed_change_ = sent.count();
+        return done;
       },
       check);
   if (refusal) return refusal;
   if (!walked) return std::unexpected(walked.error());
-  THALWEG_ASSIGN(refusal, session_.sync());
+  THALWEG_TRY(sync());
   return refusal;
 }
 
@@ -266,6 +309,7 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
   std::vector<NumberedFrame> rows;
   uint64_t change = 0;
   Refusal refusal;
+  failed_change_ = 0;
   const auto execute = [&]() -> base::Result<void> {
     THALWEG_ASSIGN(refusal, execute_settling(transaction, rows, settle_row));
     rows.clear();
@@ -293,7 +337,11 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
   if (rows.empty()) return Refusal{};
   const auto counts = counts_;
   THALWEG_TRY(session_.run(kSavepoint));
-  for (const NumberedFrame& row : rows) THALWEG_TRY(send_row(transaction, row.frame, false));
+  for (const NumberedFrame& row : rows) {
+    failed_change_ = row.change;
+    THALWEG_TRY(send_row(transaction, row.frame, false));
+  }
+  failed_change_ = 0;
   THALWEG_ASSIGN(Refusal refusal, session_.sync());
   if (!refusal) {
     THALWEG_TRY(session_.run(kRelease));
@@ -304,7 +352,10 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
   THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
   if (lost) return lost;
   if (rows.size() == 1) {
-    return settle_row({.frame = rows.front().frame, .change = rows.front().change, .failure = *refusal});
+    THALWEG_ASSIGN(const Refusal unsettled,
+                   settle_row({.frame = rows.front().frame, .change = rows.front().change, .failure = *refusal}));
+    if (unsettled) failed_change_ = rows.front().change;
+    return unsettled;
   }
   const size_t half = rows.size() / 2;
   THALWEG_ASSIGN(refusal, execute_settling(transaction, rows.first(half), settle_row));

@@ -69,6 +69,9 @@ class GroupExecutor {
   // The row at hand in the other way: an INSERT overwrites the row with its key, an UPDATE inserts its new row; synced.
   // `done`: false where that cannot be, and nothing has changed.
   base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool& done);
+  // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at
+  // a change.
+  uint64_t failed_change() const { return failed_change_; }
 
   // Rows executed since the previous take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
@@ -112,6 +115,7 @@ class GroupExecutor {
   const metadata::TableMetadata* last_table_ = nullptr;               // of this group
   Compactor* last_batch_ = nullptr;
   std::unordered_map<const metadata::TableMetadata*, RowCounts> counts_;
+  uint64_t failed_change_ = 0;
   RowCounts* last_counts_ = nullptr;
   const metadata::TableMetadata* last_counted_ = nullptr;
 };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "apply/parked_failure.h"
 #include "apply/ranges.h"
 #include "apply/transaction_frames.h"
 #include "lcr/bytes.h"
@@ -18,16 +20,18 @@ constexpr size_t kChunkBytes = 8 * 1024 * 1024;
 
 const std::string kInsert =
     "INSERT INTO thalweg.error_queue (stream_id, commit_lsn, end_lsn, commit_micros, xid, lcrs, tables, code, message, "
-    "sqlstate, hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes) VALUES ($1, $2, $3, $4, $5, $6, "
-    "$7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    "sqlstate, failure, hashes, read_hashes, table_hashes, parent_hashes, referenced_hashes) VALUES ($1, $2, $3, $4, "
+    "$5, $6, $7, $8, $9, $10, " +
+    failure_of("$9", "$11") + ", $12, $13, $14, $15, $16)";
 constexpr std::array kInsertTypes{base::TypeId{25}, base::TypeId{3220}, base::TypeId{3220}, base::TypeId{20},
                                   base::TypeId{20}, base::TypeId{20},   base::TypeId{1009}, base::TypeId{25},
-                                  base::TypeId{25}, base::TypeId{25},   base::TypeId{17},   base::TypeId{17},
-                                  base::TypeId{17}, base::TypeId{17},   base::TypeId{17}};
+                                  base::TypeId{25}, base::TypeId{25},   base::TypeId{25},   base::TypeId{17},
+                                  base::TypeId{17}, base::TypeId{17},   base::TypeId{17},   base::TypeId{17}};
 const std::string kInsertChunk =
-    "INSERT INTO thalweg.error_queue_chunk (error_id, chunk, frames) SELECT id, $3, $4 FROM thalweg.error_queue "
-    "WHERE stream_id = $1 AND commit_lsn = $2";
-constexpr std::array kInsertChunkTypes{base::TypeId{25}, base::TypeId{3220}, base::TypeId{23}, base::TypeId{17}};
+    "INSERT INTO thalweg.error_queue_chunk (error_id, chunk, frames, first_change) SELECT id, $3, $4, $5 FROM "
+    "thalweg.error_queue WHERE stream_id = $1 AND commit_lsn = $2";
+constexpr std::array kInsertChunkTypes{base::TypeId{25}, base::TypeId{3220}, base::TypeId{23}, base::TypeId{17},
+                                       base::TypeId{20}};
 
 pg::Parameter binary(std::span<const std::byte> bytes) {
   return {.bytes = bytes, .type = {}, .is_null = false, .is_binary = true};
@@ -88,6 +92,7 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   const std::string xid = std::to_string(transaction.xid.value);
   const std::string lcrs = std::to_string(transaction.lcrs);
   const std::string table_names = pg::text_array(names);
+  const std::string failure = failure_json(transaction.failure, why);
   const std::array parameters{pg::text_parameter(stream_id),
                               pg::text_parameter(commit_lsn),
                               pg::text_parameter(end_lsn),
@@ -98,6 +103,7 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
                               pg::text_parameter(base::name_of(why.code)),
                               pg::text_parameter(why.message),
                               pg::text_parameter(why.sqlstate),
+                              pg::text_parameter(failure),
                               binary(hashes),
                               binary(read_hashes),
                               binary(table_hashes),
@@ -108,10 +114,13 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   // The tables' descriptions first: the queue entry has to be readable by itself.
   std::vector<std::byte> chunk;
   int chunks = 0;
+  uint64_t changes = 0;
+  uint64_t first_change = 1;  // of the chunk
   const auto send_chunk = [&]() -> base::Result<void> {
     const std::string number = std::to_string(chunks++);
+    const std::string first = std::to_string(std::exchange(first_change, changes + 1));
     const std::array chunk_parameters{pg::text_parameter(stream_id), pg::text_parameter(commit_lsn),
-                                      pg::text_parameter(number), binary(chunk)};
+                                      pg::text_parameter(number), binary(chunk), pg::text_parameter(first)};
     THALWEG_TRY(session.run(session.prepared(kInsertChunk, kInsertChunkTypes), chunk_parameters, {.rows = 1}));
     chunk.clear();
     return {};
@@ -120,6 +129,7 @@ base::Result<std::optional<StatementFailure>> park(DestinationSession& session, 
   TransactionFrames frames(transaction);
   THALWEG_TRY(frames.for_each(
       [&](const lcr::FrameView& frame) -> base::Result<void> {
+        if (lcr::is_change(frame.kind())) ++changes;
         chunk.insert(chunk.end(), frame.bytes().begin(), frame.bytes().end());
         return chunk.size() >= kChunkBytes ? send_chunk() : base::Result<void>{};
       },

@@ -282,6 +282,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     }
     if (decision.action == ErrorAction::park) {
       transaction.parked_with = std::move(error);  // comes round again, to be parked
+      transaction.failure = {.change = executor.failed_change(), .named = refusal->named};
       continue;
     }
     if (decision.action == ErrorAction::retry) {

@@ -975,6 +975,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors/{error_id}/dependants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Dependants
+         * @description The transactions that wait behind a parked one, as a tree: because they touch the same rows or tables, each
+         *     follows from the one before it. Computed from the queue as it is now.
+         */
+        get: operations["stream_errors_dependants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}/destinations/{destination_id}/errors:execute": {
         parameters: {
             query?: never;
@@ -1052,14 +1073,14 @@ export interface paths {
          * Edit Error
          * @description Leave one change of a parked transaction out, or give it other new values, in the place of what was decided about
          *     it before. Dry runs and executions apply the transaction so. The change stays recorded as it came, beside the edit.
-         *     Refused while the queue is executed.
+         *     If-Match is the transaction's `etag`. Refused while the queue is executed.
          */
         put: operations["stream_errors_edit"];
         post?: never;
         /**
          * Restore Error
-         * @description Take back what was decided about a change of a parked transaction: it is applied as it came. Refused while the
-         *     queue is executed.
+         * @description Take back what was decided about a change of a parked transaction: it is applied as it came. If-Match is the
+         *     transaction's `etag`. Refused while the queue is executed.
          */
         delete: operations["stream_errors_restore"];
         options?: never;
@@ -4098,6 +4119,11 @@ export interface components {
              */
             cure: string | null;
             /**
+             * Changes
+             * @description How many it has. Null: the engine's version does not tell.
+             */
+            changes: number | null;
+            /**
              * Edited
              * @description How many changes were tried with other values.
              */
@@ -4107,6 +4133,11 @@ export interface components {
              * @description How many changes were not tried.
              */
             left_out: number;
+            /**
+             * Failed Change
+             * @description The number of the change that the destination refuses. Null: it succeeds, or fails at the commit, or the engine's version does not tell.
+             */
+            failed_change: number | null;
         };
         /**
          * EdgeKind
@@ -4397,6 +4428,16 @@ export interface components {
              * @description Of the first 20 that failed again, those in the queue.
              */
             failures: components["schemas"]["ExecutionFailure"][];
+            /**
+             * Left Out
+             * @description Of `executed`: those of which nothing was applied, because all their changes are left out.
+             */
+            left_out: number;
+            /**
+             * Left Out Ids
+             * @description The first 20 of them.
+             */
+            left_out_ids: number[];
             /**
              * Started At
              * Format: date-time
@@ -5805,11 +5846,81 @@ export interface components {
             error: components["schemas"]["ParkedTransaction"];
             /**
              * Changes Total
-             * @description In the transaction; `changes` holds the first 100.
+             * @description In the transaction; those of one TRUNCATE are one.
              */
             changes_total: number;
-            /** Changes */
+            /**
+             * Changes
+             * @description Those with a higher number than `after`, the lowest first.
+             */
             changes: components["schemas"]["ParkedChange"][];
+            /**
+             * Next After
+             * @description The `after` of the next page. Null: there is none.
+             */
+            next_after: number | null;
+        };
+        /** ParkedDependant */
+        ParkedDependant: {
+            /** Id */
+            id: number;
+            /** Commit Lsn */
+            commit_lsn: string;
+            /** Xid */
+            xid: number;
+            /** Lcrs */
+            lcrs: number;
+            /** Tables */
+            tables: string[];
+            /** Code */
+            code: string;
+            /**
+             * Message
+             * @description Why it waits. Null for viewers, because it quotes values of rows.
+             */
+            message: string | null;
+            /** Sqlstate */
+            sqlstate: string | null;
+            /**
+             * Parked At
+             * Format: date-time
+             */
+            parked_at: string;
+            /**
+             * Edited
+             * @description Of its changes: those that are applied with other values.
+             */
+            edited: number;
+            /**
+             * Left Out
+             * @description Of its changes: those that are not applied.
+             */
+            left_out: number;
+            /**
+             * Failed Change
+             * @description The number of the change at which it failed last. Null: it waits, or failed at its commit, or the engine that noted the error does not tell.
+             */
+            failed_change: number | null;
+            /**
+             * Etag
+             * @description Of what is decided about its changes: send it as If-Match when deciding about another one. Null: the engine's version does not tell, and the last decision counts.
+             */
+            etag: string | null;
+            /**
+             * Parent
+             * @description The first transaction of the tree with which it shares a row or a table.
+             */
+            parent: number;
+            /**
+             * Behind
+             * @description The transactions of the whole queue that it waits behind: of each row and table, the first that touches it. 10 at most.
+             */
+            behind: number[];
+            /**
+             * Behind Total
+             * @description How many these are, also beyond 10.
+             */
+            behind_total: number;
         };
         /** ParkedEdit */
         ParkedEdit: {
@@ -5869,6 +5980,16 @@ export interface components {
              * @description Of its changes: those that are not applied.
              */
             left_out: number;
+            /**
+             * Failed Change
+             * @description The number of the change at which it failed last. Null: it waits, or failed at its commit, or the engine that noted the error does not tell.
+             */
+            failed_change: number | null;
+            /**
+             * Etag
+             * @description Of what is decided about its changes: send it as If-Match when deciding about another one. Null: the engine's version does not tell, and the last decision counts.
+             */
+            etag: string | null;
         };
         /** ParkedTransactions */
         ParkedTransactions: {
@@ -5893,6 +6014,28 @@ export interface components {
             next_cursor: string | null;
             /** @description The last execution that began since the engine started. */
             execution: components["schemas"]["ErrorExecution"] | null;
+        };
+        /** ParkedTree */
+        ParkedTree: {
+            /**
+             * Dependants
+             * @description All that wait behind the transaction, in the source's commit order: a parent comes before its children, also from one page to the next.
+             */
+            dependants: components["schemas"]["ParkedDependant"][];
+            /**
+             * Total
+             * @description On all pages.
+             */
+            total: number;
+            /**
+             * Behind
+             * @description What the transaction itself waits behind, as `behind` of a dependant.
+             */
+            behind: number[];
+            /** Behind Total */
+            behind_total: number;
+            /** Next Cursor */
+            next_cursor: string | null;
         };
         /** ParkedValue */
         ParkedValue: {
@@ -14077,7 +14220,12 @@ export interface operations {
     };
     stream_errors_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Show the changes with higher numbers than this. */
+                after?: number;
+                /** @description How many changes are shown. */
+                limit?: number;
+            };
             header?: never;
             path: {
                 stream_id: string;
@@ -14223,6 +14371,98 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_errors_dependants: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+                destination_id: string;
+                error_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ParkedTree"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14591,7 +14831,10 @@ export interface operations {
     stream_errors_edit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
             path: {
                 stream_id: string;
                 destination_id: string;
@@ -14659,6 +14902,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Too large */
             413: {
                 headers: {
@@ -14670,6 +14922,15 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14700,7 +14961,10 @@ export interface operations {
     stream_errors_restore: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description `etag` of the resource as you read it; `*` to force. */
+                "If-Match"?: string | null;
+            };
             path: {
                 stream_id: string;
                 destination_id: string;
@@ -14764,8 +15028,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Changed meanwhile */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description If-Match missing */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -48,7 +48,9 @@ export function ConfirmDecision(props: ConfirmDecisionProps) {
           <Text size="sm">
             {discards
               ? `Its ${changes} will never be applied at the destination, so the two databases will differ in ${tables}. The audit log keeps its first 100 changes, with values cut at 1 KiB.`
-              : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}
+              : error.left_out === error.lcrs
+                ? `Takes it out of the queue without applying anything: all its ${changes} are left out. Then executes the transactions that wait behind it, in the source's order.`
+                : `Applies its ${changes} in ${tables} now, then the transactions that wait behind it, in the source's order. Transactions that fail again stay parked.${editsInWords(error)}`}
           </Text>
           {!discards && (
             <>

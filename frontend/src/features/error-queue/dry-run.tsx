@@ -43,15 +43,18 @@ export function DryRun({ streamId, destinationId, errorId, path, role }: DryRunP
 }
 
 function Result({ outcome }: { outcome: Outcome }) {
+  const nothing = outcome.changes !== null && outcome.left_out === outcome.changes;
   if (outcome.succeeds)
     return (
       <Group gap={6} role="status" wrap="nowrap">
         <IconCircleCheck size={18} color="var(--tone-good)" aria-hidden />
         <Text size="sm">
-          {outcome.left_out === 0
-            ? "It would succeed: the destination accepts all its changes now."
-            : "It would succeed: the destination accepts its other changes now."}
-          {editsInWords(outcome)}
+          {nothing
+            ? "It would leave the queue, and nothing of it would be applied: all its changes are left out."
+            : outcome.left_out === 0
+              ? "It would succeed: the destination accepts all its changes now."
+              : "It would succeed: the destination accepts its other changes now."}
+          {!nothing && editsInWords(outcome)}
         </Text>
       </Group>
     );
@@ -63,9 +66,11 @@ function Result({ outcome }: { outcome: Outcome }) {
         message: outcome.message,
         cure: outcome.cure,
         code: outcome.code,
-        facts: [outcome.sqlstate && `SQLSTATE ${outcome.sqlstate}`, editsInWords(outcome).trim()].filter(
-          (fact): fact is string => Boolean(fact),
-        ),
+        facts: [
+          outcome.failed_change !== null && `At change ${outcome.failed_change}`,
+          outcome.sqlstate && `SQLSTATE ${outcome.sqlstate}`,
+          editsInWords(outcome).trim(),
+        ].filter((fact): fact is string => Boolean(fact)),
       }}
     />
   );

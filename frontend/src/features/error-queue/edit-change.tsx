@@ -12,6 +12,8 @@ type Values = Record<string, string | null>;
 export interface ChangeDecision {
   change: ParkedChange;
   number: number;
+  /** Of the transaction as it was when this was opened: what others decide meanwhile is not undone unseen. */
+  etag: string | null;
   /** False: it gets other values. */
   leavesOut: boolean;
 }
@@ -28,7 +30,7 @@ const REASON_MIN = 3;
 
 /** Leaves a change of a parked transaction out, or gives it other values. Asks why: queue and audit log keep it. */
 export function EditChange(props: EditChangeProps) {
-  const { errorId, change, number, leavesOut, path, onClose } = props;
+  const { errorId, change, number, etag, leavesOut, path, onClose } = props;
   const [reason, setReason] = useState(change.edit?.reason ?? "");
   const [values, setValues] = useState<Values>(change.edit?.values ?? {});
   const act = useParkedEdit(props.streamId, props.destinationId, errorId);
@@ -44,7 +46,7 @@ export function EditChange(props: EditChangeProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          act.mutate({ number, body }, { onSuccess: onClose });
+          act.mutate({ number, body, etag }, { onSuccess: onClose });
         }}
       >
         <Stack gap="sm">

@@ -15,6 +15,7 @@ import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ShowOlder } from "@/ui/show-older";
 import { ConfirmDecision, type Decision } from "./confirm-decision";
+import { Dependants } from "./dependants";
 import { ErrorCauses } from "./error-causes";
 import { ExecuteSeveral } from "./execute-several";
 import { ExecutionProgress } from "./execution-progress";
@@ -40,6 +41,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
   const act = useParkedAction(streamId, destinationId);
   const [deciding, setDeciding] = useState<Decision | null>(null);
   const [opened, setOpened] = useState<ParkedTransaction | null>(null);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
   const narrow = useNarrow();
   const path = `/api/v1/streams/${streamId}/destinations/${destinationId}/errors`;
   const actions = {
@@ -47,6 +49,9 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
     executing: act.isPending ? (act.variables?.errorId ?? null) : null,
     onOpen: setOpened,
     onDecide: (error: ParkedTransaction, discards: boolean) => setDeciding({ error, discards }),
+    unfolded,
+    onUnfold: ({ id }: ParkedTransaction) =>
+      setUnfolded((now) => new Set(now.has(id) ? [...now].filter((other) => other !== id) : [...now, id])),
   };
 
   return (
@@ -91,6 +96,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
                   calls={[
                     { method: "GET", path: listPath(path, rootsOnly, cause) },
                     { method: "GET", path: `${path}/ERROR_ID` },
+                    { method: "GET", path: `${path}/ERROR_ID?after=NUMBER` },
+                    { method: "GET", path: `${path}/ERROR_ID/dependants` },
                     {
                       method: "PUT",
                       path: `${path}/ERROR_ID/changes/NUMBER`,
@@ -131,6 +138,16 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
               columns={narrow ? narrowColumns(actions) : parkedColumns(actions)}
               rows={pages.flatMap((page) => page.errors)}
               rowKey={(error) => String(error.id)}
+              below={(error) =>
+                unfolded.has(error.id) ? (
+                  <Dependants
+                    streamId={streamId}
+                    destinationId={destinationId}
+                    errorId={error.id}
+                    path={path}
+                  />
+                ) : null
+              }
             />
             <ShowOlder query={parked} label="Show more" />
             {deciding && (

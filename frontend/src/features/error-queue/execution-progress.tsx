@@ -5,7 +5,8 @@ import { ProblemAlert } from "@/ui/problem-alert";
 
 /** How far the execution is that somebody has asked for, or why it stopped. */
 export function ExecutionProgress({ execution }: { execution: ErrorExecution | null }) {
-  if (!execution || execution.state === "DONE") return null;
+  if (!execution) return null;
+  if (execution.state === "DONE") return <LeftOut execution={execution} />;
   const failed = execution.failed_again ? `; ${formatCount(execution.failed_again)} failed again` : "";
   const share = `${formatCount(execution.executed)} of ${counted(execution.total, "transaction")}`;
   if (execution.state === "FAILED") {
@@ -37,5 +38,18 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
         aria-label="Executed transactions"
       />
     </Stack>
+  );
+}
+
+/** That it has ended is seen in the queue; that it has applied nothing of a transaction is not. */
+function LeftOut({ execution }: { execution: ErrorExecution }) {
+  if (execution.left_out === 0) return null;
+  const more = execution.left_out - execution.left_out_ids.length;
+  const which = `${execution.left_out_ids.join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}`;
+  return (
+    <Text size="sm" px={14} role="status">
+      {execution.left_out === 1 ? "Transaction" : "Transactions"} {which} left the queue at{" "}
+      {formatTime(execution.finished_at)} without anything being applied: all changes were left out.
+    </Text>
   );
 }

@@ -1,5 +1,6 @@
 import { Button, Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/core";
-import { IconKey } from "@tabler/icons-react";
+import { IconAlertTriangle, IconKey } from "@tabler/icons-react";
+import { useEffect, useRef } from "react";
 import type { ParkedChange } from "@/api/types";
 import classes from "./parked-details.module.css";
 import { ParkedValueCell } from "./parked-value";
@@ -19,6 +20,8 @@ export function rowInWords(change: ParkedChange): string {
 interface ParkedChangeTableProps {
   change: ParkedChange;
   place: number;
+  /** The transaction failed at it. */
+  failed: boolean;
   /** Undefined: its engine cannot. */
   onLeaveOut?: () => void;
   onEdit?: () => void;
@@ -28,11 +31,23 @@ interface ParkedChangeTableProps {
 
 /** One change of a parked transaction, column by column, and what is decided about it. */
 export function ParkedChangeTable(props: ParkedChangeTableProps) {
-  const { change, place, onLeaveOut, onEdit, onRestore, restoring } = props;
+  const { change, place, failed, onLeaveOut, onEdit, onRestore, restoring } = props;
   const name = `${change.operation} ${change.schema}.${change.table}`;
+  const here = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (failed) here.current?.scrollIntoView({ block: "center" });
+  }, [failed]);
   return (
-    <Stack gap={4}>
+    <Stack gap={4} ref={here} className={failed ? classes.failed : undefined}>
       <Group gap="xs">
+        {failed && (
+          <Group gap={4} wrap="nowrap">
+            <IconAlertTriangle size={16} color="var(--tone-warning)" aria-hidden />
+            <Text size="sm" fw={500}>
+              The transaction failed here
+            </Text>
+          </Group>
+        )}
         <Title order={3} size="sm">
           {place}. {name}
         </Title>

@@ -1,6 +1,7 @@
 import { Box, Button, Code, Group, Stack, Text } from "@mantine/core";
+import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import type { ParkedTransaction } from "@/api/types";
-import { formatTime } from "@/lib/format";
+import { formatCount, formatTime } from "@/lib/format";
 import type { Column } from "@/ui/data-table";
 import { editsInWords } from "./edits-in-words";
 
@@ -9,6 +10,9 @@ interface Actions {
   executing: number | null;
   onOpen: (error: ParkedTransaction) => void;
   onDecide: (error: ParkedTransaction, discards: boolean) => void;
+  /** Those whose dependants are shown. */
+  unfolded: ReadonlySet<number>;
+  onUnfold: (error: ParkedTransaction) => void;
 }
 
 export function parkedColumns(actions: Actions): Column<ParkedTransaction>[] {
@@ -65,7 +69,12 @@ function Message({ error }: { error: ParkedTransaction }) {
         <Text size="sm">{error.message}</Text>
       )}
       <Text size="xs" c="dimmed">
-        {[error.code, error.sqlstate && `SQLSTATE ${error.sqlstate}`, editsInWords(error).trim()]
+        {[
+          error.code,
+          error.sqlstate && `SQLSTATE ${error.sqlstate}`,
+          error.failed_change !== null && `at change ${formatCount(error.failed_change)}`,
+          editsInWords(error).trim(),
+        ]
           .filter(Boolean)
           .join(" · ")}
       </Text>
@@ -73,9 +82,19 @@ function Message({ error }: { error: ParkedTransaction }) {
   );
 }
 
-function Buttons({ error, mayAct, executing, onOpen, onDecide }: Actions & { error: ParkedTransaction }) {
+function Buttons(props: Actions & { error: ParkedTransaction }) {
+  const { error, mayAct, executing, onOpen, onDecide, unfolded, onUnfold } = props;
   return (
     <Group gap={6} wrap="nowrap">
+      <Button
+        variant="default"
+        aria-expanded={unfolded.has(error.id)}
+        aria-label={`Behind transaction ${error.xid}`}
+        leftSection={unfolded.has(error.id) ? <IconChevronDown size={14} /> : <IconChevronRight size={14} />}
+        onClick={() => onUnfold(error)}
+      >
+        Behind it
+      </Button>
       <Button
         variant="default"
         disabled={!mayAct}

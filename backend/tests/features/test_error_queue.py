@@ -1,0 +1,158 @@
+"""Parked transactions opened, edited by several operators, and what waits behind them."""
+
+from typing import Any
+
+import httpx
+
+from tests.features.test_streams import STREAMS, created
+from tests.support.engine_double import EngineDouble
+
+ANY = {"If-Match": "*"}
+
+
+async def queue_of(client: httpx.AsyncClient, ids: dict[str, str]) -> tuple[dict[str, Any], str]:
+    """A stream, and the path of its error queue."""
+    stream = await created(client, ids)
+    return stream, f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+
+
+async def test_a_change_of_a_parked_transaction_is_edited_or_left_out(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str],
+    engine: EngineDouble,
+) -> None:  # fmt: skip
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors/1/changes"
+    edit = {"values": {"amount": "9.90", "id": None}, "reason": "entered wrong"}
+    assert (await viewer.put(f"{path}/1", json=edit)).status_code == 403
+    assert (await operator.put(f"{path}/1", json=edit, headers=ANY)).status_code == 204
+    assert engine.edits == {1: edit}
+    left_out = {"left_out": True, "reason": "a duplicate"}
+    assert (await operator.put(f"{path}/1", json=left_out, headers=ANY)).status_code == 204
+    assert engine.edits == {1: left_out}
+    assert (await viewer.delete(f"{path}/1")).status_code == 403
+    assert (await operator.delete(f"{path}/1", headers=ANY)).status_code == 204
+    assert engine.edits == {}
+    assert (await operator.put(f"{path}/2", json=edit, headers=ANY)).status_code == 404
+    shown = (await operator.get(path.removesuffix("/changes"))).json()
+    assert (shown["changes"][0]["number"], shown["error"]["edited"]) == (1, 1)
+    assert shown["changes"][0]["edit"]["values"] == {"amount": "9.90"}
+
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    _, restored, skipped, edited = entries[:4]
+    assert restored["sentence"] == "Change 1 of parked transaction 1 taken back as it came"
+    assert skipped["sentence"] == "Change 1 of parked transaction 1 left out"
+    assert skipped["after"]["reason"] == "a duplicate"
+    amount = skipped["before"]["changes"][0]["columns"][1]
+    assert (amount["name"], amount["wanted"]["text"]) == ("amount", "19.90"), "the row stays readable"
+    assert edited["sentence"] == "Change 1 of parked transaction 1 given other values"
+    assert (edited["after"]["values"], edited["after"]["reason"]) == (edit["values"], "entered wrong")
+    assert edited["before"]["changes"][0]["columns"][1]["wanted"]["text"] == "19.90"
+
+
+async def test_an_edit_that_does_not_fit_the_change_is_refused(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors/1/changes/1"
+
+    async def refusal(**body: object) -> dict[str, Any]:
+        answer = await operator.put(path, json=body, headers=ANY)
+        assert answer.status_code == 422, answer.text
+        return dict(answer.json())
+
+    unknown = await refusal(values={"amount": "1", "no/such": "x"}, reason="typed wrong")
+    (problem,) = unknown["errors"]
+    assert (problem["pointer"], problem["code"]) == ("/values/no~1such", "unknown_column")
+    assert "amount, id" in problem["cure"]
+    assert (await refusal(left_out=True, reason="no"))["errors"][0]["pointer"] == "/reason"
+    await refusal(left_out=True)
+    await refusal(reason="neither of them")
+    await refusal(left_out=True, values={"amount": "1"}, reason="both of them")
+    await refusal(values={"amount": "\0"}, reason="a zero byte")
+    await refusal(values={"amount": 1}, reason="not in text form")
+    await refusal(values={"amount": "x" * 100_001}, reason="too long")
+    assert engine.edits == {}
+    engine.knows_edits = False
+    old = (await operator.put(path, json={"left_out": True, "reason": "an older engine"})).json()
+    assert (old["code"], "Upgrade it" in old["cure"]) == ("engine_refused", True)
+
+
+async def test_a_transaction_is_opened_page_by_page(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    engine.changes = 250
+    first = (await operator.get(f"{path}/1")).json()
+    assert [change["number"] for change in first["changes"]] == list(range(1, 101))
+    assert (first["changes_total"], first["next_after"], first["error"]["failed_change"]) == (250, 100, 1)
+    part = (await operator.get(f"{path}/1", params={"after": 200, "limit": 50})).json()
+    assert ([change["number"] for change in part["changes"]], part["next_after"]) == (list(range(201, 251)), None)
+    assert (await operator.get(f"{path}/1", params={"limit": 101})).status_code == 422
+    assert (await operator.get(f"{path}/1", params={"after": -1})).status_code == 422
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    opened = [entry["after"] for entry in entries if entry["action"] == "stream_errors_get"]
+    assert [facts.get("after") for facts in opened] == [200, None]
+    engine.knows_pages = False
+    older = await operator.get(f"{path}/1", params={"after": 200})
+    assert (older.json()["code"], "only the first 100 changes" in older.json()["detail"]) == ("engine_refused", True)
+    assert (await operator.get(f"{path}/1")).status_code == 200
+
+
+async def test_two_operators_do_not_undo_each_others_decisions(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.changes = 3
+    one, left_out = f"{path}/1/changes/1", {"left_out": True, "reason": "a duplicate"}
+    assert (await operator.put(one, json=left_out)).status_code == 428
+    assert (await operator.delete(one)).status_code == 428
+    seen = {"If-Match": (await operator.get(f"{path}/1")).json()["error"]["etag"]}
+    assert (await admin.put(f"{path}/1/changes/2", json=left_out, headers=seen)).status_code == 204
+    edit = {"values": {"amount": "2"}, "reason": "a price"}
+    stale = await operator.put(one, json=edit, headers=seen)
+    assert (stale.status_code, stale.json()["code"]) == (412, "stale_resource")
+    assert (
+        "admin has decided about its changes since you read it: change 2 was left out at 20" in stale.json()["detail"]
+    )
+    assert (await operator.delete(f"{path}/1/changes/2", headers=seen)).status_code == 412
+    assert engine.edits == {2: left_out}
+
+    seen = {"If-Match": (await operator.get(f"{path}/1")).json()["error"]["etag"]}
+    engine.edited_meanwhile = {3: left_out}
+    raced = await operator.put(one, json=edit, headers=seen)
+    assert (raced.status_code, set(engine.edits)) == (412, {2, 3}), "it was decided after the control plane had looked"
+    (entry, *_) = (await admin.get("/api/v1/audit")).json()["items"]
+    assert (entry["action"], entry["after"]["refused"]) == ("stream_errors_edit", "stale_resource")
+    seen = {"If-Match": (await operator.get(f"{path}/1")).json()["error"]["etag"]}
+    assert (await operator.put(one, json=edit, headers=seen)).status_code == 204
+    assert engine.edits[1] == edit
+
+
+async def test_an_engine_that_knows_no_versions_is_not_asked_for_them(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.knows_pages = False
+    opened = (await operator.get(f"{path}/1")).json()
+    assert opened["error"]["etag"] is None
+    left_out = {"left_out": True, "reason": "a duplicate"}
+    assert (await operator.put(f"{path}/1/changes/1", json=left_out)).status_code == 204
+    assert engine.edits == {1: left_out}
+
+
+async def test_what_waits_behind_a_transaction_is_shown_as_a_tree(
+    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    _, path = await queue_of(operator, registered)
+    engine.parked = 6
+    tree = (await operator.get(f"{path}/1/dependants", params={"limit": 3})).json()
+    assert (tree["total"], [item["id"] for item in tree["dependants"]]) == (5, [2, 3, 4])
+    first = tree["dependants"][0]
+    assert (first["parent"], first["behind"], first["behind_total"], first["message"]) == (1, [1], 1, "parked behind")
+    rest = (await operator.get(f"{path}/1/dependants", params={"cursor": tree["next_cursor"]})).json()
+    assert ([item["id"] for item in rest["dependants"]], rest["next_cursor"]) == ([5, 6], None)
+    seen = (await viewer.get(f"{path}/1/dependants")).json()
+    assert {item["message"] for item in seen["dependants"]} == {None}, "messages quote rows"
+    engine.knows_pages = False
+    older = (await operator.get(f"{path}/1/dependants")).json()
+    assert (older["code"], "Upgrade it" in older["cure"]) == ("engine_refused", True)
