@@ -1,5 +1,7 @@
 """Transformations of tables with the real engine: what REST takes decides what the destination gets."""
 
+import hashlib
+import hmac
 from typing import Any
 
 import httpx
@@ -43,6 +45,33 @@ async def test_copies_and_changes_are_masked(
     async def same() -> bool:
         wanted = of(sides, sides.source["dbname"], masked)
         return of(sides, sides.destination["dbname"], "SELECT id, item, amount FROM orders ORDER BY id") == wanted
+
+    await eventually(same)
+    thalwegd.stop()
+    await drop_slot(sides, made)
+
+
+async def test_copies_and_changes_are_hashed_with_the_streams_key(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    key = "planted key of at least 32 characters"
+    hashes = rules([{"type": "mask_column", "column": "item", "with": "hash"}])
+    made = await created(admin, registered, rules=hashes, mask_key=key)
+    await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING")
+    sides.on_source("INSERT INTO orders VALUES (201, 'secret', 99)", "UPDATE orders SET item = 'other' WHERE id = 1")
+    query = "SELECT id, item FROM orders ORDER BY id"
+
+    async def same() -> bool:
+        wanted = [
+            (number, hmac.new(key.encode(), item.encode(), hashlib.sha256).hexdigest())
+            for number, item in of(sides, sides.source["dbname"], query)
+        ]
+        return of(sides, sides.destination["dbname"], query) == wanted
 
     await eventually(same)
     thalwegd.stop()

@@ -16,6 +16,7 @@ from thalweg.kernel.lifecycle import DesiredStatus, Stage
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules_by_table import RulesByTable
 from thalweg.kernel.secret_box import SecretBox
+from thalweg.kernel.transformations import needs_key
 
 FORMAT = 1
 Definition = dict[str, Any]
@@ -114,8 +115,16 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
         "name": row.name,
         "source": source_definition(row.source, secrets),
         "tables": row.tables,
+        **_mask_key(row, secrets),
         "parameters": row.parameters,
     }
+
+
+def _mask_key(row: StreamRow, secrets: SecretBox) -> Definition:
+    """Only where a mask needs it: earlier engines do not know it."""
+    if row.mask_key_sealed is None or not any(needs_key(table.get("transformations", [])) for table in row.tables):
+        return {}
+    return {"mask_key": secrets.open(row.mask_key_sealed)}
 
 
 def source_definition(row: DatabaseRow, secrets: SecretBox) -> Definition:

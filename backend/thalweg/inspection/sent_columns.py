@@ -18,7 +18,13 @@ def sent_columns(columns: Columns, transformations: list[TableTransformations]) 
 
 def _sent(columns: list[Column], transformations: TableTransformations) -> list[Column]:
     named = ((column, transformations.sent_name(column.name)) for column in columns if not column.generated)
-    return [replace(column, name=name) for column, name in named if name is not None]
+    return [
+        *(replace(column, name=name) for column, name in named if name is not None),
+        *(
+            Column(name, data_type, not_null=False, generated=False, is_identity=False, has_default=False)
+            for name, data_type in transformations.added_columns.items()
+        ),
+    ]
 
 
 def check_targets(

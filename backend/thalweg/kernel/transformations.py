@@ -2,26 +2,45 @@
 rows are copied. Whether they fit their table is for an engine to say; the limits here are its own
 (engine/contract/control-api.md)."""
 
+import secrets
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictInt, StringConstraints, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from thalweg.kernel.models import Body, TableIdentifier
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 
 STEPS_MAX = 1000
+COLUMNS_MAX = 1600
 KEPT_MAX = 1000
 CONSTANT_LENGTH_MAX = 16_000
+KEY_LENGTH_MIN = 32
+KEY_LENGTH_MAX = 256
 
 Column = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[^\x00]*$")]
+Constant = Annotated[str, StringConstraints(max_length=CONSTANT_LENGTH_MAX, pattern=r"^[^\x00]*$")]
 Kept = Annotated[StrictInt, Field(ge=0, le=KEPT_MAX)]
+MaskKey = Annotated[
+    str,
+    StringConstraints(min_length=KEY_LENGTH_MIN, max_length=KEY_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS),
+]
+MASK_KEY = (
+    "The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become "
+    "equal ones in all tables, and in all streams with the same key. "
+)
 
 
 class MaskWith(StrEnum):
     NULL = "null"
     CONSTANT = "constant"
     PARTIAL = "partial"
+    HASH = "hash"
+    DIGITS = "digits"
+
+
+KEYED = (MaskWith.HASH, MaskWith.DIGITS)
 
 
 class DropColumn(Body):
@@ -44,9 +63,12 @@ class MaskColumn(Body):
     with_: MaskWith = Field(
         alias="with",
         description="`null`; `constant`, a value that all rows get; `partial`, which keeps some of the first and last "
-        "characters of a text, with an asterisk for each of the others. A text that has no others is all asterisks.",
+        "characters of a text, with an asterisk for each of the others. A text that has no others is all asterisks; "
+        "`hash`, 64 hexadecimal digits or as many as the column holds, by which equal values stay equal: HMAC-SHA256 "
+        "with the stream's `mask_key`; `digits`, which puts another digit in the place of each, by the whole value and "
+        "the `mask_key`, and leaves everything else as it is.",
     )
-    value: Annotated[str, StringConstraints(max_length=CONSTANT_LENGTH_MAX, pattern=r"^[^\x00]*$")] | None = Field(
+    value: Constant | None = Field(
         default=None, description="The constant, as PostgreSQL writes a value of the column's type. Else null."
     )
     keep_first: Kept = Field(default=0, description="Characters that `partial` keeps. Else 0.")
@@ -61,7 +83,43 @@ class MaskColumn(Body):
         return self
 
 
-Transformation = Annotated[DropColumn | RenameColumn | MaskColumn, Field(discriminator="type")]
+class KeepColumns(Body):
+    """Drops all other columns, also those that the table gets later."""
+
+    type: Literal["keep_columns"]
+    columns: Annotated[list[Column], Field(min_length=1, max_length=COLUMNS_MAX)] = Field(
+        description="Their names as the steps before this one have left them."
+    )
+
+
+class AddedType(StrEnum):
+    BIGINT = "bigint"
+    BOOLEAN = "boolean"
+    CHARACTER_VARYING = "character varying"
+    DATE = "date"
+    DOUBLE_PRECISION = "double precision"
+    INTEGER = "integer"
+    JSONB = "jsonb"
+    NUMERIC = "numeric"
+    SMALLINT = "smallint"
+    TEXT = "text"
+    TIMESTAMP_WITH_TIME_ZONE = "timestamp with time zone"
+    TIMESTAMP = "timestamp without time zone"
+    UUID = "uuid"
+
+
+class AddColumn(Body):
+    """All rows get the same value, behind the source's columns. It may be part of the destination's key."""
+
+    type: Literal["add_column"]
+    column: Column = Field(examples=["site"])
+    data_type: AddedType
+    value: Constant = Field(description="As PostgreSQL writes a value of the type.", examples=["north"])
+
+
+Transformation = Annotated[
+    DropColumn | RenameColumn | MaskColumn | KeepColumns | AddColumn, Field(discriminator="type")
+]
 
 
 class TableTransformations(Body):
@@ -75,33 +133,59 @@ class TableTransformations(Body):
     def key(self) -> tuple[str, str]:
         return self.schema_name, self.table
 
+    @property
+    def needs_key(self) -> bool:
+        return needs_key(self.for_engine())
+
     def for_engine(self) -> list[dict[str, Any]]:
         return [step.model_dump(mode="json", by_alias=True, exclude_defaults=True) for step in self.steps]
 
     def sent_name(self, column: str) -> str | None:
         """The name under which a column of the source is sent. None: it is dropped."""
-        name = column
-        for step in self.steps:
-            if step.column != name:
-                continue
-            if isinstance(step, DropColumn):
-                return None
-            if isinstance(step, RenameColumn):
-                name = step.to
-        return name
+        return _name_after(column, self.steps)
 
     @property
     def null_columns(self) -> set[str]:
         """Names as sent of the columns that are masked with NULL."""
-        names: set[str] = set()
-        for step in self.steps:
-            if isinstance(step, MaskColumn) and step.with_ is MaskWith.NULL:
-                names.add(step.column)
-            elif isinstance(step, RenameColumn) and step.column in names:
-                names = (names - {step.column}) | {step.to}
-            elif isinstance(step, DropColumn):
-                names.discard(step.column)
-        return names
+        return {
+            name
+            for at, step in enumerate(self.steps)
+            if isinstance(step, MaskColumn) and step.with_ is MaskWith.NULL
+            and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
+        }  # fmt: skip
+
+    @property
+    def added_columns(self) -> dict[str, AddedType]:
+        """Names as sent of those that the source does not have, in their order, with their types."""
+        return {
+            name: step.data_type
+            for at, step in enumerate(self.steps)
+            if isinstance(step, AddColumn) and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
+        }
+
+
+def _name_after(column: str, steps: Sequence[Transformation]) -> str | None:
+    """None: one of them drops it."""
+    name = column
+    for step in steps:
+        if isinstance(step, KeepColumns):
+            if name not in step.columns:
+                return None
+        elif step.column == name:
+            if isinstance(step, DropColumn):
+                return None
+            if isinstance(step, RenameColumn):
+                name = step.to
+    return name
+
+
+def needs_key(steps: list[dict[str, Any]]) -> bool:
+    """Of steps as engines are told of them."""
+    return any(step.get("with") in KEYED for step in steps)
+
+
+def new_mask_key() -> str:
+    return secrets.token_hex(32)
 
 
 def _once(tables: list[TableTransformations]) -> list[TableTransformations]:

@@ -45,7 +45,10 @@ async def _checked(
         for destination in row.destinations
         if destination.desired_status != DesiredStatus.DROPPED
     ]  # fmt: skip
-    result = await preflight(context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row)
+    result = await preflight(
+        context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row,
+        mask_key=body.mask_key,
+    )  # fmt: skip
     if not result.preflight.ready:
         names = {destination.database.id: destination.database.name for destination in destinations}
         places = Places({"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", names=names)

@@ -7,7 +7,7 @@ from thalweg.db.models import StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.schemas import Json, StreamCreate
-from thalweg.features.streams.service import desired_facts
+from thalweg.features.streams.service import desired_facts, keep_mask_key
 from thalweg.kernel.context import Context
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.ids import new_id
@@ -82,6 +82,7 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
         body.destinations, (destination.database for destination in destinations), placement.applies, strict=True
     ):
         attach(row, database, engine, destination)
+    keep_mask_key(context, row, body.mask_key, body.rules)
     await streams.next_revisions(context.session, row)
     context.session.add(row)
     operation = start_operation(

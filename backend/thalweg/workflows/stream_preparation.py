@@ -44,12 +44,14 @@ from thalweg.workflows.row_rules import DESTINATION, STREAM, ask_for_changed_rul
 from thalweg.workflows.stream_placement import place
 from thalweg.workflows.stream_rehearsal import rehearse
 from thalweg.workflows.transformations import CHANGED as CHANGED_TRANSFORMATIONS
-from thalweg.workflows.transformations import CHECK as TRANSFORMATIONS
 from thalweg.workflows.transformations import (
+    CHANGED_KEY,
+    ask_for_changed_key,
     ask_for_changed_transformations,
     check_transformations,
     with_transformations,
 )
+from thalweg.workflows.transformations import CHECK as TRANSFORMATIONS
 
 
 async def preview_tables(context: Context, body: TablePreviewRequest) -> TablePreview:
@@ -153,10 +155,11 @@ async def preflight(
     accept: list[str],
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
+    mask_key: str | None = None,
 ) -> StreamPreflight:
     """Reads the databases, and what other streams write to the destinations' tables. `capture` is None where the
     engines are not known; `of` is the stream to change, None for a new one; `chosen` are its tables when the rules do
-    not change."""
+    not change; `mask_key` is its new one, None where it stays."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
@@ -176,7 +179,7 @@ async def preflight(
         rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
         of.id if of is not None else "",
     )  # fmt: skip
-    checks = [*result.preflight.checks, *_changed(of, result.tables, rules)]
+    checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
     rule_problems: RuleProblems = {}
     if capture is not None and _may_ask_source(checks):
         asked = target_of(source, context.resources)
@@ -256,7 +259,9 @@ def _accepted_code(of: StreamRow | None) -> AskedCode:
     return {(table["schema"], table["table"]): frozenset(table.get("accepted_code", ())) for table in tables}
 
 
-def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules) -> list[Check]:
+def _changed(
+    context: Context, of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules, mask_key: str | None
+) -> list[Check]:
     """Questions about tables that the stream has already."""
     checklist = Checklist(CheckSide.SOURCE)
     before = {(table["schema"], table["table"]) for table in (of.tables if of else []) if table.get("inserts_only")}
@@ -264,6 +269,8 @@ def _changed(of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRu
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
     ask_for_changed_rules(checklist, of.tables if of else [], desired_tables(tables, rules))
     ask_for_changed_transformations(checklist, of.tables if of else [], desired_tables(tables, rules))
+    if of is not None and mask_key is not None:
+        ask_for_changed_key(checklist, of, context.resources.secrets, mask_key)
     return checklist.checks
 
 
@@ -358,6 +365,8 @@ def accepted_facts(result: Preflight) -> dict[str, list[str]]:
 def _pointer(check: Check, places: Places) -> str:
     if check.id in (STREAM.check, CHANGED_ROW_RULES):
         return places.row_rules
+    if check.id == CHANGED_KEY:
+        return "/mask_key"
     if check.id in (TRANSFORMATIONS, CHANGED_TRANSFORMATIONS):
         return places.transformations
     if check.id == DESTINATION.check and places.destination_rules:

@@ -4,7 +4,7 @@ import json
 
 import httpx
 
-from thalweg.db.models import EngineRow
+from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.schemas import Json
@@ -13,13 +13,15 @@ from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
-from thalweg.kernel.transformations import TableTransformations
+from thalweg.kernel.secret_box import SecretBox
+from thalweg.kernel.transformations import TableTransformations, needs_key
 from thalweg.workflows.row_rules import Unasked, ask_all
 
 CHECK = "transformations"
 CHANGED = "transformations_changed"
+CHANGED_KEY = "mask_key_changed"
 TITLE = "Transformations of tables"
-TOO_OLD = "This engine knows no transformations: upgrade it to the version of the control plane, or leave them out."
+TOO_OLD = "This engine does not know them all: upgrade it to the version of the control plane, or leave these out."
 CURES: dict[str, str] = {
     ErrorCode.TRANSFORMATION_REFUSED: "Correct the transformation that the line names.",
     ErrorCode.MISSING_TABLE: "Take the table's transformations away, or create the table.",
@@ -115,4 +117,19 @@ def ask_for_changed_transformations(checklist: Checklist, tables_before: list[Js
             "stream has.",
             [".".join(name) for name in changed],
             bound_to=[json.dumps([before[name], after[name]], sort_keys=True) for name in changed],
+        )  # fmt: skip
+
+
+def ask_for_changed_key(checklist: Checklist, of: StreamRow, secrets: SecretBox, key: str) -> None:
+    """Joins between rows that were sent before and after would find nothing."""
+    keyed = [
+        f"{table['schema']}.{table['table']}" for table in of.tables if needs_key(table.get("transformations", []))
+    ]
+    if keyed and of.mask_key_sealed is not None and secrets.open(of.mask_key_sealed) != key:
+        checklist.ask(
+            CHANGED_KEY, "Changed key of masks",
+            "Values of these tables become others from now on than before. Rows that a destination has stay as they "
+            "are, and are not joined with later ones any more.",
+            "Accept this, and copy each table again to bring its rows in line. Or leave the key out: it stays.",
+            keyed,
         )  # fmt: skip

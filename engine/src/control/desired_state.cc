@@ -280,6 +280,8 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
   THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code, &stream.rules,
                           &stream.transformations));
+  const auto is_keyed = [](const auto& of_table) { return needs_key(of_table.second); };
+  stream.mask_key = read_mask_key(reader, std::ranges::any_of(stream.transformations, is_keyed));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
   THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
@@ -375,6 +377,7 @@ json to_json(const StreamDefinition& stream) {
   for (const DestinationDefinition& destination : stream.destinations) {
     out["destinations"].push_back(to_json(destination, stream.parameters));
   }
+  if (!stream.mask_key.empty()) out["mask_key"] = stream.mask_key;
   if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
   return out;
 }

@@ -88,6 +88,7 @@ struct StreamDefinition {
   AcceptedCode accepted_code;                       // of these; a table that is not in it: nothing is accepted
   TableRules rules;                                 // of these
   TableTransformations transformations;             // of these; the capture and the copies carry them out
+  std::string mask_key = {};                        // of their masks, a secret as passwords are; empty: none needs it
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;
 

@@ -89,7 +89,7 @@ TEST(DesiredState, KeepsTransformationsThroughTheDisk) {
   const StreamDefinition& stream = parsed->streams[0];
   ASSERT_EQ(stream.transformations.size(), 1u);
   const Transformations& people = stream.transformations.at({"public", "people"});
-  ASSERT_EQ(people.size(), 5u);
+  ASSERT_EQ(people.size(), 8u);
   EXPECT_EQ(people[0], (TransformationDefinition{
                            .type = TransformationType::drop_column, .column = "notes", .to = {}, .value = {}}));
   EXPECT_EQ(people[1].to, "email");
@@ -97,12 +97,29 @@ TEST(DesiredState, KeepsTransformationsThroughTheDisk) {
   EXPECT_EQ(people[2].keep_last, 4u);
   EXPECT_EQ(people[3].value, "1970-01-01");
   EXPECT_EQ(people[4].with, MaskWith::null);
+  EXPECT_EQ(people[5].with, MaskWith::hash);
+  EXPECT_EQ(people[6].columns, (std::vector<std::string>{"id", "email", "born", "phone", "passport"}));
+  EXPECT_EQ(people[7].data_type, "text");
+  EXPECT_EQ(people[7].value, "north");
+  EXPECT_EQ(stream.mask_key, "made by the control plane, and secret");
+  EXPECT_EQ(delivery_to(stream, stream.destinations[0]).mask_key, stream.mask_key);
   const auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->streams, parsed->streams);
 
   document["streams"][0]["tables"][0]["transformations"][3]["value"] = "1970-01-02";
   EXPECT_NE(fingerprint(parse_desired(document.dump())->streams[0]), fingerprint(stream));
+  document["streams"][0]["mask_key"] = "another one of at least 32 characters";
+  EXPECT_NE(parse_desired(document.dump())->streams[0], stream);
+  for (const json& bad : {json("31 characters are not enough ok"), json(7), json(nullptr)}) {
+    document["streams"][0]["mask_key"] = bad;
+    const std::string message = refusal(document);
+    EXPECT_TRUE(message.starts_with("/streams/0/mask_key")) << message;
+    EXPECT_EQ(message.find("enough"), std::string::npos) << "it is secret";
+  }
+  document["streams"][0].erase("mask_key");
+  document["streams"][0]["tables"][0]["transformations"][5]["with"] = "digits";
+  EXPECT_TRUE(refusal(document).starts_with("/streams/0/mask_key"));
   document["streams"][0]["tables"][0]["transformations"] = json::array();
   EXPECT_TRUE(parse_desired(document.dump())->streams[0].transformations.empty());
 }
@@ -117,7 +134,12 @@ TEST(DesiredState, RefusesTransformationsThatNobodyCanCarryOut) {
     return message.substr(std::min(at.size(), message.size()), message.find(':') - at.size());
   };
   EXPECT_EQ(with("drop"), "");
-  EXPECT_EQ(with({{"type", "add_column"}, {"column", "a"}}), "/type");
+  EXPECT_EQ(with({{"type", "cast_column"}, {"column", "a"}}), "/type");
+  EXPECT_EQ(with({{"type", "add_column"}, {"column", "a"}, {"data_type", "text"}}), "/value");
+  EXPECT_EQ(with({{"type", "add_column"}, {"column", "a"}, {"value", "x"}}), "/data_type");
+  EXPECT_EQ(with({{"type", "keep_columns"}, {"columns", json::array()}}), "/columns");
+  EXPECT_EQ(with({{"type", "keep_columns"}, {"columns", {"a", 7}}}), "/columns");
+  EXPECT_EQ(with({{"type", "keep_columns"}, {"columns", {"a"}}, {"column", "a"}}), "/column");
   EXPECT_EQ(with({{"type", "drop_column"}}), "/column");
   EXPECT_EQ(with({{"type", "drop_column"}, {"column", "a"}, {"to", "b"}}), "/to");
   EXPECT_EQ(with({{"type", "rename_column"}, {"column", "a"}}), "/to");

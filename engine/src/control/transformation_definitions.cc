@@ -14,13 +14,17 @@ using nlohmann::json;
 
 constexpr size_t kTransformationsMax = 1000;  // of a table
 constexpr size_t kIdentifierBytesMax = 63;
+constexpr size_t kColumnsMax = 1600;  // of a table, by PostgreSQL
 constexpr size_t kConstantBytesMax = size_t{64} << 10;
 constexpr uint64_t kKeptMax = 1000;  // characters at each end
-constexpr std::array<std::string_view, 3> kTypeNames = {"drop_column", "rename_column", "mask_column"};
-constexpr std::array<std::string_view, 3> kMaskNames = {"null", "constant", "partial"};
+constexpr size_t kKeyBytesMin = 32;  // fewer could be guessed
+constexpr size_t kKeyBytesMax = 1024;
+constexpr std::array<std::string_view, 5> kTypeNames = {"drop_column", "rename_column", "mask_column", "keep_columns",
+                                                        "add_column"};
+constexpr std::array<std::string_view, 5> kMaskNames = {"null", "constant", "partial", "hash", "digits"};
 
-template <typename Kind>
-Kind read_kind(ObjectReader& reader, std::string_view member, const std::array<std::string_view, 3>& names) {
+template <typename Kind, size_t kCount>
+Kind read_kind(ObjectReader& reader, std::string_view member, const std::array<std::string_view, kCount>& names) {
   const std::string name = reader.string(member, 1, kIdentifierBytesMax);
   const auto* const found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<Kind>(found - names.begin());
@@ -35,11 +39,33 @@ uint32_t read_kept(ObjectReader& reader, std::string_view member) {
   return static_cast<uint32_t>(std::min(characters, kKeptMax));
 }
 
+std::vector<std::string> read_columns(ObjectReader& reader) {
+  const json* const value = reader.member("columns", true);
+  if (!value) return {};
+  const auto is_name = [](const json& name) {
+    return name.is_string() && !name.get_ref<const std::string&>().empty() &&
+           name.get_ref<const std::string&>().size() <= kIdentifierBytesMax;
+  };
+  if (value->is_array() && !value->empty() && value->size() <= kColumnsMax && std::ranges::all_of(*value, is_name)) {
+    return value->get<std::vector<std::string>>();
+  }
+  reader.refuse("columns", fmt::format("must be an array of 1 to {} names", kColumnsMax));
+  return {};
+}
+
 base::Result<TransformationDefinition> read_transformation(const json& value, const std::string& pointer) {
   ObjectReader reader(value, pointer);
   TransformationDefinition out;
   out.type = read_kind<TransformationType>(reader, "type", kTypeNames);
-  out.column = reader.string("column", 1, kIdentifierBytesMax);
+  if (out.type == TransformationType::keep_columns) {
+    out.columns = read_columns(reader);
+  } else {
+    out.column = reader.string("column", 1, kIdentifierBytesMax);
+  }
+  if (out.type == TransformationType::add_column) {
+    out.data_type = reader.string("data_type", 1, kIdentifierBytesMax);
+    out.value = reader.string("value", 0, kConstantBytesMax);
+  }
   if (out.type == TransformationType::rename_column) out.to = reader.string("to", 1, kIdentifierBytesMax);
   if (out.type == TransformationType::mask_column) {
     out.with = read_kind<MaskWith>(reader, "with", kMaskNames);
@@ -74,7 +100,16 @@ base::Result<Transformations> read_transformations(ObjectReader& table) {
 json to_json(const Transformations& transformations) {
   json list = json::array();
   for (const TransformationDefinition& one : transformations) {
-    json document = {{"type", kTypeNames[static_cast<size_t>(one.type)]}, {"column", one.column}};
+    json document = {{"type", kTypeNames[static_cast<size_t>(one.type)]}};
+    if (one.type == TransformationType::keep_columns) {
+      document["columns"] = one.columns;
+    } else {
+      document["column"] = one.column;
+    }
+    if (one.type == TransformationType::add_column) {
+      document["data_type"] = one.data_type;
+      document["value"] = one.value;
+    }
     if (one.type == TransformationType::rename_column) document["to"] = one.to;
     if (one.type == TransformationType::mask_column) {
       document["with"] = kMaskNames[static_cast<size_t>(one.with)];
@@ -87,6 +122,17 @@ json to_json(const Transformations& transformations) {
     list.push_back(std::move(document));
   }
   return list;
+}
+
+bool needs_key(const Transformations& transformations) {
+  return std::ranges::any_of(transformations, [](const TransformationDefinition& one) {
+    return one.type == TransformationType::mask_column && (one.with == MaskWith::hash || one.with == MaskWith::digits);
+  });
+}
+
+std::string read_mask_key(ObjectReader& stream, bool is_needed) {
+  if (!is_needed && !stream.member("mask_key", false)) return {};
+  return stream.string("mask_key", kKeyBytesMin, kKeyBytesMax);
 }
 
 }  // namespace thalweg::control

@@ -276,7 +276,7 @@ base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const cont
   for (const control::TableRef& table : request.tables) options.tables.push_back({table.schema, table.table});
   for (const control::TableRef& table : request.inserts_only) options.inserts_only.insert({table.schema, table.table});
   for (const auto& [table, steps] : request.transformations) {
-    options.transformations[{table.schema, table.table}] = steps_of(steps);
+    options.transformations[{table.schema, table.table}] = steps_of(steps, {});
   }
   THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
   std::vector<control::RehearsalFinding> out;

@@ -63,7 +63,7 @@ rules::RuleSets rule_sets(const control::RulesDefinition& definition) {
 
 namespace {
 
-transform::Mask mask_of(const control::TransformationDefinition& definition) {
+transform::Mask mask_of(const control::TransformationDefinition& definition, const std::string& key) {
   switch (definition.with) {
     case control::MaskWith::null:
       break;
@@ -74,6 +74,10 @@ transform::Mask mask_of(const control::TransformationDefinition& definition) {
               .value = {},
               .keep_first = definition.keep_first,
               .keep_last = definition.keep_last};
+    case control::MaskWith::hash:
+      return {.kind = transform::MaskKind::hash, .value = {}, .key = key};
+    case control::MaskWith::digits:
+      return {.kind = transform::MaskKind::digits, .value = {}, .key = key};
   }
   return {};
 }
@@ -95,7 +99,7 @@ capture::StreamRules rules_of(const control::StreamDefinition& definition, const
 
 }  // namespace
 
-transform::Steps steps_of(const control::Transformations& definitions) {
+transform::Steps steps_of(const control::Transformations& definitions, const std::string& key) {
   transform::Steps steps;
   for (const control::TransformationDefinition& one : definitions) {
     transform::Step& step = steps.emplace_back();
@@ -110,7 +114,16 @@ transform::Steps steps_of(const control::Transformations& definitions) {
         break;
       case control::TransformationType::mask_column:
         step.kind = transform::StepKind::mask_column;
-        step.mask = mask_of(one);
+        step.mask = mask_of(one, key);
+        break;
+      case control::TransformationType::keep_columns:
+        step.kind = transform::StepKind::keep_columns;
+        step.columns = one.columns;
+        break;
+      case control::TransformationType::add_column:
+        step.kind = transform::StepKind::add_column;
+        step.type = one.data_type;
+        step.value = one.value;
         break;
     }
   }
@@ -123,7 +136,7 @@ capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
     const capture::TableKey key(table.schema, table.table);
     rules.tables.try_emplace(key);
     rules.others.erase(key);
-    rules.transformations.emplace(key, steps_of(definitions));
+    rules.transformations.emplace(key, steps_of(definitions, definition.mask_key));
   }
   return rules;
 }

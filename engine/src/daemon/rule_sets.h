@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "capture/stream_rules.h"
 #include "control/desired_state.h"
 #include "transform/step.h"
@@ -9,7 +11,8 @@
 namespace thalweg::daemon {
 
 rules::RuleSets rule_sets(const control::RulesDefinition& definition);
-transform::Steps steps_of(const control::Transformations& definitions);
+// `key`: of keyed masks; empty where it is only asked whether the steps fit.
+transform::Steps steps_of(const control::Transformations& definitions, const std::string& key);
 capture::StreamRules stream_rules(const control::StreamDefinition& definition);
 capture::StreamRules destination_rules(const control::Delivery& definition);
 

@@ -67,17 +67,25 @@ TEST(RuleSetsTest, TheDocumentsTransformationsAreTheCaptures) {
   EXPECT_TRUE(rules.tables.at(people).negative);
   EXPECT_EQ(rules.others, (std::set<capture::TableKey>{{"public", "countries"}}));
   const transform::Steps& steps = rules.transformations.at(people);
-  ASSERT_EQ(steps.size(), 5U);
+  ASSERT_EQ(steps.size(), 8U);
   EXPECT_EQ(steps[1].to, "email");
   EXPECT_EQ(steps[2].mask,
             (transform::Mask{.kind = transform::MaskKind::partial, .value = {}, .keep_first = 1, .keep_last = 4}));
   EXPECT_EQ(steps[3].mask.value, "1970-01-01");
+  EXPECT_EQ(steps[5].mask.kind, transform::MaskKind::hash);
+  EXPECT_EQ(steps[5].mask.key, before.mask_key);
+  EXPECT_EQ(steps[6].columns.size(), 5U);
+  EXPECT_EQ(steps[7].type, "text");
+  EXPECT_EQ(steps[7].value, "north");
 
   control::StreamDefinition after = before;
   after.rules.clear();
   EXPECT_FALSE(stream_rules(after).tables.at(people).has_any());
   after = before;
   after.transformations.clear();
+  EXPECT_FALSE(goes_on_with(before, after));
+  after = before;
+  after.mask_key += "!";
   EXPECT_FALSE(goes_on_with(before, after));
 }
 

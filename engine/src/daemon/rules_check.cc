@@ -68,8 +68,10 @@ void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table
 
 base::Result<void> fit(pg::Connection& source, const instantiation::TableShape& shape, const transform::Steps& steps) {
   THALWEG_TRY(instantiation::sent_table(source, shape, steps));
+  const transform::Step& last = steps.back();
   const bool has_constant =
-      steps.back().kind == transform::StepKind::mask_column && steps.back().mask.kind == transform::MaskKind::constant;
+      last.kind == transform::StepKind::add_column ||
+      (last.kind == transform::StepKind::mask_column && last.mask.kind == transform::MaskKind::constant);
   return has_constant ? instantiation::check_constants(source, shape, steps) : base::Result<void>{};
 }
 
@@ -84,7 +86,7 @@ base::Result<void> find_transformation_troubles(pg::Connection& source, const co
       continue;
     }
     // With one more each time: the first that does not fit is the one to correct.
-    const transform::Steps steps = steps_of(definitions);
+    const transform::Steps steps = steps_of(definitions, {});
     for (size_t step = 0; step < steps.size(); ++step) {
       const auto fits = fit(source, *shape, {steps.begin(), steps.begin() + static_cast<ptrdiff_t>(step) + 1});
       if (fits) continue;

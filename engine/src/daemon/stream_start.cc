@@ -43,8 +43,9 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
     for (const auto& [table, sets] : *rules) options.rules[{table.schema, table.table}].push_back(rule_sets(sets));
   }
   for (const auto& [table, steps] : definition.transformations) {
-    options.transformations[{table.schema, table.table}] = steps_of(steps);
+    options.transformations[{table.schema, table.table}] = steps_of(steps, definition.mask_key);
   }
+  options.mask_key = definition.mask_key;
   options.source_name = definition.source.name;
   options.stops_tables = definition.parameters.stops_tables();
   options.copy_workers = static_cast<int>(definition.parameters.copy_workers);

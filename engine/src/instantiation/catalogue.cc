@@ -192,7 +192,7 @@ base::Result<void> Catalogue::read_columns(const Targets& targets) {
           "     THEN quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END, "
           "a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated, "
           "format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, s.seqcycle, "
-          "a.attrelid "
+          "a.attrelid, a.atttypmod "
           "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
           "LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
           "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
@@ -208,6 +208,7 @@ base::Result<void> Catalogue::read_columns(const Targets& targets) {
     column.type = text(rows, i, 1);
     column.plain_type = text(rows, i, 2);
     column.type_id = {static_cast<uint32_t>(rows.integer(i, 3))};
+    column.type_modifier = static_cast<int32_t>(rows.integer(i, 17));
     column.collation = text(rows, i, 4);
     column.not_null = rows.boolean(i, 5);
     column.default_expression = text(rows, i, 6);

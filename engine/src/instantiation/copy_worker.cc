@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "instantiation/bookkeeping.h"
 #include "instantiation/ddl.h"
 #include "instantiation/destination_schema.h"
+#include "transform/keyed_hash.h"
 
 namespace thalweg::instantiation {
 namespace {
@@ -16,8 +18,9 @@ constexpr const char* kStaging = "thalweg_range";   // temporary table of a resu
 constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a message for each row
 
 base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const CopyOptions& of,
-                                          const std::atomic<bool>* abandon) {
+                                          const std::atomic<bool>* abandon, std::string settings = {}) {
   pg::ConnectOptions options;
+  options.session_settings = std::move(settings);
   options.application_name = copy_application_name(of.stream_id);
   options.abandon = abandon;
   options.board = of.board;
@@ -91,7 +94,9 @@ base::Result<void> CopyWorker::open_destination() {
 }
 
 base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
-  THALWEG_ASSIGN(pg::Connection connection, open_session(options_.source_conninfo, options_, &abandon_source_));
+  std::string settings = options_.mask_key.empty() ? "" : transform::session_settings(options_.mask_key);
+  THALWEG_ASSIGN(pg::Connection connection,
+                 open_session(options_.source_conninfo, options_, &abandon_source_, std::move(settings)));
   THALWEG_TRY(
       connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
                                     connection.quote_literal(snapshot.name))));

@@ -29,6 +29,7 @@ struct CopyOptions {
   int workers = 1;
   int64_t index_memory_mb = 64;
   pg::SessionBoard* board = nullptr;
+  std::string mask_key = {};  // of masks that the source computes; empty: none needs it
 };
 
 // Of every worker's sessions, on both sides.

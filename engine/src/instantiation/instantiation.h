@@ -35,6 +35,7 @@ struct InstantiationOptions {
   // Of these: rows that any of their sets, the stream's and the destination's, would not let pass are not copied.
   std::map<TableName, std::vector<rules::RuleSets>> rules = {};
   std::map<TableName, transform::Steps> transformations = {};  // of these: their rows are copied so
+  std::string mask_key = {};                                   // of their masks
   std::string source_name = {};                                // a rule's attribute `source`
   bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
   int copy_workers = 2;

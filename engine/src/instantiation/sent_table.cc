@@ -42,7 +42,10 @@ base::Result<Planned> planned(const TableShape& shape, const std::set<std::strin
   for (const ColumnShape& column : shape.columns) {
     if (!column.is_copied()) continue;
     out.copied.push_back(&column);
-    columns.push_back({.name = column.name, .type = column.type_id, .is_key = keys.contains(column.name)});
+    columns.push_back({.name = column.name,
+                       .type = column.type_id,
+                       .modifier = column.type_modifier,
+                       .is_key = keys.contains(column.name)});
   }
   THALWEG_ASSIGN(out.sent, transform::plan(steps, columns, shape.name.quoted()));
   return out;
@@ -56,6 +59,16 @@ base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& sha
   SentTable table{.shape = shape, .select = {}};
   table.shape.columns.clear();
   for (const SentColumn& sent : plan.sent) {
+    table.select += table.select.empty() ? "" : ", ";
+    if (sent.added) {
+      const auto& [type, type_name, value] = *sent.added;
+      ColumnShape& column = table.shape.columns.emplace_back();
+      column.name = sent.name;
+      column.type = column.plain_type = type_name;
+      column.type_id = type;
+      table.select += transform::sql_constant(source, value, type_name);
+      continue;
+    }
     const ColumnShape& from = *plan.copied[sent.source];
     table.shape.columns.push_back(from);
     table.shape.columns.back().name = sent.name;
@@ -66,7 +79,6 @@ base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& sha
       }
     }
     const std::string name = pg::quote_identifier(from.name);
-    table.select += table.select.empty() ? "" : ", ";
     table.select += sent.mask ? transform::sql_mask(source, *sent.mask, name, from.type) : name;
   }
   std::ranges::copy_if(shape.columns, std::back_inserter(table.shape.columns),
@@ -77,10 +89,14 @@ base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& sha
 base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps) {
   THALWEG_ASSIGN(const Planned plan, planned(shape, {}, steps));
   for (const SentColumn& sent : plan.sent) {
-    if (!sent.mask || sent.mask->kind != MaskKind::constant) continue;
-    const ColumnShape& column = *plan.copied[sent.source];
-    THALWEG_TRY(transform::check_constant(source, *sent.mask, column.type, shape.name.quoted(),
-                                          pg::quote_identifier(column.name)));
+    const std::string name = pg::quote_identifier(sent.name);
+    if (sent.added) {
+      THALWEG_TRY(
+          transform::check_constant(source, sent.added->value, sent.added->type_name, shape.name.quoted(), name));
+    } else if (sent.mask && sent.mask->kind == MaskKind::constant) {
+      THALWEG_TRY(transform::check_constant(source, sent.mask->value, plan.copied[sent.source]->type,
+                                            shape.name.quoted(), name));
+    }
   }
   return {};
 }
@@ -94,11 +110,13 @@ base::Result<void> check_takes_columns(const TableShape& source, const transform
     return std::unexpected(std::move(error));
   };
   THALWEG_ASSIGN(const Planned plan, planned(source, {}, steps));
-  const auto keeps_its_name = [&](const SentColumn& sent) { return plan.copied[sent.source]->name == sent.name; };
+  const auto keeps_its_name = [&](const SentColumn& sent) {
+    return !sent.added && plan.copied[sent.source]->name == sent.name;
+  };
   const bool is_as_at_source = plan.sent.size() == plan.copied.size() && std::ranges::all_of(plan.sent, keeps_its_name);
   if (destination == nullptr && !is_as_at_source) {
     return refuse(fmt::format(
-        "{} does not exist at the destination, and transformations drop or rename columns of it: create it there.",
+        "{} does not exist at the destination, and transformations drop, rename or add columns of it: create it there.",
         name));
   }
   const TableShape& target = destination == nullptr ? source : *destination;

@@ -27,7 +27,8 @@ struct ColumnShape {
   std::string type;        // as SQL with its modifier: "character varying(10)", "public.mood[]"
   std::string plain_type;  // without the modifier
   base::TypeId type_id;
-  std::string collation;  // quoted; empty: the type's own
+  int32_t type_modifier = -1;  // pg_attribute.atttypmod
+  std::string collation;       // quoted; empty: the type's own
   bool not_null = false;
   std::string default_expression;  // also of generated columns; empty: none
   char identity = 0;               // 'a' always, 'd' by default

@@ -58,7 +58,8 @@ Copier& Instantiation::State::workers() {
                                .destination_conninfo = options.destination_conninfo,
                                .workers = options.copy_workers,
                                .index_memory_mb = options.copy_index_memory_mb,
-                               .board = options.board},
+                               .board = options.board,
+                               .mask_key = options.mask_key},
                    progress, stop);
   }
   return *copier;

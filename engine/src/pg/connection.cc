@@ -199,7 +199,8 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   for (const auto& [keyword, value] : server.settings) set(keyword.c_str(), value.c_str());
   set("application_name", options.application_name.c_str());  // later entries win
   set("client_encoding", "UTF8");
-  const std::string session_settings = fmt::format("{} -c search_path={}", kSessionSettings, options.search_path);
+  const std::string session_settings =
+      fmt::format("{} -c search_path={} {}", kSessionSettings, options.search_path, options.session_settings);
   set("options", session_settings.c_str());
   if (options.replication == Replication::database) set("replication", "database");
   set(nullptr, nullptr);

@@ -86,6 +86,8 @@ struct ConnectOptions {
   size_t answer_bytes_max = kAnswerBytesMax;
   // The only one of the conninfo's servers that will do, as the board has it; empty: any.
   std::string server = {};
+  // More settings of the session, "-c name=value": they may be secret, and stand in no statement.
+  std::string session_settings = {};
 };
 
 // Owner: one thread at a time. Moves; closes on destruction. Every connection sets client_encoding to UTF8,

@@ -17,18 +17,28 @@ namespace thalweg::transform {
 struct SourceColumn {
   std::string name;
   base::TypeId type;
-  bool is_key = false;  // rows are found by it
+  int32_t modifier = -1;  // pg_attribute.atttypmod
+  bool is_key = false;    // rows are found by it
+};
+
+// A column that the source does not have.
+struct AddedColumn {
+  base::TypeId type;
+  std::string type_name;  // as SQL
+  std::string value;      // of every row
 };
 
 // A column as it is sent.
 struct SentColumn {
-  size_t source = 0;  // its place among the source's columns
+  size_t source = 0;  // its place among the source's columns, unless it is added
   std::string name;
-  std::optional<Mask> mask;
+  std::optional<Mask> mask = {};
+  std::optional<AddedColumn> added = {};
 };
 
-// The columns that are left, in the source's order. Fails with transformation_refused, which names `table`: a step's
-// column is not there, a name is taken, a key would not identify rows any more, or no column is left.
+// The columns that are left, in the source's order, and behind them those that are added. Fails with
+// transformation_refused, which names `table`: a step's column is not there, a name is taken, a key would not identify
+// rows any more, or no column is left.
 base::Result<std::vector<SentColumn>> plan(const Steps& steps, std::span<const SourceColumn> columns,
                                            const std::string& table);
 

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "pg/connection.h"
+#include "transform/characters.h"
 
 namespace thalweg::transform {
 namespace {
 
-// In UTF-8: every byte but those that go on with a character.
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
+std::string_view text_of(const lcr::Value& value) {
+  return {reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()};
+}
 
 }  // namespace
 
@@ -36,17 +38,32 @@ base::Result<RowTransformation> RowTransformation::make(const Steps& steps, cons
   // Where a whole row identifies itself no column alone is a key.
   const bool has_key = source.replica_identity != 'f';
   for (const lcr::ColumnDescription& column : source.columns) {
-    columns.push_back({.name = column.name, .type = column.type, .is_key = has_key && column.is_key});
+    columns.push_back({.name = column.name,
+                       .type = column.type,
+                       .modifier = column.type_modifier,
+                       .is_key = has_key && column.is_key});
   }
   RowTransformation made;
   THALWEG_ASSIGN(made.columns_, plan(steps, columns, pg::quote_table(source.schema_name, source.table_name)));
   made.sent_table_ = source;
   made.sent_table_.columns.clear();
+  const bool is_identified = std::ranges::any_of(source.columns, &lcr::ColumnDescription::is_key);
   for (const SentColumn& column : made.columns_) {
+    if (column.added) {
+      // It is known of every row, also of one of which only the key is told: it may be part of the destination's key.
+      made.sent_table_.columns.push_back(
+          {.name = column.name, .type = column.added->type, .type_modifier = -1, .is_key = is_identified});
+      continue;
+    }
     lcr::ColumnDescription& sent = made.sent_table_.columns.emplace_back(source.columns[column.source]);
     sent.name = column.name;
   }
   made.masked_.resize(made.columns_.size());
+  made.hashes_.resize(made.columns_.size());
+  for (size_t i = 0; i < made.columns_.size(); ++i) {
+    const std::optional<Mask>& mask = made.columns_[i].mask;
+    if (mask && mask->needs_key()) made.hashes_[i].emplace(mask->key);
+  }
   return made;
 }
 
@@ -64,15 +81,21 @@ std::span<const std::byte> RowTransformation::transformed(std::span<const std::b
   sent_.clear();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const SentColumn& column = columns_[i];
+    if (column.added) {
+      sent_.push_back({.mark = lcr::ValueMark::text, .bytes = std::as_bytes(std::span(column.added->value))});
+      continue;
+    }
     const lcr::Value& value = values_[column.source];
     // The NULLs beside a key stand for values that are not told.
-    sent_.push_back(column.mask && !is_key_only ? masked(value, *column.mask, masked_[i]) : value);
+    sent_.push_back(column.mask && !is_key_only ? masked(value, i) : value);
   }
   lcr::write_tuple(sent_, out);
   return out;
 }
 
-lcr::Value RowTransformation::masked(const lcr::Value& value, const Mask& mask, std::string& out) const {
+lcr::Value RowTransformation::masked(const lcr::Value& value, size_t column) {
+  const Mask& mask = *columns_[column].mask;
+  std::string& out = masked_[column];
   // A value that did not come is at the destination already, masked.
   if (value.mark == lcr::ValueMark::unchanged) return value;
   switch (mask.kind) {
@@ -82,7 +105,15 @@ lcr::Value RowTransformation::masked(const lcr::Value& value, const Mask& mask, 
       return {.mark = lcr::ValueMark::text, .bytes = std::as_bytes(std::span(mask.value))};
     case MaskKind::partial:
       if (value.mark == lcr::ValueMark::null) return value;
-      mask_part({reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()}, mask, out);
+      mask_part(text_of(value), mask, out);
+      return {.mark = value.mark, .bytes = std::as_bytes(std::span(out))};
+    case MaskKind::hash:
+      if (value.mark == lcr::ValueMark::null) return value;
+      hashes_[column]->write(text_of(value), mask.digits, out);
+      return {.mark = value.mark, .bytes = std::as_bytes(std::span(out))};
+    case MaskKind::digits:
+      if (value.mark == lcr::ValueMark::null) return value;
+      hashes_[column]->replace_digits(text_of(value), out);
       return {.mark = value.mark, .bytes = std::as_bytes(std::span(out))};
   }
   return {};

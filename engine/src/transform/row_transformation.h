@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "lcr/frame.h"
+#include "transform/keyed_hash.h"
 #include "transform/plan.h"
 #include "transform/step.h"
 
@@ -31,13 +33,14 @@ class RowTransformation {
 
   std::span<const std::byte> transformed(std::span<const std::byte> tuple, bool is_key_only,
                                          std::vector<std::byte>& out);
-  lcr::Value masked(const lcr::Value& value, const Mask& mask, std::string& out) const;
+  lcr::Value masked(const lcr::Value& value, size_t column);
 
   lcr::TableDescription sent_table_;
   std::vector<SentColumn> columns_;
-  std::vector<lcr::Value> values_;   // of the tuple that is looked at
-  std::vector<lcr::Value> sent_;     // and of the one that is made of it
-  std::vector<std::string> masked_;  // by column: values that were made
+  std::vector<lcr::Value> values_;                // of the tuple that is looked at
+  std::vector<lcr::Value> sent_;                  // and of the one that is made of it
+  std::vector<std::string> masked_;               // by column: values that were made
+  std::vector<std::optional<KeyedHash>> hashes_;  // by column: of those with such a mask
   std::vector<std::byte> old_tuple_, new_tuple_;
 };
 

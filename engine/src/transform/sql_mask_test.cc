@@ -5,6 +5,7 @@
 #include <array>
 
 #include "support/test_cluster.h"
+#include "transform/keyed_hash.h"
 #include "transform/row_transformation.h"
 
 namespace thalweg::transform {
@@ -17,8 +18,8 @@ class SqlMaskTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     source_.emplace(*std::move(opened));
   }
-  base::Result<void> check(std::string value, const std::string& type) {
-    return check_constant(*source_, {.kind = MaskKind::constant, .value = std::move(value)}, type, "t", "c");
+  base::Result<void> check(const std::string& value, const std::string& type) {
+    return check_constant(*source_, value, type, "t", "c");
   }
   std::optional<pg::Connection> source_;
 };
@@ -40,6 +41,46 @@ TEST_F(SqlMaskTest, MasksAsTheCaptureDoes) {
   const Mask constant{.kind = MaskKind::constant, .value = "it's\\n"};
   EXPECT_EQ(source_->query("SELECT " + sql_mask(*source_, constant, "v", "text"))->text(0, 0), "it's\\n");
   EXPECT_TRUE(source_->query("SELECT " + sql_mask(*source_, {}, "v", "integer[]") + " IS NULL")->boolean(0, 0));
+}
+
+TEST_F(SqlMaskTest, HashesAsTheCaptureDoes) {
+  for (const std::string& key : {std::string("a key of hashes"), std::string(200, 'k')}) {
+    auto source = pg::Connection::open(test::shared_cluster().conninfo(),
+                                       {.search_path = "", .session_settings = session_settings(key)});
+    ASSERT_TRUE(source) << source.error().message;
+    KeyedHash hash(key);
+    for (const auto& [digits, type] : {std::pair{64U, "text"}, {20U, "character varying(20)"}}) {
+      const Mask mask{.kind = MaskKind::hash, .value = {}, .digits = digits};
+      for (const char* const text : {"", "a", "Größe", "日本語のテキスト", "a'b\"c\\d"}) {
+        const auto masked =
+            source->query("SELECT " + sql_mask(*source, mask, "v", type) + " FROM (SELECT $1::text v) t", {text});
+        ASSERT_TRUE(masked) << masked.error().message;
+        std::string expected;
+        hash.write(text, digits, expected);
+        EXPECT_EQ(masked->text(0, 0), expected) << text;
+      }
+      const auto none = source->query("SELECT " + sql_mask(*source, mask, "NULL::text", type) + " IS NULL");
+      ASSERT_TRUE(none) << none.error().message;
+      EXPECT_TRUE(none->boolean(0, 0));
+    }
+    const Mask mask{.kind = MaskKind::digits, .value = {}};
+    for (const char* const text :
+         {"", "7", "Größe 12-34", "日本 9", "4111 1111 1111 1111 4111 1111 1111 1111", "e\u03011"}) {
+      const auto masked = source->query("SELECT " + sql_mask(*source, mask, "v", "character varying(60)") +
+                                            " FROM (SELECT $1::character varying v) t",
+                                        {text});
+      ASSERT_TRUE(masked) << masked.error().message;
+      std::string expected;
+      hash.replace_digits(text, expected);
+      EXPECT_EQ(masked->text(0, 0), expected) << text;
+    }
+    const auto none = source->query("SELECT " + sql_mask(*source, mask, "NULL::text", "text") + " IS NULL");
+    ASSERT_TRUE(none) << none.error().message;
+    EXPECT_TRUE(none->boolean(0, 0));
+  }
+  // Without the key there is no hash, and no value in the clear.
+  const Mask mask{.kind = MaskKind::hash, .value = {}};
+  EXPECT_FALSE(source_->query("SELECT " + sql_mask(*source_, mask, "v", "text") + " FROM (SELECT 'x'::text v) t"));
 }
 
 TEST_F(SqlMaskTest, TakesConstantsOnlyAsPostgresWritesThem) {

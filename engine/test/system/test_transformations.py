@@ -1,6 +1,8 @@
 """Transformations of tables: what is copied and what is replicated agree with the same expressions at the source, and
 what is masked is nowhere but there."""
 
+import hashlib
+import hmac
 import random
 import time
 from pathlib import Path
@@ -44,6 +46,23 @@ MODEL = """SELECT id, CASE WHEN char_length(mail) > 5 THEN left(mail, 1) || repe
            NULL::text, date '1970-01-01', salary, tags, '{"was": null}'::jsonb FROM people"""
 SENT = "SELECT number, email, phone, born, salary, tags, extra FROM people"
 
+MASK_KEY = "PLANTED-KEY-of-at-least-32-characters"
+CLIENTS = """
+CREATE TABLE clients (id bigint PRIMARY KEY, mail text, city varchar(20));
+CREATE TABLE orders (id bigint PRIMARY KEY, client text);
+CREATE TABLE cards (id bigint PRIMARY KEY, number varchar(30));
+INSERT INTO cards SELECT k, CASE WHEN k % 7 > 0 THEN '4111 ' || k * 7919 || ' ÄÖ ' || k % 3 END
+  FROM generate_series(1, 2000) k;
+INSERT INTO clients SELECT k, CASE WHEN k % 5 > 0 THEN 'mäil' || k || '@example.org' END, 'city ' || k % 9
+  FROM generate_series(1, 3000) k;
+INSERT INTO orders SELECT k, 'mäil' || k % 3000 || '@example.org' FROM generate_series(1, 3000) k;
+"""
+HASHES = {"clients": [{"type": "mask_column", "column": "mail", "with": "hash"},
+                      {"type": "mask_column", "column": "city", "with": "hash"}],
+          "orders": [{"type": "mask_column", "column": "client", "with": "hash"}],
+          "cards": [{"type": "mask_column", "column": "number", "with": "digits"}]}
+JOINED = "SELECT count(*) FROM clients c JOIN orders o ON o.client = c.mail"
+
 
 def start(scene: Scene, steps: list[dict[str, Any]], rules: dict[str, Any] | None = None, **parameters: Any) -> None:
     define(scene, rules or {}, **parameters)
@@ -60,6 +79,8 @@ def set_steps(scene: Scene, steps: list[dict[str, Any]], table: str = "people") 
     for one in scene.engine.streams[scene.stream]["tables"]:
         if one["table"] == table:
             one["transformations"] = steps
+    if any(step.get("with") in ("hash", "digits") for step in steps):
+        scene.engine.streams[scene.stream]["mask_key"] = MASK_KEY
 
 
 def assert_sent(scene: Scene, model: str = MODEL, sent: str = SENT, where: str = "true") -> int:
@@ -184,6 +205,152 @@ def test_a_destination_that_cannot_take_the_columns_is_refused(scene: Scene) -> 
     assert assert_sent(scene) == 3000
 
 
+KEPT = [{"type": "rename_column", "column": "mail", "to": "email"},
+        {"type": "keep_columns", "columns": ["id", "email", "salary"]},
+        {"type": "add_column", "column": "site", "data_type": "text", "value": "it's north"},
+        {"type": "add_column", "column": "since", "data_type": "date", "value": "2026-11-28"}]
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+def test_columns_that_are_not_kept_stay_and_added_ones_come(scene: Scene, identity: str) -> None:
+    """Added ones may be part of the destination's key, and columns that the source gets later do not come."""
+    scene.run_at_source(FILLED + f"ALTER TABLE people REPLICA IDENTITY {identity};")
+    make_target(scene, "CREATE TABLE people (id bigint, email varchar(40), salary numeric(10, 2), site text, "
+                       "since date, UNIQUE (id), PRIMARY KEY (site, id))")
+    start(scene, KEPT, copy_range_rows=1000)
+    model = "SELECT id, mail, salary, 'it''s north'::text, date '2026-11-28' FROM people"
+    sent = "SELECT id, email, salary, site, since FROM people"
+    assert assert_sent(scene, model, sent) == 3000
+    with Writers(scene.source, scene.database, 3, random.Random(41), write):
+        time.sleep(2)
+    scene.at_source("ALTER TABLE people ADD later text DEFAULT 'later'", "UPDATE people SET later = 'x' WHERE id < 9")
+    scene.wait_applied()
+    assert assert_sent(scene, model, sent) > 2500
+
+
+def hashed(value: str | None, digits: int = 64, key: str = MASK_KEY) -> str | None:
+    return None if value is None else hmac.new(key.encode(), value.encode(), hashlib.sha256).hexdigest()[:digits]
+
+
+def other_digits(value: str | None) -> str | None:
+    if value is None:
+        return None
+    digest = hmac.new(MASK_KEY.encode(), f"digits:{value}".encode(), hashlib.sha256).digest()
+    return "".join(str(digest[at % 32] % 10) if one in "0123456789" else one for at, one in enumerate(value))
+
+
+def assert_hashed(scene: Scene) -> int:
+    clients = [(key, hashed(mail), hashed(city, 20))
+               for key, mail, city in scene.at_source("SELECT id, mail, city FROM clients ORDER BY id")]
+    orders = [(key, hashed(client)) for key, client in scene.at_source("SELECT id, client FROM orders ORDER BY id")]
+    assert scene.at_destination("SELECT id, mail, city FROM clients ORDER BY id") == clients
+    assert scene.at_destination("SELECT id, client FROM orders ORDER BY id") == orders
+    cards = [(key, other_digits(number)) for key, number in scene.at_source("SELECT id, number FROM cards ORDER BY id")]
+    assert scene.at_destination("SELECT id, number FROM cards ORDER BY id") == cards
+    assert scene.at_destination(JOINED) == scene.at_source(JOINED) > [(1000,)]
+    return len(clients)
+
+
+def write_clients(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+    key = random_.randrange(600) * 10 + number
+    mail = random_.choice((None, "", f"mäil{key % 50}@example.org", "x" * random_.randrange(5000)))
+    with connection.transaction():
+        connection.execute("INSERT INTO clients VALUES (%s, %s, 'here') ON CONFLICT (id) DO UPDATE "
+                           "SET mail = excluded.mail", (key, mail))
+        connection.execute("UPDATE clients SET city = %s WHERE id = %s", (f"city {key % 7}", key + 10))
+        connection.execute("INSERT INTO orders VALUES (%s, %s) ON CONFLICT (id) DO UPDATE "
+                           "SET client = excluded.client", (key, mail))
+        connection.execute("DELETE FROM clients WHERE id = %s", (key + 20,))
+        connection.execute("UPDATE cards SET number = %s || number WHERE id = %s AND length(number) < 25",
+                           (str(key % 3), key))
+
+
+def start_hashing(scene: Scene, **parameters: Any) -> None:
+    define(scene, {}, **parameters)
+    for table, steps in HASHES.items():
+        set_steps(scene, steps, table)
+    scene.engine.put_desired()
+
+
+def test_hashes_keep_joins_through_kills(scene: Scene) -> None:
+    """Across tables, and between the copy, whose hashes the source computes, and what is replicated."""
+    scene.run_at_source(CLIENTS)
+    random_ = random.Random(31)
+    with Writers(scene.source, scene.database, 3, random_, write_clients):
+        start_hashing(scene, copy_range_rows=1000, copy_workers=1)
+        for _ in range(3):
+            time.sleep(random_.uniform(0.2, 1.2))
+            restart_by_force(scene)
+        scene.wait_replicating()
+        time.sleep(2)
+        restart_by_force(scene)
+    scene.wait_replicating()
+    scene.wait_applied()
+    assert assert_hashed(scene) > 1000
+
+
+def test_another_key_hashes_otherwise_from_one_position_on(scene: Scene) -> None:
+    scene.run_at_source(CLIENTS)
+    start_hashing(scene)
+    scene.wait_replicating()
+    assert assert_hashed(scene) == 3000
+    other = "another key of at least 32 characters"
+    scene.engine.streams[scene.stream]["mask_key"] = other
+    scene.engine.put_desired()
+    scene.wait_replicating()
+    scene.at_source("INSERT INTO orders VALUES (5001, 'anna')")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT client FROM orders WHERE id IN (1, 5001) ORDER BY id") == [
+        (hashed("mäil1@example.org"),), (hashed("anna", key=other),)]
+
+
+def test_a_column_that_is_too_short_for_a_hash_is_refused(scene: Scene) -> None:
+    scene.run_at_source(CLIENTS.replace("varchar(20)", "varchar(15)"))
+    start_hashing(scene)
+    error = scene.engine.wait_aborted(scene.stream)
+    assert error["code"] == "transformation_refused" and "holds 15 characters" in error["message"]
+
+
+def pads(key: str) -> list[bytes]:
+    """From each of them the key can be computed: they are as secret."""
+    block = key.encode().ljust(64, b"\0")
+    return [bytes(byte ^ pad for byte in block).hex().encode() for pad in (0x36, 0x5C)]
+
+
+def test_the_key_of_hashes_is_nowhere(scene: Scene) -> None:
+    """Not in what the source shows of its sessions, nor in its log, even if it writes down every statement."""
+    logged = {"log_statement": "'all'", "log_min_duration_statement": "0", "log_parameter_max_length": "-1",
+              "log_connections": "'on'", "log_min_messages": "'debug3'"}
+    scene.run_at_source(CLIENTS)
+    scene.at_destination("CREATE TABLE clients (id bigint PRIMARY KEY, mail text, city varchar(20))",
+                         "ALTER TABLE clients OWNER TO thalweg")
+    secrets = [MASK_KEY.encode(), *pads(MASK_KEY)]
+    log_before = scene.source.log.stat().st_size
+    scene.source.sql("postgres", *(f"ALTER SYSTEM SET {name} = {value}" for name, value in logged.items()),
+                     "SELECT pg_reload_conf()")
+    try:
+        with psycopg.connect(scene.destination_conninfo) as slow:
+            slow.execute("LOCK TABLE clients IN SHARE MODE")
+            start_hashing(scene)
+            wait_for(lambda: scene.source.value("postgres", "SELECT count(*) FROM pg_stat_activity "
+                                                "WHERE query LIKE 'COPY (SELECT%thalweg.hash_inner_pad%'"),
+                     60, "the source computes hashes")
+            shown = str(scene.source.sql("postgres", "SELECT * FROM pg_stat_activity")).encode()
+            answers = str([scene.engine.request("GET", path) for path in ("/v1/status", "/v1/stats", "/metrics")])
+        scene.wait_replicating()
+    finally:
+        scene.source.sql("postgres", *(f"ALTER SYSTEM RESET {name}" for name in logged), "SELECT pg_reload_conf()")
+    assert assert_hashed(scene) == 3000
+    log = scene.source.log.read_bytes()[log_before:]
+    assert b"COPY (SELECT" in shown
+    assert b"COPY (SELECT" in log and b"thalweg.hash_inner_pad" in log and b"DEBUG" in log
+    for secret in secrets:
+        assert secret not in shown
+        assert secret not in log
+        assert secret.decode() not in answers
+        assert find_in_files(scene.engine.directory, secret) == []
+
+
 def find_in_files(folder: Path, secret: bytes) -> list[str]:
     return [str(path) for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
@@ -194,7 +361,8 @@ def test_a_masked_value_is_nowhere_but_at_the_source(scene: Scene) -> None:
     row = f"'{secret}', '{secret}', '1980-01-01', 1, '{{}}', '{secret}', '{{\"s\": \"{secret}\"}}'"
     scene.run_at_source(PEOPLE + f"INSERT INTO people VALUES (1, {row}); ALTER TABLE people REPLICA IDENTITY FULL;")
     make_target(scene)
-    start(scene, STEPS, {"people": {"negative": [rule("odd", "mail = 'no such'")]}}, disable_on_error=False,
+    steps = [*STEPS[:5], {"type": "mask_column", "column": "phone", "with": "hash"}, *STEPS[6:]]
+    start(scene, steps, {"people": {"negative": [rule("odd", "mail = 'no such'")]}}, disable_on_error=False,
           txn_lcr_spill_threshold=100)
     files, constant = scene.engine.directory, b"1970-01-01"
     with psycopg.connect(scene.destination_conninfo) as slow:
@@ -217,6 +385,7 @@ def test_a_masked_value_is_nowhere_but_at_the_source(scene: Scene) -> None:
     assert find_in_files(files, secret.encode()) == []
     scene.destination.sql("postgres", "CHECKPOINT")
     assert find_in_files(scene.destination.directory, b"T**********4711")
+    assert scene.at_destination("SELECT DISTINCT phone FROM people WHERE number > 9") == [(hashed(secret),)]
     assert find_in_files(scene.destination.directory, secret.encode()) == []
     assert secret.encode() not in scene.destination.log.read_bytes()
 

@@ -250,6 +250,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
     parameters: {},
     effective_parameters: { parallelism: 4 },
+    mask_key_set: false,
     restart_needed: false,
     positions: null,
     tables: [

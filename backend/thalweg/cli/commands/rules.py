@@ -2,12 +2,14 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Annotated, Never
 
 import typer
 
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json, styled
+from thalweg.cli.passwords import given_secret
 from thalweg.kernel.row_rules import RuleScope, finding_in_words, keys_of
 
 app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
@@ -31,6 +33,21 @@ Transformations = Annotated[
         "standard input.",
     ),
 ]
+
+
+MaskKeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True, dir_okay=False, readable=True,
+        help="Read the key of the masks `hash` and `digits` from the first line of a file: in streams with the same "
+        "key equal values become equal ones. Without it: a key that is made once, and stays.",
+    ),
+]  # fmt: skip
+
+
+def mask_key_in(file: Path | None) -> Json:
+    key = given_secret(None, file, "--mask-key")
+    return {} if key is None else {"mask_key": key}
 
 
 def table_rule(text: str) -> Json:

@@ -9,7 +9,15 @@ import yaml  # type: ignore[import-untyped]
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
-from thalweg.cli.commands.rules import RowRules, Transformations, list_in, row_rules_in, table_rule
+from thalweg.cli.commands.rules import (
+    MaskKeyFile,
+    RowRules,
+    Transformations,
+    list_in,
+    mask_key_in,
+    row_rules_in,
+    table_rule,
+)
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
 from thalweg.cli.output import (
@@ -325,6 +333,7 @@ def create(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    mask_key_file: MaskKeyFile = None,
     settings: Set = None,
     engine: Annotated[
         str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
@@ -344,6 +353,7 @@ def create(
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
+        **mask_key_in(mask_key_file),
     }
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
@@ -478,6 +488,7 @@ def set_rules(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    mask_key_file: MaskKeyFile = None,
     accept: Accept = None,
 ) -> None:
     """Choose a stream's tables again. Added tables are copied; removed ones stay at the destination.
@@ -489,6 +500,7 @@ def set_rules(
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    body = {"rules": rules_of(include, exclude, inserts_only, row_rules, transformations), "accept": accept or []}
+    rules = rules_of(include, exclude, inserts_only, row_rules, transformations)
+    body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen again.", changed)

@@ -25,6 +25,8 @@ class StreamRow(Versioned, Base):
     capture_engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id"), index=True)
     rules: Mapped[dict[str, Any]]
     tables: Mapped[list[dict[str, Any]]]
+    mask_key_sealed: Mapped[str | None]
+    """Of the keyed masks of its tables."""
     parameters: Mapped[dict[str, Any]]
     desired_status: Mapped[DesiredStatus]
     force: Mapped[bool] = mapped_column(default=False)

@@ -87,6 +87,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         actions.append("add_destination")
     return Stream(
         **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
+        mask_key_set=row.mask_key_sealed is not None,
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
         tables=_sum_of([destination.tables for destination in destinations]), actions=actions,

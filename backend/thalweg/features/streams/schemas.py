@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictBool, model_validator
+from pydantic_core import PydanticCustomError
 
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
@@ -25,6 +26,7 @@ from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.transformations import MASK_KEY, MaskKey
 from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
 from thalweg.live.slots import Slot
 
@@ -102,6 +104,7 @@ class StreamCreate(Body):
     parameters: Parameters = Field(default_factory=dict)
     accept: Consents = Field(default_factory=list, description=ACCEPT)
     start: StrictBool = Field(default=True, description="False: create it stopped.")
+    mask_key: MaskKey | None = Field(default=None, description=MASK_KEY + "Null: a key is made where a mask needs one.")
 
 
 class DestinationAdd(DestinationCreate):
@@ -132,7 +135,18 @@ class StreamUpdate(Body):
         description="The tables to replicate from now on. Added tables are copied; removed tables stay as they are at "
         "the destination. Sending the same rules again adds tables that were created in the meantime.",
     )
+    mask_key: MaskKey | None = Field(
+        default=None,
+        description=MASK_KEY + "Sent with the rules. Rows that a destination has stay as they are until their table "
+        "is copied again. Null: it stays as it is, and is made where a mask needs one.",
+    )
     accept: Consents = Field(default_factory=list, description=ACCEPT)
+
+    @model_validator(mode="after")
+    def _has_rules_beside_a_key(self) -> Self:
+        if self.mask_key is not None and self.rules is None:
+            raise PydanticCustomError("mask_key", "A key of masks is sent with the rules that have the masks.")
+        return self
 
 
 class TablePreviewRequest(Body):
@@ -453,6 +467,7 @@ class Stream(StreamSummary):
         description="One report for each engine, the capturing one first. Empty if one engine does everything."
     )
     rules: TableRules
+    mask_key_set: bool = Field(description="There is a key of the masks `hash` and `digits`.")
     parameters: dict[str, ParameterValue] = Field(description="The parameters that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All parameters, including the defaults.")
     restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")

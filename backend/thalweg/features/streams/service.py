@@ -22,6 +22,8 @@ from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus
 from thalweg.kernel.models import Page
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
+from thalweg.kernel.rules import TableRules
+from thalweg.kernel.transformations import new_mask_key
 from thalweg.live.latest import live_of
 
 
@@ -104,7 +106,7 @@ async def change_stream(
     check_if_match(if_match, row.version)
     if row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
-    before, tables_before = desired_facts(row), row.tables
+    before, tables_before, key_before = desired_facts(row), row.tables, row.mask_key_sealed
     if body.name is not None and body.name != row.name:
         if await repository.name_is_taken(context.session, body.name, row.id):
             raise name_taken("stream", body.name)
@@ -113,13 +115,28 @@ async def change_stream(
         _set_parameters(context, row, body)
     if body.rules is not None and tables is not None:
         row.rules, row.tables = body.rules.model_dump(by_alias=True), tables
-    if desired_facts(row) != before or row.tables != tables_before:
+        keep_mask_key(context, row, body.mask_key, body.rules)
+    if desired_facts(row) != before or row.tables != tables_before or row.mask_key_sealed != key_before:
         await repository.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()
     await context.session.flush()
-    record(context, "streams_update", ("stream", row.id, row.name), before, {**desired_facts(row), **accepted})
+    facts = {**desired_facts(row), **accepted}
+    if row.mask_key_sealed != key_before:
+        facts["mask_key"] = "changed"
+    record(context, "streams_update", ("stream", row.id, row.name), before, facts)
     return row
+
+
+def keep_mask_key(context: Context, row: StreamRow, given: str | None, rules: TableRules) -> None:
+    """A key that was not given is made for the first mask that needs one, and stays. The same one again changes
+    nothing, not even the form in which it is kept."""
+    secrets = context.resources.secrets
+    stored = None if row.mask_key_sealed is None else secrets.open(row.mask_key_sealed)
+    if given is None and stored is None and any(one.needs_key for one in rules.transformations):
+        given = new_mask_key()
+    if given is not None and given != stored:
+        row.mask_key_sealed = secrets.seal(given)
 
 
 def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:

@@ -2424,6 +2424,34 @@ export interface components {
             require_second_factor: components["schemas"]["Demand"];
         };
         /**
+         * AddColumn
+         * @description All rows get the same value, behind the source's columns. It may be part of the destination's key.
+         */
+        AddColumn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "add_column";
+            /**
+             * Column
+             * @example site
+             */
+            column: string;
+            data_type: components["schemas"]["AddedType"];
+            /**
+             * Value
+             * @description As PostgreSQL writes a value of the type.
+             * @example north
+             */
+            value: string;
+        };
+        /**
+         * AddedType
+         * @enum {string}
+         */
+        AddedType: "bigint" | "boolean" | "character varying" | "date" | "double precision" | "integer" | "jsonb" | "numeric" | "smallint" | "text" | "timestamp with time zone" | "timestamp without time zone" | "uuid";
+        /**
          * AdvisorComponent
          * @description A row of COMPONENT. Paths that share a component share its id.
          */
@@ -4888,6 +4916,22 @@ export interface components {
             error: components["schemas"]["RuleStop"] | null;
         };
         /**
+         * KeepColumns
+         * @description Drops all other columns, also those that the table gets later.
+         */
+        KeepColumns: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "keep_columns";
+            /**
+             * Columns
+             * @description Their names as the steps before this one have left them.
+             */
+            columns: string[];
+        };
+        /**
          * Lab
          * @description The demo's load, and the causes that can slow its stream down.
          */
@@ -5374,7 +5418,7 @@ export interface components {
              * @description Its name as the steps before this one have left it.
              */
             column: string;
-            /** @description `null`; `constant`, a value that all rows get; `partial`, which keeps some of the first and last characters of a text, with an asterisk for each of the others. A text that has no others is all asterisks. */
+            /** @description `null`; `constant`, a value that all rows get; `partial`, which keeps some of the first and last characters of a text, with an asterisk for each of the others. A text that has no others is all asterisks; `hash`, 64 hexadecimal digits or as many as the column holds, by which equal values stay equal: HMAC-SHA256 with the stream's `mask_key`; `digits`, which puts another digit in the place of each, by the whole value and the `mask_key`, and leaves everything else as it is. */
             with: components["schemas"]["MaskWith"];
             /**
              * Value
@@ -5398,7 +5442,7 @@ export interface components {
          * MaskWith
          * @enum {string}
          */
-        MaskWith: "null" | "constant" | "partial";
+        MaskWith: "null" | "constant" | "partial" | "hash" | "digits";
         /**
          * NewIndex
          * @description The index that an SQL cure creates, and that its undo drops.
@@ -7609,6 +7653,11 @@ export interface components {
             reports: components["schemas"]["StreamReport"][];
             rules: components["schemas"]["TableRules"];
             /**
+             * Mask Key Set
+             * @description There is a key of the masks `hash` and `digits`.
+             */
+            mask_key_set: boolean;
+            /**
              * Parameters
              * @description The parameters that were set.
              */
@@ -7678,6 +7727,11 @@ export interface components {
              * @default true
              */
             start: boolean;
+            /**
+             * Mask Key
+             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. Null: a key is made where a mask needs one.
+             */
+            mask_key?: string | null;
         };
         /**
          * StreamDeletedEvent
@@ -8127,6 +8181,11 @@ export interface components {
             /** @description The tables to replicate from now on. Added tables are copied; removed tables stay as they are at the destination. Sending the same rules again adds tables that were created in the meantime. */
             rules?: components["schemas"]["TableRules"] | null;
             /**
+             * Mask Key
+             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. Sent with the rules. Rows that a destination has stay as they are until their table is copied again. Null: it stays as it is, and is made where a mask needs one.
+             */
+            mask_key?: string | null;
+            /**
              * Accept
              * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
              */
@@ -8324,7 +8383,7 @@ export interface components {
              * Steps
              * @description Carried out in this order. A key can be renamed, but neither dropped nor masked.
              */
-            steps: (components["schemas"]["DropColumn"] | components["schemas"]["RenameColumn"] | components["schemas"]["MaskColumn"])[];
+            steps: (components["schemas"]["DropColumn"] | components["schemas"]["RenameColumn"] | components["schemas"]["MaskColumn"] | components["schemas"]["KeepColumns"] | components["schemas"]["AddColumn"])[];
         };
         /** TableTrouble */
         TableTrouble: {

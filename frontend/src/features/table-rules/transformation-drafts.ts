@@ -2,7 +2,7 @@
 import type { TableRules, TableTransformations, Transformation } from "@/api/types";
 import type { TableName } from "./rule-scopes";
 
-export type Deed = "drop" | "rename" | "null" | "constant" | "partial";
+export type Deed = "drop" | "rename" | "null" | "constant" | "partial" | "hash" | "digits" | "keep" | "add";
 
 export const deeds: { value: Deed; label: string }[] = [
   { value: "drop", label: "Drop" },
@@ -10,6 +10,28 @@ export const deeds: { value: Deed; label: string }[] = [
   { value: "null", label: "Mask with NULL" },
   { value: "constant", label: "Mask with a constant" },
   { value: "partial", label: "Mask in part" },
+  { value: "hash", label: "Mask with a keyed hash" },
+  { value: "digits", label: "Mask digits" },
+  { value: "keep", label: "Keep only some columns" },
+  { value: "add", label: "Add" },
+];
+
+type AddedType = Extract<Transformation, { type: "add_column" }>["data_type"];
+
+export const addedTypes: AddedType[] = [
+  "text",
+  "character varying",
+  "bigint",
+  "integer",
+  "smallint",
+  "numeric",
+  "double precision",
+  "boolean",
+  "date",
+  "timestamp with time zone",
+  "timestamp without time zone",
+  "uuid",
+  "jsonb",
 ];
 
 export interface StepDraft {
@@ -17,7 +39,10 @@ export interface StepDraft {
   key: number;
   deed: Deed;
   column: string;
+  /** Of those that are kept. */
+  columns: string[];
   to: string;
+  dataType: AddedType;
   value: string;
   keepFirst: number;
   keepLast: number;
@@ -26,15 +51,20 @@ export interface StepDraft {
 export const emptyStep = {
   deed: "partial",
   column: "",
+  columns: [],
   to: "",
+  dataType: "text",
   value: "",
   keepFirst: 0,
   keepLast: 0,
-} as const;
+} satisfies Omit<StepDraft, "key">;
 
 export function draftsOf(own: TableTransformations | undefined): StepDraft[] {
   return (own?.steps ?? []).map((step, key) => {
+    if (step.type === "keep_columns") return { ...emptyStep, key, deed: "keep", columns: step.columns };
     const draft = { ...emptyStep, key, column: step.column };
+    if (step.type === "add_column")
+      return { ...draft, deed: "add", dataType: step.data_type, value: step.value };
     if (step.type === "drop_column") return { ...draft, deed: "drop" };
     if (step.type === "rename_column") return { ...draft, deed: "rename", to: step.to };
     return {
@@ -55,8 +85,15 @@ export function stepOf(draft: StepDraft): Transformation {
       return { type: "drop_column", column };
     case "rename":
       return { type: "rename_column", column, to: draft.to };
+    case "keep":
+      return { type: "keep_columns", columns: draft.columns };
+    case "add":
+      return { type: "add_column", column, data_type: draft.dataType, value: draft.value };
     case "null":
       return { ...mask, with: "null" };
+    case "hash":
+    case "digits":
+      return { ...mask, with: draft.deed };
     case "constant":
       return { ...mask, with: "constant", value: draft.value };
     case "partial":
@@ -65,7 +102,8 @@ export function stepOf(draft: StepDraft): Transformation {
 }
 
 /** Why the step cannot be kept, as far as it says itself; the preflight asks the engine. */
-export function faultOfStep({ deed, column, to }: StepDraft): string | undefined {
+export function faultOfStep({ deed, column, columns, to }: StepDraft): string | undefined {
+  if (deed === "keep") return columns.length === 0 ? "Name the columns." : undefined;
   if (column === "") return "Name the column.";
   if (deed === "rename" && to === "") return "Give the column its new name.";
   return undefined;
@@ -74,7 +112,9 @@ export function faultOfStep({ deed, column, to }: StepDraft): string | undefined
 /** The columns' names where a step finds them: as those before it have left them. */
 export function namesBefore(columns: readonly string[], steps: readonly StepDraft[]): string[] {
   return steps.reduce(
-    (names, { deed, column, to }) => {
+    (names, { deed, column, columns: kept, to }) => {
+      if (deed === "keep") return names.filter((name) => kept.includes(name));
+      if (deed === "add" && column !== "") return names.concat(column);
       if (deed === "drop") return names.filter((name) => name !== column);
       if (deed === "rename" && to !== "") return names.map((name) => (name === column ? to : name));
       return names;
@@ -91,6 +131,10 @@ export function stepInWords(step: Transformation): string {
       return `${step.column} → ${step.to}`;
     case "mask_column":
       return `${step.column} masked`;
+    case "keep_columns":
+      return `only ${step.columns.join(", ")} kept`;
+    case "add_column":
+      return `${step.column} added`;
   }
 }
 

@@ -7,6 +7,7 @@ import {
   NumberInput,
   Select,
   Stack,
+  TagsInput,
   Text,
   TextInput,
 } from "@mantine/core";
@@ -20,6 +21,7 @@ import { HelpLink } from "@/ui/help-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import type { TableName } from "./rule-scopes";
 import {
+  addedTypes,
   type Deed,
   deeds,
   draftsOf,
@@ -107,15 +109,26 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
   return (
     <Fieldset legend={`Transformation ${number}`} p="xs">
       <Group gap={6} align="flex-end" wrap="nowrap">
-        <Autocomplete
-          label="Column"
-          limit={100}
-          data={names}
-          value={step.column}
-          maxLength={63}
-          onChange={(column) => onChange({ ...step, column })}
-          flex={1}
-        />
+        {step.deed === "keep" ? (
+          <TagsInput
+            label="Columns"
+            limit={100}
+            data={names}
+            value={step.columns}
+            onChange={(columns) => onChange({ ...step, columns })}
+            flex={2}
+          />
+        ) : (
+          <Autocomplete
+            label="Column"
+            limit={100}
+            data={step.deed === "add" ? [] : names}
+            value={step.column}
+            maxLength={63}
+            onChange={(column) => onChange({ ...step, column })}
+            flex={1}
+          />
+        )}
         <Select
           label="What becomes of it"
           allowDeselect={false}
@@ -133,7 +146,17 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
             flex={1}
           />
         )}
-        {step.deed === "constant" && (
+        {step.deed === "add" && (
+          <Select
+            label="Type"
+            allowDeselect={false}
+            data={addedTypes}
+            value={step.dataType}
+            onChange={(dataType) => onChange({ ...step, dataType: dataType ?? step.dataType })}
+            flex={1}
+          />
+        )}
+        {(step.deed === "constant" || step.deed === "add") && (
           <TextInput
             label="Constant"
             value={step.value}

@@ -2,9 +2,10 @@ import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, it, vi } from "vitest";
-import type { TableRules } from "@/api/types";
+import type { TableRules, Transformation } from "@/api/types";
 import { keylessTable } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
+import { hidingMaskKey, maskKeyOf } from "./mask-key";
 import { completeRules, toggled } from "./matching";
 import { Transformations } from "./transformations";
 
@@ -18,11 +19,21 @@ const transformed = { ...all, transformations: [{ schema: "public", table: "peop
 
 function Form({ given = all, onChange }: { given?: TableRules; onChange: (rules: TableRules) => void }) {
   const [rules, setRules] = useState(given);
+  const [key, setKey] = useState("");
   const change = (next: TableRules) => {
     onChange(next);
     setRules(next);
   };
-  return <Transformations sourceId="source01" tables={[people]} rules={rules} onChange={change} />;
+  const maskKey = { value: key, onChange: setKey, isSet: false };
+  return (
+    <Transformations
+      sourceId="source01"
+      tables={[people]}
+      rules={rules}
+      onChange={change}
+      maskKey={maskKey}
+    />
+  );
 }
 
 const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
@@ -67,6 +78,64 @@ it("takes a table's last transformation away, and the table out of the list", as
   await press("Remove transformation 1");
   await press("Use these transformations");
   expect(onChange).toHaveBeenLastCalledWith({ ...all, transformations: [] });
+});
+
+it("keeps some columns, and adds others", async () => {
+  stubApi({
+    "GET /api/v1/databases/source01/columns": {
+      body: { columns: ["id", "mail", "notes"].map((name) => ({ name, type: "text", not_null: false })) },
+    },
+  });
+  const kept: Transformation[] = [
+    { type: "add_column", column: "site", data_type: "integer", value: "7" },
+    { type: "keep_columns", columns: ["id", "site"] },
+  ];
+  const onChange = vi.fn();
+  const given = { ...all, transformations: [{ schema: "public", table: "people", steps: kept }] };
+  renderUi(<Form given={given} onChange={onChange} />);
+  expect(screen.getByText("site added, only id, site kept")).toBeVisible();
+  await press("Transformations of public.people");
+  const added = within(screen.getByRole("group", { name: "Transformation 1" }));
+  await userEvent.type(added.getByRole("textbox", { name: "Constant" }), "7");
+  const columns = within(screen.getByRole("group", { name: "Transformation 2" })).getByRole("combobox", {
+    name: "Columns",
+  });
+  await userEvent.click(columns);
+  expect(await screen.findByRole("option", { name: "mail" })).toBeVisible();
+  expect(screen.getByRole("option", { name: "notes" })).toBeVisible();
+  await userEvent.click(screen.getByRole("option", { name: "mail" }));
+  await expectNoAxeViolations();
+  await press("Use these transformations");
+  expect(onChange.mock.lastCall?.[0].transformations[0].steps).toEqual([
+    { type: "add_column", column: "site", data_type: "integer", value: "77" },
+    { type: "keep_columns", columns: ["id", "site", "mail"] },
+  ]);
+});
+
+it("takes a key only where a mask needs it, and one that nobody guesses", async () => {
+  const hash = {
+    type: "mask_column" as const,
+    column: "mail",
+    with: "hash" as const,
+    keep_first: 0,
+    keep_last: 0,
+  };
+  const hashed = { ...all, transformations: [{ schema: "public", table: "people", steps: [hash] }] };
+  const { unmount } = renderUi(<Form given={transformed} onChange={vi.fn()} />);
+  expect(screen.queryByLabelText("Key of masks")).toBeNull();
+  unmount();
+  renderUi(<Form given={hashed} onChange={vi.fn()} />);
+  const field = screen.getByLabelText("Key of masks");
+  expect(field).toHaveAttribute("type", "password");
+  await userEvent.type(field, "short");
+  expect(screen.getByText("The key of masks needs 32 characters at least.")).toBeVisible();
+  await expectNoAxeViolations();
+
+  const key = "a key of at least 32 characters.";
+  expect(maskKeyOf(hashed, key)).toEqual({ mask_key: key });
+  expect(maskKeyOf(hashed, "")).toEqual({});
+  expect(maskKeyOf(transformed, key)).toEqual({});
+  expect(hidingMaskKey({ mask_key: key, start: true })).toEqual({ mask_key: "********", start: true });
 });
 
 it("is sent with the rules, and goes with its table", () => {

@@ -2,6 +2,7 @@ import { Button, Fieldset, Group, Modal, Select, Stack, Text } from "@mantine/co
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import type { TableRules } from "@/api/types";
+import { type MaskKey, MaskKeyField } from "./mask-key-field";
 import type { TableName } from "./rule-scopes";
 import { stepInWords, transformationsOf, withTransformations } from "./transformation-drafts";
 import { TransformationsEditor } from "./transformations-editor";
@@ -12,12 +13,13 @@ interface TransformationsProps {
   tables: TableName[];
   rules: TableRules;
   onChange: (rules: TableRules) => void;
+  maskKey: MaskKey;
 }
 
 const nameOf = ({ schema, table }: TableName) => `${schema}.${table}`;
 
 /** Columns that are dropped, renamed or masked: the tables that have any such, and a way to the editor for others. */
-export function Transformations({ sourceId, tables, rules, onChange }: TransformationsProps) {
+export function Transformations({ sourceId, tables, rules, onChange, maskKey }: TransformationsProps) {
   const [edited, setEdited] = useState<TableName | null>(null);
   const transformed = rules.transformations ?? [];
   if (tables.length === 0 && transformed.length === 0) return null;
@@ -25,7 +27,7 @@ export function Transformations({ sourceId, tables, rules, onChange }: Transform
   return (
     <Fieldset legend="Columns" mt="xs" p="xs">
       <Text size="xs" c="dimmed">
-        All columns are replicated as they are, unless transformations drop, rename or mask some. What is
+        All columns are replicated as they are, unless transformations drop, rename, mask or add some. What is
         masked stays at the source and in the engine that captures.
       </Text>
       <Stack gap={6} mt={6}>
@@ -60,6 +62,7 @@ export function Transformations({ sourceId, tables, rules, onChange }: Transform
             onChange={(chosen) => setEdited(free.find((table) => nameOf(table) === chosen) ?? null)}
           />
         )}
+        <MaskKeyField rules={rules} {...maskKey} />
       </Stack>
       <Modal
         opened={edited !== null}

@@ -9,6 +9,7 @@ import { parametersQuery, preflightQuery, useCreateStream } from "@/api/streams"
 import type { Check, Database, Engine, StreamParameter } from "@/api/types";
 import { isAccepted, isReady, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
+import { faultOfMaskKey, hidingMaskKey, maskKeyOf } from "@/features/table-rules/mask-key";
 import { usePreview } from "@/features/table-rules/use-preview";
 import { PageHeader } from "@/ui/page-header";
 import { QueryFaces } from "@/ui/query-faces";
@@ -60,13 +61,15 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
   const [draft] = useState(() => readDraft(databases));
   const [state, setState] = useState<WizardState>(draft?.state ?? emptyWizard);
   const [active, setActive] = useState(draft?.active ?? 0);
+  // Not in the draft, which the browser keeps.
+  const [maskKey, setMaskKey] = useState("");
   const navigate = useNavigate();
   const create = useCreateStream();
   const panel = useRef<HTMLDivElement>(null);
   const step = steps[active] ?? "source";
 
   const preview = usePreview(state.sourceId, state.rules);
-  const body = toStreamCreate(state, definitions);
+  const body = { ...toStreamCreate(state, definitions), ...maskKeyOf(state.rules, maskKey) };
   const preflight = useQuery({
     ...preflightQuery({
       source_id: body.source_id,
@@ -86,7 +89,8 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     preflightReady: active > steps.indexOf("preflight") ? true : preflightReady,
     definitions,
   };
-  const fault = stepFault(step, state, facts);
+  const keyFault = step === "tables" ? faultOfMaskKey(state.rules, maskKey) : null;
+  const fault = stepFault(step, state, facts) ?? keyFault;
   // Accepted checks are shown to the end, also when other parameters ask for other checks.
   const [seen, setSeen] = useState<Check[]>([]);
   useEffect(() => {
@@ -118,6 +122,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
     create.reset();
     dropDraft();
     setState(emptyWizard);
+    setMaskKey("");
     setActive(0);
   };
 
@@ -162,8 +167,9 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
           definitions={definitions}
           preview={preview}
           preflight={preflight}
-          body={body}
+          body={hidingMaskKey(body)}
           seen={[...seen, ...refused]}
+          maskKey={{ value: maskKey, onChange: setMaskKey, isSet: false }}
         />
       </section>
       {create.isError && (

@@ -27,6 +27,7 @@ function Step({ destinations = [], onDestinationRules = () => {} }: Partial<Step
       captureEngineId={null}
       rules={rules}
       onChange={setRules}
+      maskKey={{ value: "", onChange: () => {}, isSet: false }}
       preview={preview}
       destinations={destinations}
       destinationRules={{}}

@@ -4,6 +4,7 @@ import { tablesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Database, ScopedRules, TableRules } from "@/api/types";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
+import type { MaskKey } from "@/features/table-rules/mask-key-field";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
@@ -21,6 +22,7 @@ interface TablesStepProps {
   captureEngineId: string | null;
   rules: TableRules;
   onChange: (rules: TableRules) => void;
+  maskKey: MaskKey;
   preview: PreviewQuery;
   destinations: Database[];
   /** By the destination's database: the rules of its own. */
@@ -31,7 +33,7 @@ interface TablesStepProps {
 const name = ({ schema, table }: { schema: string; table: string }) => `${schema}.${table}`;
 
 export function TablesStep(props: TablesStepProps) {
-  const { sourceId, captureEngineId, rules, onChange, preview } = props;
+  const { sourceId, captureEngineId, rules, onChange, maskKey, preview } = props;
   const { destinations, destinationRules, onDestinationRules } = props;
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
   const complete = completeRules(rules);
@@ -67,6 +69,7 @@ export function TablesStep(props: TablesStepProps) {
                     tables={preview.data.tables}
                     rules={rules}
                     onChange={onChange}
+                    maskKey={maskKey}
                   />
                   {destinations.map((database) => (
                     <RowRules

@@ -6,6 +6,7 @@ import type { Check, Database, Engine, Preflight, StreamCreate, StreamParameter 
 import { ParameterFields } from "@/features/parameters/parameter-fields";
 import { defaults } from "@/features/parameters/parameter-values";
 import { CheckList } from "@/features/preflight/check-list";
+import type { MaskKey } from "@/features/table-rules/mask-key-field";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
@@ -27,10 +28,12 @@ interface WizardStepProps {
   body: StreamCreate;
   /** Checks that the wizard has shown. */
   seen: Check[];
+  maskKey: MaskKey;
 }
 
 export function WizardStep(props: WizardStepProps) {
-  const { step, state, onChange, databases, engines, definitions, preview, preflight, body, seen } = props;
+  const { step, state, onChange, databases, engines, definitions, preview, preflight, body, seen, maskKey } =
+    props;
   const find = (id: string | null) => databases.find((database) => database.id === id);
   const destinations = state.destinationIds
     .map((id) => find(id))
@@ -73,6 +76,7 @@ export function WizardStep(props: WizardStepProps) {
           captureEngineId={state.engineId}
           rules={state.rules}
           onChange={(rules) => onChange((now) => ({ ...now, rules }))}
+          maskKey={maskKey}
           preview={preview}
           destinations={destinations}
           destinationRules={state.destinationRules}

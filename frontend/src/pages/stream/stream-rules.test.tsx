@@ -23,7 +23,7 @@ const leftOut = check({
 });
 
 /** Refuses with `checks` until those with a consent are accepted; what is sent lands in the list. */
-function openEditor(checks: Check[]) {
+function openEditor(checks: Check[], rules = all) {
   const sent: unknown[] = [];
   const refused = new Set(checks.map(({ consent }) => consent));
   stubApi({
@@ -38,7 +38,7 @@ function openEditor(checks: Check[]) {
       return refusedBy(checks.filter(({ consent }) => refused.has(consent)));
     },
   });
-  renderUi(<StreamRules stream={stream({ rules: all })} mayAct />);
+  renderUi(<StreamRules stream={stream({ rules })} mayAct />);
   return { sent, open: () => userEvent.click(screen.getByRole("button", { name: "Edit rules" })) };
 }
 
@@ -160,4 +160,27 @@ it("says where nothing passes, or all does", async () => {
 it("has no counts where no table has rules", () => {
   renderUi(<StreamRules stream={stream({ rules: all })} mayAct />);
   expect(screen.queryByText(/counted/i)).toBeNull();
+});
+
+it("sends a key of masks, and shows it nowhere", async () => {
+  const hash = {
+    type: "mask_column" as const,
+    column: "note",
+    with: "hash" as const,
+    keep_first: 0,
+    keep_last: 0,
+  };
+  const hashed = { ...all, transformations: [{ schema: "public", table: "log", steps: [hash] }] };
+  const { sent, open } = openEditor([], hashed);
+  await open();
+  const key = "a key of at least 32 characters.";
+  const field = await screen.findByLabelText("Key of masks");
+  await userEvent.type(field, "short");
+  expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
+  await userEvent.clear(field);
+  await userEvent.type(field, key);
+  expect(document.body).toHaveTextContent(/"mask_key": ?"\*{8}"/);
+  expect(document.body).not.toHaveTextContent(key);
+  await save();
+  await vi.waitFor(() => expect(sent).toEqual([{ rules: hashed, mask_key: key }]));
 });

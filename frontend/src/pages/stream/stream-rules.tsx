@@ -9,6 +9,7 @@ import { AcceptedChecks } from "@/features/preflight/accepted-checks";
 import { isAccepted, refusedChecks } from "@/features/preflight/checks";
 import { Refusal } from "@/features/preflight/refusal";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
+import { faultOfMaskKey, hidingMaskKey, maskKeyOf } from "@/features/table-rules/mask-key";
 import { completeRules } from "@/features/table-rules/matching";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleCountsTable } from "@/features/table-rules/rule-counts";
@@ -81,7 +82,12 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const update = useUpdateStream(stream.id);
   const [accepted, setAccepted] = useState<string[]>([]);
   const [seen, setSeen] = useState<Check[]>([]);
-  const body = { rules: completeRules(rules), ...(accepted.length > 0 ? { accept: accepted } : {}) };
+  const [maskKey, setMaskKey] = useState("");
+  const body = {
+    rules: completeRules(rules),
+    ...maskKeyOf(rules, maskKey),
+    ...(accepted.length > 0 ? { accept: accepted } : {}),
+  };
   const names = Object.fromEntries(stream.destinations.map(({ database }) => [database.id, database.name]));
   const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
   const present = new Set(stream.tables.map((table) => `${table.schema}.${table.table}`));
@@ -92,6 +98,10 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const change = (next: TableRules) => {
     update.reset();
     setRules(next);
+  };
+  const changeKey = (key: string) => {
+    update.reset();
+    setMaskKey(key);
   };
 
   return (
@@ -116,6 +126,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
               tables={preview.data.tables}
               rules={rules}
               onChange={change}
+              maskKey={{ value: maskKey, onChange: changeKey, isSet: stream.mask_key_set }}
             />
             <Change label="Added, and copied" tables={added} />
             <Change label="Removed; their rows at the destination stay as they are" tables={removed} />
@@ -131,7 +142,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
           method: "PATCH",
           path: `/api/v1/streams/${stream.id}`,
           headers: { "If-Match": stream.etag },
-          body,
+          body: hidingMaskKey(body),
         }}
       />
       <Group justify="flex-end">
@@ -144,6 +155,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             !preview.isSettled ||
             !preview.data ||
             preview.data.tables.length === 0 ||
+            faultOfMaskKey(rules, maskKey) !== null ||
             !isAccepted(refusedChecks(update.error), accepted)
           }
           onClick={() =>

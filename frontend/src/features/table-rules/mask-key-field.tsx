@@ -1,0 +1,30 @@
+import { PasswordInput } from "@mantine/core";
+import type { TableRules } from "@/api/types";
+import { faultOfMaskKey, needsKey } from "./mask-key";
+
+export interface MaskKey {
+  value: string;
+  onChange: (key: string) => void;
+  /** The stream has one. */
+  isSet: boolean;
+}
+
+/** Only where the rules have a mask that needs it. */
+export function MaskKeyField({ rules, value, onChange, isSet }: MaskKey & { rules: TableRules }) {
+  if (!needsKey(rules)) return null;
+  return (
+    <PasswordInput
+      label="Key of masks"
+      description={
+        isSet
+          ? "Leave empty to keep the stored key. With another one, later values become others."
+          : "Leave empty to let Thalweg make one. In streams with the same key equal values become equal ones."
+      }
+      autoComplete="new-password"
+      maw={520}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      error={faultOfMaskKey(rules, value)}
+    />
+  );
+}
