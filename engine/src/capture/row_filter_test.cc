@@ -262,7 +262,7 @@ TEST_F(RowFilterTest, AMaskedColumnThatGetsAnotherNameStopsItsTransformations) {
   run("ALTER TABLE ruled.orders DROP more; ALTER TABLE ruled.orders RENAME part TO region");
   describe("orders");
   EXPECT_EQ(words_of(insert({"3", "north", "secret"})), Words{"I 3,north,-"});
-  // What was read before is read again after a restart.
+  // After a restart, changes are read again.
   begin_session();
   describe_as({"id", "part", "note", "more"});
   EXPECT_EQ(words_of(insert({"2", "north", "secret", "a"})), (Words{"I 2,north,-,a"}));

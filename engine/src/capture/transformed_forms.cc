@@ -21,7 +21,7 @@ using transform::Steps;
 constexpr size_t kBytesMax = size_t{64} << 20;
 constexpr size_t kFormsMax = 1000;  // of one relation; the oldest ones are forgotten
 
-// What the steps do to which column: neither values nor keys.
+// Columns and kinds of the steps: neither values nor keys.
 std::string text_of(const Steps& steps) {
   json text = json::array();
   for (const Step& step : steps) {
@@ -126,7 +126,7 @@ base::Result<void> TransformedForms::retain(const std::set<base::RelationId>& re
 base::Result<void> TransformedForms::take(const lcr::TableDescription& table, Form form, const Steps& steps) {
   Known& known = known_[table.relation];
   if (std::string text = text_of(steps); known.steps != text) {
-    // Whoever has given other steps has seen the form that was refused.
+    // Other steps were given by somebody who has seen the form that was refused.
     known = {.steps = std::move(text), .answered = std::move(known.refused)};
   }
   const auto taken = std::ranges::find_if(known.forms, [&](const Form& one) { return has_names_of(one, form); });
