@@ -351,7 +351,7 @@ async def test_a_parked_transaction_is_tried_and_rolled_back(
     assert (await operator.post(f"{path}/9/dry-run")).status_code == 404
     assert (engine.tried, engine.executed) == ([1, 1], [])
     entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][1]
-    assert entry["sentence"] == "Parked transaction 1 tried and rolled back"
+    assert entry["sentence"] == "Parked transaction 1 tried and rolled back: it would fail (23505)"
 
 
 async def test_an_engine_that_knows_no_causes_tells_none(
