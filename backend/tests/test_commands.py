@@ -201,6 +201,8 @@ async def test_stream_from_databases_to_deletion(
     assert (garbled.code, "not valid JSON" in garbled.err, '"action": "park"' in garbled.err) == (1, True, True)
     misplaced = await run("streams", "set", "s", 'error_policies=[{"action": "wait"}]')
     assert "/parameters/error_policies/0/action" in misplaced.err
+    unheard_of = await run("streams", "set", "s", 'error_policies=[{"action": "park", "error": "23p01"}]')
+    assert "an SQLSTATE in upper case, such as 23505" in unheard_of.err
     invalid = await run("streams", "set", "s", "parallelism=0")
     assert "from 1 to 64" in invalid.err
     unknown = await run("streams", "set", "s", "paralelism=4")
