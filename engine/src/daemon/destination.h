@@ -152,9 +152,8 @@ class Destination {
   bool leave_backlog();
   void note_failure(const base::Error& error);
   bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
-  bool leaves() const {
-    return leaving_ || pauses() || rules_changed_;
-  }  // its consumer is to end where no change is lost
+  // Its consumer is to end where no change is lost.
+  bool leaves() const { return leaving_ || pauses() || rules_changed_; }
   control::Delivery definition_in_effect();
   bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
   base::Result<void> run_once();
