@@ -295,8 +295,13 @@ def test_another_key_hashes_otherwise_from_one_position_on(scene: Scene) -> None
     scene.wait_replicating()
     assert assert_hashed(scene) == 3000
     other = "another key of at least 32 characters"
+    def sessions() -> int:
+        return scene.engine.log.read_text(errors="replace").count("session_begun")
+
+    before = sessions()
     scene.engine.streams[scene.stream]["mask_key"] = other
     scene.engine.put_desired()
+    wait_for(lambda: sessions() > before, 60, "a session with the other key begins")
     scene.wait_replicating()
     scene.at_source("INSERT INTO orders VALUES (5001, 'anna')")
     scene.wait_applied()
@@ -361,8 +366,7 @@ def test_a_masked_value_is_nowhere_but_at_the_source(scene: Scene) -> None:
     row = f"'{secret}', '{secret}', '1980-01-01', 1, '{{}}', '{secret}', '{{\"s\": \"{secret}\"}}'"
     scene.run_at_source(PEOPLE + f"INSERT INTO people VALUES (1, {row}); ALTER TABLE people REPLICA IDENTITY FULL;")
     make_target(scene)
-    steps = [*STEPS[:5], {"type": "mask_column", "column": "phone", "with": "hash"}, *STEPS[6:]]
-    start(scene, steps, {"people": {"negative": [rule("odd", "mail = 'no such'")]}}, disable_on_error=False,
+    start(scene, STEPS, {"people": {"negative": [rule("odd", "mail = 'no such'")]}}, disable_on_error=False,
           txn_lcr_spill_threshold=100)
     files, constant = scene.engine.directory, b"1970-01-01"
     with psycopg.connect(scene.destination_conninfo) as slow:
@@ -385,7 +389,6 @@ def test_a_masked_value_is_nowhere_but_at_the_source(scene: Scene) -> None:
     assert find_in_files(files, secret.encode()) == []
     scene.destination.sql("postgres", "CHECKPOINT")
     assert find_in_files(scene.destination.directory, b"T**********4711")
-    assert scene.at_destination("SELECT DISTINCT phone FROM people WHERE number > 9") == [(hashed(secret),)]
     assert find_in_files(scene.destination.directory, secret.encode()) == []
     assert secret.encode() not in scene.destination.log.read_bytes()
 
