@@ -45,6 +45,34 @@ def test_every_action_has_a_sentence() -> None:
     [
         ("stream_errors_execute", None, {"destination_id": "w", "error_id": 7}, "Parked transaction 7 executed again"),
         (
+            "stream_errors_execute", None, {"error_id": 7, "role": "clerk"},
+            "Parked transaction 7 executed again as clerk",
+        ),
+        ("stream_errors_execute_all", None, {"role": "clerk"}, "All parked transactions executed again as clerk"),
+        (
+            "stream_errors_execute_cause", None, {"cause": "5f3a", "sqlstate": "23505", "role": "clerk"},
+            "Parked transactions with one cause (23505) executed again as clerk",
+        ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "role": "clerk", "refused": "insufficient_privilege"},
+            "Parked transaction 7 executed again as clerk: refused",
+        ),
+        ("stream_errors_dry_run", None, {"error_id": 7}, "Parked transaction 7 tried and rolled back"),
+        (
+            "stream_errors_dry_run", None, {"error_id": 7, "role": "clerk", "succeeds": True},
+            "Parked transaction 7 tried as clerk and rolled back: it would be applied",
+        ),
+        (
+            "stream_errors_dry_run", None,
+            {"error_id": 7, "succeeds": False, "code": "apply_conflict", "sqlstate": "23505"},
+            "Parked transaction 7 tried and rolled back: it would fail (23505)",
+        ),
+        (
+            "stream_errors_dry_run", None,
+            {"error_id": 7, "succeeds": False, "code": "apply_conflict", "sqlstate": None},
+            "Parked transaction 7 tried and rolled back: it would fail (apply_conflict)",
+        ),
+        (
             "stream_errors_leave_out", {"id": 7}, {"error_id": 7, "change": 2},
             "Change 2 of parked transaction 7 left out",
         ),

@@ -430,7 +430,7 @@ async def test_forced_delete_without_engine_and_destination_says_what_is_left(
     assert "pg_drop_replication_slot" not in told
     # The SQL that it gives does what it says.
     statements = [part.strip() for part in told.split("): ")[1].split(";") if part.strip().startswith("DELETE")]
-    assert len(statements) == 6
+    assert len(statements) == 7
     sides.on_destination(*statements)
     assert of(sides, sides.destination["dbname"], "SELECT count(*) FROM thalweg.stream") == [(0,)]
     sides.on_destination("DROP SCHEMA thalweg CASCADE")

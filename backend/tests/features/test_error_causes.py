@@ -18,6 +18,8 @@ from thalweg.features.streams.error_causes import CauseKind, likely
         ("apply_failed", "22003", CauseKind.VALUE_REFUSED),
         ("apply_failed", "P0001", CauseKind.TRIGGER),
         ("apply_failed", "42P01", CauseKind.TRIGGER),
+        ("apply_failed", "42501", CauseKind.MISSING_PRIVILEGE),
+        ("insufficient_privilege", "42501", CauseKind.MISSING_PRIVILEGE),
         ("destination_table_differs", "", CauseKind.TABLE_DIFFERS),
         ("initial_copy_inconsistent", "23505", CauseKind.COPY_INCONSISTENT),
         ("parked_behind", "", CauseKind.WAITS),
@@ -29,3 +31,10 @@ def test_a_cause_has_its_most_likely_cure(code: str, sqlstate: str, kind: CauseK
     found = likely(code, sqlstate)
     assert found.kind == kind
     assert found.title and found.cure
+
+
+@pytest.mark.parametrize("code", ["apply_failed", "insufficient_privilege"])
+def test_what_a_role_may_not_do_is_cured_by_a_grant_or_the_policy(code: str) -> None:
+    found = likely(code, "42501")
+    assert "Grant the privilege" in found.cure and "policy" in found.cure
+    assert "trigger" not in found.cure

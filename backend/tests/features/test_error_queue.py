@@ -156,3 +156,20 @@ async def test_what_waits_behind_a_transaction_is_shown_as_a_tree(
     engine.knows_pages = False
     older = (await operator.get(f"{path}/1/dependants")).json()
     assert (older["code"], "Upgrade it" in older["cure"]) == ("engine_refused", True)
+
+
+async def test_the_audit_log_tells_a_dry_runs_outcome_and_its_role(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream, path = await queue_of(operator, registered)
+    as_clerk = {"role": "clerk"}
+    assert (await operator.post(f"{path}/1/dry-run", json=as_clerk)).json()["succeeds"] is True
+    engine.dry_run_succeeds = False
+    assert (await operator.post(f"{path}/1/dry-run", json={})).json()["succeeds"] is False
+    assert (await operator.post(f"{path}/1/execute", json=as_clerk)).status_code == 202
+    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    executed, failing, fitting = entries[:3]
+    assert fitting["sentence"] == "Parked transaction 1 tried as clerk and rolled back: it would be applied"
+    assert failing["sentence"] == "Parked transaction 1 tried and rolled back: it would fail (23505)"
+    assert (failing["after"]["code"], failing["after"]["sqlstate"]) == ("apply_conflict", "23505")
+    assert executed["sentence"] == "Parked transaction 1 executed again as clerk"

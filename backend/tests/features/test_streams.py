@@ -164,6 +164,7 @@ async def test_error_policies_are_checked_at_their_places(
         ([{"action": "ignore"}], "/0/action"),
         ([{"action": "park"}, {"action": "park", "error": "235"}], "/1/error"),
         ([{"action": "park", "error": "parked_behind"}], "/0/error"),
+        ([{"action": "park", "error": "23p01"}], "/0/error"),
         ([{"action": "park", "table": "orders"}], "/0/schema"),
         ([{"action": "park", "schema": "public"}], "/0/table"),
         ([{"action": "park", "times": 3}], "/0/times"),
@@ -180,6 +181,9 @@ async def test_error_policies_are_checked_at_their_places(
         problem = answer.json()["errors"][0]
         assert problem["pointer"] == f"/parameters/error_policies{place}"
         assert "retry" in problem["cure"]
+        if place.endswith("/error"):
+            assert "an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or" in problem["message"]
+            assert "apply_conflict, apply_failed, initial_copy_inconsistent" in problem["message"]
 
 
 async def test_error_policies_are_kept_as_they_are(
@@ -351,7 +355,7 @@ async def test_a_parked_transaction_is_tried_and_rolled_back(
     assert (await operator.post(f"{path}/9/dry-run")).status_code == 404
     assert (engine.tried, engine.executed) == ([1, 1], [])
     entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][1]
-    assert entry["sentence"] == "Parked transaction 1 tried and rolled back"
+    assert entry["sentence"] == "Parked transaction 1 tried and rolled back: it would fail (23505)"
 
 
 async def test_an_engine_that_knows_no_causes_tells_none(

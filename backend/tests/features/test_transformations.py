@@ -205,7 +205,15 @@ async def test_the_destination_must_take_what_is_sent(
     (check,) = refused.json()["checks"]
     assert check["sql"] == 'ALTER TABLE "public"."orders" ALTER COLUMN "goods" DROP NOT NULL;'
     sides.on_destination("ALTER TABLE orders ALTER COLUMN goods DROP NOT NULL")
-    await created(operator, registered, rules=rules)
+    stream = await created(operator, registered, rules=rules)
+    sides.on_destination("ALTER TABLE orders ADD made text GENERATED ALWAYS AS (upper(item)) STORED")
+    renamed = {**ALL, "transformations": [{**ORDERS, "steps": [DROP, {**RENAME, "to": "made"}]}]}
+    change = {"rules": renamed, "accept": ["transformations_changed"]}
+    refused = await operator.patch(f"{STREAMS}/{stream['id']}", json=change, headers={"If-Match": "*"})
+    assert refused.status_code == 409, refused.text
+    (check,) = refused.json()["checks"]
+    assert check["id"] == "transformed_tables" and "column made is generated there" in check["detail"], check
+    assert check["sql"] == 'ALTER TABLE "public"."orders" ALTER COLUMN "made" DROP EXPRESSION;'
 
 
 async def test_what_is_kept_and_added_must_be_there(

@@ -51,11 +51,11 @@ SENTENCES = {
     "stream_conflicts_export": "Conflict log exported",
     "stream_conflicts_get": "Rows of conflict {conflict} looked at",
     "stream_errors_delete": "Parked transaction {error} discarded",
-    "stream_errors_dry_run": "Parked transaction {error} tried and rolled back",
+    "stream_errors_dry_run": "Parked transaction {error} tried{as_role} and rolled back{outcome}",
     "stream_errors_edit": "Change {change} of parked transaction {error} given other values",
-    "stream_errors_execute": "Parked transaction {error} executed again",
-    "stream_errors_execute_all": "All parked transactions executed again",
-    "stream_errors_execute_cause": "Parked transactions with one cause ({code}) executed again",
+    "stream_errors_execute": "Parked transaction {error} executed again{as_role}",
+    "stream_errors_execute_all": "All parked transactions executed again{as_role}",
+    "stream_errors_execute_cause": "Parked transactions with one cause ({code}) executed again{as_role}",
     "stream_errors_get": "Rows of parked transaction {error} looked at",
     "stream_errors_leave_out": "Change {change} of parked transaction {error} left out",
     "stream_errors_restore": "Change {change} of parked transaction {error} taken back as it came",
@@ -105,6 +105,17 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             change=facts.get("change"),
             transactions=facts.get("transactions"),
             copied_at=facts.get("copied_at"),
+            as_role=f" as {facts['role']}" if facts.get("role") else "",
+            outcome=_outcome(facts),
         ).split()
     )
     return f"{sentence}: refused" if facts.get("refused") else sentence
+
+
+def _outcome(facts: dict[str, Any]) -> str:
+    """Of a dry run. Older entries, and those of one that was refused, do not tell."""
+    if facts.get("succeeds") is None:
+        return ""
+    if facts["succeeds"]:
+        return ": it would be applied"
+    return f": it would fail ({facts.get('sqlstate') or facts.get('code')})"

@@ -48,6 +48,9 @@ def check_targets(
             bad.append(f"{shown} is not there, and its columns would not be the source's")
             sql.append(_create(one, sent, keys.get(one.key, []), nulls))
         for column in present.get(one.key, []):
+            if column.generated and any(column.name == item.name for item in sent):
+                bad.append(f"{shown}: column {column.name} is generated there, and values come for it")
+                sql.append(f"ALTER TABLE {quoted_table(one.key)} ALTER COLUMN {quoted(column.name)} DROP EXPRESSION;")
             if column.not_null and column.name in nulls:
                 bad.append(f"{shown}: column {column.name} is NOT NULL, and masked with NULL")
                 sql.append(f"ALTER TABLE {quoted_table(one.key)} ALTER COLUMN {quoted(column.name)} DROP NOT NULL;")

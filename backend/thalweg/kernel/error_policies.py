@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Required
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from thalweg.kernel.models import FieldProblem, TableIdentifier
@@ -51,6 +52,10 @@ class ErrorPolicy(TypedDict, total=False):
 
 _POLICIES: TypeAdapter[list[ErrorPolicy]] = TypeAdapter(Annotated[list[ErrorPolicy], Field(max_length=POLICIES_MAX)])
 OF_RETRY = ("times", "delay_seconds", "after_retries")
+EXPECTED_ERROR = (
+    "It is none of these: an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes "
+    f"{', '.join(CODES)}."
+)
 CURE = (
     'Write for example [{"error": "23505", "action": "park"}, {"action": "retry", "times": 5, "delay_seconds": 10, '
     '"after_retries": "park"}].'
@@ -63,7 +68,7 @@ def wrong_policies(value: Any, at: str) -> list[FieldProblem]:
         policies = _POLICIES.validate_python(value)
     except ValidationError as error:
         return [
-            _problem(at + "".join(f"/{part}" for part in found["loc"])[:200], found["msg"])
+            _problem(at + "".join(f"/{part}" for part in found["loc"])[:200], _in_words(found))
             for found in error.errors(include_url=False, include_input=False)[:POLICIES_MAX]
         ]
     return [
@@ -71,6 +76,12 @@ def wrong_policies(value: Any, at: str) -> list[FieldProblem]:
         for number, policy in enumerate(policies)
         for member, message in _contradictions(policy)
     ]
+
+
+def _in_words(found: ErrorDetails) -> str:
+    """An error's name is described by what it may be, not by the pattern that it does not match."""
+    of_error = found["type"] == "string_pattern_mismatch" and found["loc"][-1] == "error"
+    return EXPECTED_ERROR if of_error else found["msg"]
 
 
 def _problem(pointer: str, message: str) -> FieldProblem:

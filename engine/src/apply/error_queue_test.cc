@@ -525,8 +525,9 @@ TEST(ErrorQueue, ATransactionIsExecutedAsAnotherRole) {
   const auto tried = dry_run(h, 1, clerk);
   ASSERT_TRUE(tried) << tried.error().message;
   ASSERT_TRUE(tried->error) << "it may not write";
-  EXPECT_EQ(tried->error->code, ErrorCode::insufficient_privilege);
-  EXPECT_EQ(execute_as(clerk).error().code, ErrorCode::insufficient_privilege);
+  EXPECT_EQ(tried->error->code, ErrorCode::apply_failed);
+  EXPECT_EQ(tried->error->sqlstate, "42501");
+  EXPECT_EQ(execute_as(clerk).error().code, ErrorCode::apply_failed) << "of this transaction: another role may";
   h.run(fmt::format("GRANT UPDATE ON items TO \"{}\"", clerk));
   EXPECT_FALSE(dry_run(h, 1, clerk)->error);
   const auto executed = execute_as(clerk);

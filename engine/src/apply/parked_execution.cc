@@ -53,7 +53,7 @@ bool ParkedEntry::all_left_out() const {
 
 ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view role)
     : session_(session),
-      set_role_(role.empty() ? std::string{} : "SET LOCAL ROLE " + pg::quote_identifier(role)),
+      role_(role),
       tables_(session.connection()),
       executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
       pool_(&bell_) {}
@@ -135,7 +135,7 @@ base::Result<void> ParkedExecution::prepare(ParkedEntry& entry) {
 }
 
 base::Result<void> ParkedExecution::run(const ParkedEntry& entry) {
-  if (set_role_.empty()) {
+  if (role_.empty()) {
     THALWEG_ASSIGN(const bool done, run_at_once(entry));
     if (done) return {};
   }
@@ -178,15 +178,11 @@ base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
 
 base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Ending ending) {
   THALWEG_TRY(session_.run("BEGIN"));
-  if (!set_role_.empty()) THALWEG_TRY(session_.run(set_role_));
+  THALWEG_TRY(take_role());
   auto refusal = executor_.execute_rows(entry.transaction);
   failure_.change = number_as_it_came(executor_.failed_change(), entry.edits);
+  if (refusal && !*refusal) refusal = take_role_back();
   if (refusal && !*refusal) {
-    if (!set_role_.empty()) {
-      // Deferred checks are the role's, too; the error queue is not.
-      THALWEG_TRY(session_.run("SET CONSTRAINTS ALL IMMEDIATE"));
-      THALWEG_TRY(session_.run("RESET ROLE"));
-    }
     THALWEG_TRY(send_removal(entry));
     refusal = session_.sync();
     if (refusal && !*refusal) {
@@ -206,13 +202,51 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
                                "meanwhile: look again",
                                entry.id));
   }
-  if (refusal) failure_.named = (*refusal)->named;
+  if (refusal) {
+    StatementFailure& failure = **refusal;
+    failure_.named = failure.named;
+    // Of this transaction, not of the engine: another role may write the row.
+    if (!role_.empty() && failure.table != nullptr && failure.error.code == ErrorCode::insufficient_privilege) {
+      failure.error.code = ErrorCode::apply_failed;
+    }
+  }
   base::Error error = refusal ? final_error(**refusal, entry.transaction) : refusal.error();
+  if (!role_.empty() && refusal && (*refusal)->missing_row) {
+    error.message += fmt::format(" that {} may see", pg::quote_identifier(role_));
+  }
   if (!session_.broken()) {
     if (!refusal) THALWEG_TRY(session_.sync());  // what may have been sent before
     THALWEG_TRY(roll_back());
   }
   return std::unexpected(std::move(error));
+}
+
+// Its policies with it: an applier's session fails where one would apply.
+base::Result<void> ParkedExecution::take_role() {
+  if (role_.empty()) return {};
+  THALWEG_TRY(session_.run("SET LOCAL row_security = on"));
+  return session_.run("SET LOCAL ROLE " + pg::quote_identifier(role_));
+}
+
+// Deferred checks are the role's, too; the error queue is not. A trigger's function may have reset the role: then the
+// rows after it were written as the session's own, and nothing of the transaction may stay.
+base::Result<Refusal> ParkedExecution::take_role_back() {
+  static constexpr std::array kRoleType{base::TypeId{19}};  // name
+  if (role_.empty()) return Refusal{};
+  const std::array parameters{pg::text_parameter(role_)};
+  THALWEG_TRY(session_.run("SET CONSTRAINTS ALL IMMEDIATE"));
+  THALWEG_TRY(session_.run(session_.prepared("SELECT WHERE current_user = $1", kRoleType), parameters, {.rows = 1}));
+  // Not LOCAL: nor does it stay if a function has set it for the session.
+  THALWEG_TRY(session_.run("SET row_security = off"));
+  THALWEG_TRY(session_.run("RESET ROLE"));
+  THALWEG_ASSIGN(Refusal refusal, session_.sync());
+  if (refusal && refusal->missing_row) {
+    return base::fail(ErrorCode::apply_failed,
+                      fmt::format("the function of a trigger has reset or changed the role: what followed was not "
+                                  "applied as {}, so all of it was rolled back",
+                                  pg::quote_identifier(role_)));
+  }
+  return refusal;
 }
 
 base::Result<void> ParkedExecution::roll_back() {

@@ -34,7 +34,8 @@ struct ParkedEntry {
 // Owner: one thread. One for a session: what the session has prepared is known by this one's tables.
 class ParkedExecution {
  public:
-  // `role`: changes are applied as this one, which the session may act as; empty: as the session's own.
+  // `role`: changes are applied as this one, which the session may act as, with its row security policies; empty: as
+  // the session's own.
   explicit ParkedExecution(DestinationSession& session, std::string_view role = {});
   ~ParkedExecution() { drop_read(); }
   ParkedExecution(const ParkedExecution&) = delete;
@@ -68,12 +69,14 @@ class ParkedExecution {
   base::Result<bool> run_at_once(const ParkedEntry& entry);
   enum class Ending { commit, rollback };
   base::Result<void> run_in_steps(const ParkedEntry& entry, Ending ending);
+  base::Result<void> take_role();
+  base::Result<Refusal> take_role_back();
   base::Result<void> roll_back();
   base::Result<void> send_removal(const ParkedEntry& entry);
   base::Result<void> note(int64_t id, const base::Error& why);
 
   DestinationSession& session_;
-  const std::string set_role_;  // empty: not needed
+  const std::string role_;  // empty: the session's own
   telemetry::Counter sets_, data_layer_calls_, merged_updates_;
   ParkedTables tables_;
   GroupExecutor executor_;

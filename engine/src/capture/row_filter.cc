@@ -22,6 +22,9 @@ constexpr const char* kRelations =
 constexpr const char* kSource =
     "SELECT s.system_identifier || '/' || d.oid FROM pg_catalog.pg_control_system() s, pg_catalog.pg_database d "
     "WHERE d.datname = pg_catalog.current_database()";
+constexpr const char* kAttributes =
+    "SELECT attnum, attname FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped "
+    "AND attgenerated = '' ORDER BY attnum";
 constexpr const char* kExisting =
     "SELECT oid FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[]) AND relkind IN ('r', 'p')";
 
@@ -170,7 +173,32 @@ base::Result<void> RowFilters::locate() {
   for (const auto& [table, sets] : rules_.tables) {
     if (!found.contains(table)) missing_ = table;
   }
+  THALWEG_TRY(locate_forms());
   return note_ruled_relations(rules_, source_, relations_);
+}
+
+base::Result<void> RowFilters::locate_forms() {
+  const auto file = rules_.relations_file;
+  forms_.open(file.empty() ? file : file.parent_path() / "transformed-forms.json", source_);
+  std::set<base::RelationId> transformed;
+  for (const auto& [relation, table] : relations_) {
+    if (rules_.transformations.contains(table)) transformed.insert(relation);
+  }
+  return forms_.retain(transformed);
+}
+
+// With attribute numbers where the catalogue has the table as it is described.
+base::Result<Form> RowFilters::form_of(const lcr::TableDescription& table) {
+  THALWEG_ASSIGN(pg::Connection * source, connection());
+  THALWEG_ASSIGN(const pg::Rows rows, source->query(kAttributes, {std::to_string(table.relation.value)}));
+  Form form;
+  for (const lcr::ColumnDescription& column : table.columns) form.push_back({.name = column.name});
+  if (rows.size() != form.size()) return form;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (rows.text(i, 1) != form[i].name) return form;
+  }
+  for (size_t i = 0; i < form.size(); ++i) form[i].number = static_cast<int32_t>(rows.integer(i, 0));
+  return form;
 }
 
 // Of an earlier session, as far as they are tables still.
@@ -250,6 +278,8 @@ base::Result<std::unique_ptr<transform::RowTransformation>> RowFilters::make_tra
   const auto steps = rules_.transformations.find(ruled->first);
   if (steps == rules_.transformations.end()) return nullptr;
   THALWEG_ASSIGN(auto made, transform::RowTransformation::make(steps->second, table));
+  THALWEG_ASSIGN(Form form, form_of(table));
+  THALWEG_TRY(forms_.take(table, std::move(form), steps->second));
   return std::make_unique<transform::RowTransformation>(std::move(made));
 }
 

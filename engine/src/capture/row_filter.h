@@ -17,6 +17,7 @@
 #include "base/networks.h"
 #include "capture/ruled_relations.h"
 #include "capture/stream_rules.h"
+#include "capture/transformed_forms.h"
 #include "lcr/frame.h"
 #include "pg/connection.h"
 #include "rules/rule_set.h"
@@ -111,6 +112,8 @@ class RowFilters {
   // Null: it has no rules. Fails where it may be a table with rules under another name.
   base::Result<const Ruled*> find(const lcr::TableDescription& table);
   base::Result<void> note(base::RelationId relation, const TableKey& table);
+  base::Result<void> locate_forms();
+  base::Result<Form> form_of(const lcr::TableDescription& table);
 
   const StreamRules& rules_;
   std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed
@@ -122,6 +125,7 @@ class RowFilters {
   std::chrono::steady_clock::time_point opened_;
   std::string source_;  // the server's cluster and the database
   RuledRelations relations_;
+  TransformedForms forms_;
   std::optional<TableKey> missing_;  // one with rules of which no relation is known
   const rules::RuleSets nothing_{.negative = {}, .positive = std::vector<rules::Rule>{}};  // lets nothing pass
 };

@@ -234,6 +234,64 @@ TEST_F(RowFilterTest, AColumnThatIsGoneStopsItsTransformations) {
   EXPECT_EQ(words_of(insert({"2", "north"})), Words{"transformation_refused"});
 }
 
+TEST_F(RowFilterTest, AMaskedColumnThatGetsAnotherNameStopsItsTransformations) {
+  using transform::Step, transform::StepKind;
+  open({}, {});
+  const auto folder = std::filesystem::temp_directory_path() / ("forms-" + std::to_string(::getpid()));
+  rules_.relations_file = folder / "relations.json";
+  const auto mask = [](std::string column) {
+    return Step{.kind = StepKind::mask_column, .column = std::move(column), .to = {}, .mask = {}};
+  };
+  const auto describe_as = [&](const std::vector<std::string>& columns) {
+    PgoutputBytes bytes('R');
+    bytes.u32(oid("orders")).text("ruled").text("orders").raw("d").u16(static_cast<uint16_t>(columns.size()));
+    for (const std::string& column : columns) {
+      const bool is_key = column == "id";
+      bytes.u8(is_key ? 1 : 0).text(column).u32(is_key ? 23 : 25).u32(0xFFFFFFFF);
+    }
+    ASSERT_TRUE(feed(bytes));
+  };
+  rules_.transformations[{"ruled", "orders"}] = {mask("note")};
+  begin_session();
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"1", "north", "secret"})), Words{"I 1,north,-"});
+  // A column that no step names may have another name, and others may come and go.
+  run("ALTER TABLE ruled.orders RENAME region TO part; ALTER TABLE ruled.orders ADD more text");
+  describe_as({"id", "part", "note", "more"});
+  EXPECT_EQ(words_of(insert({"2", "north", "secret", "a"})), (Words{"I 2,north,-,a"}));
+  run("ALTER TABLE ruled.orders DROP more; ALTER TABLE ruled.orders RENAME part TO region");
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"3", "north", "secret"})), Words{"I 3,north,-"});
+  // After a restart, changes are read again.
+  begin_session();
+  describe_as({"id", "part", "note", "more"});
+  EXPECT_EQ(words_of(insert({"2", "north", "secret", "a"})), (Words{"I 2,north,-,a"}));
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"3", "north", "secret"})), Words{"I 3,north,-"});
+
+  run("ALTER TABLE ruled.orders RENAME region TO x; ALTER TABLE ruled.orders RENAME note TO region; "
+      "ALTER TABLE ruled.orders RENAME x TO note");
+  for (int session = 0; session < 2; ++session) {
+    describe_as({"id", "note", "region"});
+    EXPECT_EQ(words_of(insert({"4", "north", "secret"})), Words{"transformation_refused"});
+    begin_session();
+  }
+  // Others were given: changes of the former form come once more, then those of the new one.
+  rules_.transformations[{"ruled", "orders"}] = {mask("note"), mask("region")};
+  begin_session();
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"3", "north", "secret"})), (Words{"I 3,-,-"}));
+  describe_as({"id", "note", "region"});
+  EXPECT_EQ(words_of(insert({"4", "north", "secret"})), (Words{"I 4,-,-"}));
+
+  // By names alone, where the catalogue has another form by now: a mask's column under another name, and a new one.
+  describe_as({"id", "note", "old", "region"});
+  EXPECT_EQ(words_of(insert({"5", "north", "secret", "new"})), Words{"transformation_refused"});
+  run("ALTER TABLE ruled.orders RENAME region TO x; ALTER TABLE ruled.orders RENAME note TO region; "
+      "ALTER TABLE ruled.orders RENAME x TO note");
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(RowFilterTest, AnUpdateMovesARowIntoTheSubsetAndOutOfIt) {
   open({}, std::vector{rule("region = 'north'", true)});
   describe("orders", 'f');

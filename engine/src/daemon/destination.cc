@@ -196,6 +196,7 @@ void Destination::run() {
     backoff_.worked(std::chrono::steady_clock::now() - begun);
     stop_consumer();
     const bool again = leave_backlog();
+    leaving_ = false;
     if (session_ends_ && (stopping() || (ran && drain_))) return;
     if (!ran && !stopping() && !leaves()) note_failure(ran.error());
     if (!again && !is_dropped()) {

@@ -154,7 +154,8 @@ class Destination {
   bool leave_backlog();
   void note_failure(const base::Error& error);
   bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
-  bool leaves() const { return pauses() || rules_changed_; }  // its consumer is to end where no change is lost
+  // Its consumer is to end where no change is lost.
+  bool leaves() const { return leaving_ || pauses() || rules_changed_; }
   control::Delivery definition_in_effect();
   bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
   base::Result<void> run_once();
@@ -242,6 +243,7 @@ class Destination {
   std::atomic<uint64_t> durable_{
       0};  // at the destination. Writer: as caught_up_, or the supervisor without a backlog (release)
 
+  bool leaving_ = false;  // its consumer has been told to leave. Owner: the thread
   Backoff backoff_;
   std::chrono::milliseconds on_disk_for_{0};
   InUsePatience in_use_;

@@ -49,6 +49,7 @@ void Destination::set_rules(const control::TableRules& rules) {
 bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
   const auto now = std::chrono::steady_clock::now();
   if (!until) {
+    leaving_ = true;  // to the end, should it be resumed meanwhile: a consumer that was cut gets nothing more
     if (backlog_->cut()) return true;
     observe(State::draining);
     until = now + kLeavePatience;

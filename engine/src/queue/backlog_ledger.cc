@@ -43,6 +43,8 @@ void BacklogLedger::need(uint32_t first, uint32_t last, base::Lsn until) {
   for (uint32_t segment = needed_.empty() ? first : needed_.back().segment + 1; segment <= last; ++segment) {
     needed_.push_back({.segment = segment, .until = {}});
   }
+  // A streamed transaction may have begun in a segment in which none has committed.
+  while (needed_.front().segment > first) needed_.push_front({.segment = needed_.front().segment - 1, .until = {}});
   for (Needed& needed : needed_) {
     if (needed.segment >= first && needed.segment <= last) needed.until = std::max(needed.until, until);
   }

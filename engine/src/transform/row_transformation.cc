@@ -86,8 +86,9 @@ std::span<const std::byte> RowTransformation::transformed(std::span<const std::b
       continue;
     }
     const lcr::Value& value = values_[column.source];
-    // The NULLs beside a key stand for values that are not told.
-    sent_.push_back(column.mask && !is_key_only ? masked(value, i) : value);
+    // Beside an old key nothing is told: what is masked is no key, though a partition that identifies its rows
+    // otherwise than the whole table brings its value.
+    sent_.push_back(column.mask ? (is_key_only ? lcr::Value{} : masked(value, i)) : value);
   }
   lcr::write_tuple(sent_, out);
   return out;

@@ -129,6 +129,9 @@ TEST(RowTransformation, MasksNewRowsAndWholeOldOnes) {
   change.flags = lcr::kOldKey;
   change.old_tuple = key;
   EXPECT_EQ(words(made->apply(change).old_tuple), "7,-,-,-");
+  // A partition with REPLICA IDENTITY FULL under a table that has a key brings its whole row as one.
+  change.old_tuple = before;
+  EXPECT_EQ(words(made->apply(change).old_tuple), "7,-,-,-");
   change.kind = lcr::FrameKind::remove;
   change.new_tuple = {};
   EXPECT_EQ(words(made->apply(change).new_tuple), "none");

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
 from harness.cluster import wait_for
 from harness.engine import destination_path
 from harness.scene import Scene
@@ -39,7 +40,7 @@ class Model:
 
     def __init__(self) -> None:
         self.source: dict[str, dict[int, Row]] = {
-            table: {key: (0, 0) for key in range(1, 61)} for table in ("kept", "taken")}
+            table: dict.fromkeys(range(1, 61), (0, 0)) for table in ("kept", "taken")}
         self.destination: dict[str, dict[int, Row]] = {}
         for table in ("kept", "taken"):
             rows = {key: (0, 0) for key in range(1, 61) if key % 5}

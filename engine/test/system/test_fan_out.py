@@ -204,6 +204,26 @@ def applies_begun(fan: FanOut, name: str) -> int:
     return int(str(epoch))
 
 
+def test_one_that_is_resumed_while_it_still_leaves_goes_on(fan: FanOut) -> None:
+    """Its consumer has been told to take nothing more: it ends, and another one begins."""
+    fan.scene.run_at_source(TABLE)
+    fan.start_stream("a", "b")
+    before = sessions_begun(fan)
+    with fan.scene.destination.connect(fan.made["b"].database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE t")
+        insert(fan, 1, 1000)
+        fan.wait_applied("a")
+        fan.change("b", status="DISABLED")
+        fan.wait_phase("b", "DRAINING")
+        fan.change("b", status="ENABLED")
+        blocker.execute("ROLLBACK")
+    insert(fan, 1001, 2000)
+    fan.wait_applied()
+    fan.assert_same()
+    assert sessions_begun(fan) == before
+
+
 def test_pausing_and_dropping_one_leaves_the_session_to_the_others(fan: FanOut, random_: random.Random) -> None:
     fan.scene.run_at_source(TABLE)
     fan.start_stream("a", "b")

@@ -415,3 +415,11 @@ it("says of an execution that nothing of a transaction was applied", () => {
   renderUi(<ExecutionProgress execution={execution} />);
   expect(screen.getByRole("status")).toHaveTextContent(/Transaction 4 left the queue .* without anything/);
 });
+
+it("says of an empty queue what parks a transaction: a policy, or disable_on_error", async () => {
+  stubApi({ [QUEUE]: listed([], { total: 0, roots: 0 }) });
+  renderQueue();
+  expect(await screen.findByText(/is parked here whole/)).toHaveTextContent(
+    /if a policy in error_policies says so or, where none matches, disable_on_error is off/,
+  );
+});

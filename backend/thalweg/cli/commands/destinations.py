@@ -243,6 +243,8 @@ def errors(
     path = f"/streams/{stream['id']}/destinations/{one_of(stream, destination)['id']}/errors"
     at = one_of(stream, destination)["database"]["name"]
     as_role = None if role is None else {"role": role}
+    if role is not None:
+        check_knows_roles(api)
     if execute is not None:
         confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
         try:
@@ -252,7 +254,7 @@ def errors(
                 raise
             raise stopped_behind(api.get(path, limit=1)["execution"], execute) or refused from refused
         last = api.get(path, limit=1)["execution"] if applied else None
-        if last and last["error_id"] == execute and execute in last["left_out_ids"]:
+        if last and last["error_id"] == execute and execute in last.get("left_out_ids", []):
             done(f"{nothing_applied(execute)}.", {"id": execute, "done": "left_out"})
             return
         outcome = "is applied" if applied else "is being applied, with those behind it; the list shows the progress"
@@ -265,7 +267,7 @@ def errors(
         applied = api.post(f"{path}:execute{query}", as_role)["state"] == ExecutionState.DONE
         outcome = "have been applied" if applied else "are being applied; the list shows the progress"
         last = api.get(path, limit=1)["execution"] if applied else None
-        if last and last["left_out"]:
+        if last and last.get("left_out"):
             outcome += f"; of {last['left_out']} of them nothing, because all their changes are left out"
         done(f"All {which} {outcome}.", {"done": "applied" if applied else "running"})
         return
@@ -273,16 +275,16 @@ def errors(
         tried = api.post(f"{path}/{dry_run}/dry-run", as_role)
         if as_json:
             print_json(tried)
-        elif tried["succeeds"] and tried["left_out"] == tried["changes"]:
+        elif tried["succeeds"] and tried.get("left_out", 0) == tried.get("changes"):
             out.print(f"Nothing of transaction {dry_run} would be applied: all its changes are left out.")
         elif tried["succeeds"]:
             out.print(f"Transaction {dry_run} would be applied{edits_in_words(tried)}. Nothing was changed.")
         else:
-            at_change = f" at change {tried['failed_change']}" if tried["failed_change"] else ""
+            at_change = f" at change {tried['failed_change']}" if tried.get("failed_change") else ""
             raise CommandError(f"Transaction {dry_run} would fail{at_change}: {tried['message']}", tried["cure"])
         return
     if show is not None:
-        contents = api.get(f"{path}/{show}", after=after)
+        contents = api.get(f"{path}/{show}", after=after or None)
         if as_json:
             print_json(contents)
         else:
@@ -321,7 +323,7 @@ def errors(
     if as_json:
         print_json(parked)
         return
-    if queue["causes"] and cause is None and cursor is None:
+    if queue.get("causes") and cause is None and cursor is None:
         show_causes(queue["causes"])
     if parked:
         print_table(
@@ -345,18 +347,28 @@ def errors(
     execution = queue["execution"]
     if execution and execution["state"] != ExecutionState.DONE:
         out.print(execution_in_words(execution))
-        for failure in execution["failures"]:
+        for failure in execution.get("failures", []):
             out.print(line(f"  {failure['error_id']}: {failure['message']}"))
 
 
+# Members that came with later versions of the API are read with `get`: an upgrade may reach the command line first.
 def execution_in_words(execution: Json) -> str:
-    what = execution["error_id"] or (f"those with the cause {execution['cause']}" if execution["cause"] else "all")
+    what = execution["error_id"] or (f"those with the cause {execution['cause']}" if execution.get("cause") else "all")
     far = f"The execution of {what} has applied {execution['executed']} of {execution['total']}"
-    failed = f"{execution['failed_again']} failed again" if execution["failed_again"] else ""
+    failed = f"{execution['failed_again']} failed again" if execution.get("failed_again") else ""
     if execution["state"] == ExecutionState.RUNNING:
         return f"{far}, {failed}, and is under way." if failed else f"{far} and is under way."
     # One that has tried them all has not stopped.
     return f"{far}; {failed}: {execution['message']}" if failed else f"{far} and stopped: {execution['message']}"
+
+
+def check_knows_roles(api: Api) -> None:
+    """An API that does not know the request's body ignores it, and would apply the changes as the engine's user."""
+    if "Execution" not in api.get("/openapi.json")["components"]["schemas"]:
+        raise CommandError(
+            "This API is of an earlier version and cannot apply as another role.",
+            "Upgrade the control plane to the command line's version.",
+        )
 
 
 def nothing_applied(error_id: int) -> str:
@@ -371,9 +383,9 @@ def etag_of_undecided(api: Api, path: str, error_id: int, number: int, restores:
     try:
         contents = api.get(f"{path}/{error_id}", after=number - 1, limit=1)
     except CommandError as refused:
-        if refused.code != "engine_refused":
+        if refused.code not in ("engine_refused", "invalid_request"):
             raise
-        return "*"  # an older engine: it neither shows the change nor knows versions
+        return "*"  # an older engine, or API: it neither shows the change nor knows versions
     decided = next((change["edit"] for change in contents["changes"] if change["number"] == number), None)
     etag = contents["error"]["etag"]
     if decided is None or etag is None:
@@ -393,7 +405,7 @@ def stopped_behind(execution: Json | None, error_id: int) -> CommandError | None
         return None
     behind = execution["executed"] - 1
     applied = f"Transaction {error_id} is applied"
-    if error_id in execution["left_out_ids"]:
+    if error_id in execution.get("left_out_ids", []):
         applied = nothing_applied(error_id)
     applied += f", with {behind} behind it" if behind else ""
     return CommandError(f"{applied}. The next one failed: {execution['message']}", "Read what is left in the queue.")
@@ -414,7 +426,7 @@ def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:
 
 
 def edits_in_words(counts: Json) -> str:
-    parts = [f"{counts[key]} {words}" for key, words in EDITED.items() if counts[key]]
+    parts = [f"{counts[key]} {words}" for key, words in EDITED.items() if counts.get(key)]
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -477,21 +489,21 @@ def behind_in_words(item: Json) -> str:
 
 def show_contents(contents: Json, after: int) -> None:
     error = contents["error"]
-    failed = error["failed_change"]
+    failed = error.get("failed_change")
     out.print(f"Transaction {error['id']} (xid {error['xid']}): {error['message']}")
-    if error["etag"] is not None:
+    if error.get("etag") is not None:
         out.print(f"Etag of its edits, for --if-match: {error['etag']}")
     for place, change in enumerate(contents["changes"], after + 1):
         found = change["problem"] or (
             "" if change["rows_found"] is None else f"rows at the destination: {change['rows_found']}"
         )
         out.print()
-        number = change["number"] or place
-        mark = "→ " if change["number"] is not None and change["number"] == failed else ""
+        number = change.get("number") or place
+        mark = "→ " if failed is not None and change.get("number") == failed else ""
         out.print(line(f"{mark}{number}. {change['operation']} {change['schema']}.{change['table']}  {found}"))
         if mark:
             out.print("   The transaction failed at this change.")
-        if change["edit"]:
+        if change.get("edit"):
             out.print(line(f"   {edit_in_words(change['edit'])}"))
         print_table(
             ["COLUMN", "WANTED", "BEFORE", "NOW AT THE DESTINATION"],
@@ -505,12 +517,12 @@ def show_contents(contents: Json, after: int) -> None:
                 for column in change["columns"]
             ],
         )
-    numbers = [change["number"] or place for place, change in enumerate(contents["changes"], after + 1)]
+    numbers = [change.get("number") or place for place, change in enumerate(contents["changes"], after + 1)]
     if not numbers:
         out.print(f"It has {contents['changes_total']} changes, and none with a higher number than {after}.")
     elif len(set(numbers)) < contents["changes_total"]:
         out.print(f"\nChanges {numbers[0]} to {numbers[-1]} of {contents['changes_total']} are shown.")
-    if contents["next_after"] is not None:
+    if contents.get("next_after") is not None:
         out.print(f"There are more: --show {error['id']} --after {contents['next_after']}")
     if failed is not None and failed not in numbers:
         out.print(f"The transaction failed at change {failed}: --show {error['id']} --after {failed - 1}")

@@ -14,6 +14,7 @@ class CauseKind(StrEnum):
     CHECK_VIOLATED = "check_violated"
     VALUE_TOO_LONG = "value_too_long"
     VALUE_REFUSED = "value_refused"
+    MISSING_PRIVILEGE = "missing_privilege"
     TRIGGER = "trigger"
     TABLE_DIFFERS = "table_differs"
     COPY_INCONSISTENT = "copy_inconsistent"
@@ -79,6 +80,12 @@ BY_SQLSTATE = {
         CauseKind.TRIGGER, "A function at the destination raises an error",
         "Read the message: a trigger that fires ALWAYS or REPLICA refuses the row. Mend its function, or have it not "
         "fire for replicated rows (ALTER TABLE ... ENABLE TRIGGER), then execute them.",
+    ),
+    "42501": Likely(
+        CauseKind.MISSING_PRIVILEGE, "A privilege is missing at the destination, or a policy refuses the row",
+        "Grant the privilege that the message names to the role that applies: the engine's user, or the role that was "
+        "chosen. If the message names row-level security, change the table's policy or choose another role; the "
+        "engine's user itself needs BYPASSRLS. Then execute them.",
     ),
     "42": Likely(
         CauseKind.TRIGGER, "A function at the destination uses something that does not exist there",

@@ -13,6 +13,7 @@ from thalweg.engine_client.access import client_of, problem_for, problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import EngineError
 from thalweg.engine_client.error_codes import ErrorCode
+from thalweg.engine_client.parked_documents import DryRun as EngineDryRun
 from thalweg.engine_client.parked_documents import ErrorExecution as EngineExecution
 from thalweg.engine_client.parked_documents import ParkedCause as EngineCause
 from thalweg.engine_client.parked_documents import ParkedContents as EngineContents
@@ -198,8 +199,10 @@ async def execute_cause(
 async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int, role: str | None) -> DryRun:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id, **_of_role(role)}
-    async with asked(context, row, "stream_errors_dry_run", facts, _not_executed_as):
+    async with asked(context, row, "stream_errors_dry_run", facts, _not_executed_as) as entry:
         tried = await client.dry_run_error(stream_id, destination_id, error_id, role)
+    entry.after = {**facts, **_outcome(tried)}
+    await context.release()
     if tried.error is None:
         return DryRun(
             succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None,
@@ -212,6 +215,13 @@ async def dry_run(context: Context, stream_id: str, destination_id: str, error_i
         message=_words(error, reveals=True), title=title, cure=cure,
         changes=tried.changes, edited=tried.edited, left_out=tried.left_out, failed_change=tried.failed_change,
     )  # fmt: skip
+
+
+def _outcome(tried: EngineDryRun) -> dict[str, Any]:
+    """For the audit log."""
+    if tried.error is None:
+        return {"succeeds": True}
+    return {"succeeds": False, "code": tried.error.code, "sqlstate": tried.error.sqlstate or None}
 
 
 def _of_role(role: str | None) -> dict[str, Any]:

@@ -3177,7 +3177,7 @@ export interface components {
          * CauseKind
          * @enum {string}
          */
-        CauseKind: "duplicate_key" | "missing_row" | "missing_parent" | "null_refused" | "check_violated" | "value_too_long" | "value_refused" | "trigger" | "table_differs" | "copy_inconsistent" | "waits" | "freed" | "other";
+        CauseKind: "duplicate_key" | "missing_row" | "missing_parent" | "null_refused" | "check_violated" | "value_too_long" | "value_refused" | "missing_privilege" | "trigger" | "table_differs" | "copy_inconsistent" | "waits" | "freed" | "other";
         /**
          * CauseName
          * @enum {string}

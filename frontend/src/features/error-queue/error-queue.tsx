@@ -61,8 +61,8 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
         if (!first || first.total === 0)
           return (
             <Empty icon={<IconCircleCheck size={36} stroke={1.5} />} title="The error queue is empty">
-              With disable_on_error off, a transaction that fails permanently is parked here whole, together
-              with those that depend on it.
+              A transaction that fails permanently is parked here whole, together with those that depend on
+              it, if a policy in error_policies says so or, where none matches, disable_on_error is off.
               <br />
               {guide}
             </Empty>

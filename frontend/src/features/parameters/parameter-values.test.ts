@@ -37,10 +37,10 @@ describe("parameters", () => {
     [{ action: "park" }, null],
     [{ action: "stop", error: "23505", schema: "public", table: "orders" }, null],
     [{ action: "retry", times: 100, delay_seconds: 0, after_retries: "stop" }, null],
-    [
-      { action: "park", error: "235" },
-      "The error is an SQLSTATE, its first two characters, or one of the codes in the list.",
-    ],
+    ...["235", "23p01", "unique_violation"].map((error): [ErrorPolicy, string] => [
+      { action: "park", error },
+      "The error is an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes in the list.",
+    ]),
     [{ action: "park", table: "orders" }, "A table is named with its schema."],
     [{ action: "retry", times: 101, delay_seconds: 1, after_retries: "park" }, "Retry 1 to 100 times."],
     [

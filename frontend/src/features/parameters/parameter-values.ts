@@ -63,7 +63,7 @@ export function policyFault({
   delay_seconds,
 }: ErrorPolicy): string | null {
   if (error !== undefined && !ERROR.test(error))
-    return "The error is an SQLSTATE, its first two characters, or one of the codes in the list.";
+    return "The error is an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes in the list.";
   if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
   if (action !== "retry") return null;
   if (!isWhole(times, 1, 100)) return "Retry 1 to 100 times.";
