@@ -50,6 +50,15 @@ def stalled_since(stalls: Stalls, *samples: Sample) -> Any:
 HELD = part("APPLY COORDINATOR", low_watermark_lag_us=4e6)
 
 
+def test_what_waits_for_its_retry_does_not_stall() -> None:
+    stalls = Stalls()
+    for second in range(60):
+        waiting = stalls.with_stalls(seen(second, HELD), {"a"})
+    assert waiting.destinations[0].stalled_since is None
+    assert stalled_since(stalls, *[seen(second, HELD) for second in range(60, 75)]) is None
+    assert stalled_since(stalls, seen(75, HELD)) == AT + timedelta(seconds=60), "since the retry's end"
+
+
 def test_it_stalls_once_it_has_applied_nothing_for_15_seconds_though_transactions_wait() -> None:
     stalls = Stalls()
     assert stalled_since(stalls, *[seen(second, HELD) for second in range(15)]) is None

@@ -275,6 +275,18 @@ def test_no_progress_is_judged_at_each_destination() -> None:
     assert finding.message.startswith("Reports of orders has not moved for 95 s")
 
 
+def test_no_progress_says_that_a_transaction_waits_for_its_retry() -> None:
+    clock = Clock()
+    for second in range(0, 100, 5):
+        end = 1000 + second * MIB
+        changes = clock.at(
+            second, at_both(end, end, 7, retry="1 transaction waits for its retry 2 of 2 at 12:09:13 UTC")
+        )
+    finding = next(change.finding for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assert finding is not None
+    assert finding.message.endswith(" of WAL: 1 transaction waits for its retry 2 of 2 at 12:09:13 UTC.")
+
+
 def test_a_destination_that_is_copied_does_not_silence_the_other() -> None:
     clock = Clock()
     for second in range(0, 100, 5):

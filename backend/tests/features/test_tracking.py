@@ -17,9 +17,14 @@ async def test_transactions_are_those_of_the_engine(
     path = f"{STREAMS}/{(await created(operator, registered))['id']}"
     await wait_for(operator, path, status="ENABLED")
     shown = (await viewer.get(f"{path}/transactions")).json()
-    assert [transaction["xid"] for transaction in shown["transactions"]] == [880, 912, 915]
+    assert [transaction["xid"] for transaction in shown["transactions"]] == [880, 913, 912, 915]
     assert shown["transactions"][0]["age_seconds"] == 61
-    assert (shown["open"], shown["waiting"], shown["executing"]) == (1, 1, 1)
+    assert (shown["open"], shown["waiting"], shown["executing"]) == (1, 2, 1)
+    retried = shown["transactions"][1]
+    assert (retried["state"], retried["retry"]["number"], retried["retry"]["times"]) == ("WAIT RETRY", 2, 10)
+    assert retried["retry"]["detail"] is None and "id = 7" not in str(shown), "viewers see no row"
+    told = (await operator.get(f"{path}/transactions")).json()["transactions"][1]["retry"]
+    assert "(id = 7)" in told["detail"] and told["at"] == "2026-11-21T10:00:30Z"
     assert (await viewer.get(f"{STREAMS}/nosuchstream/transactions")).status_code == 404
 
 

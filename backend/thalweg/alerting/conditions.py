@@ -95,13 +95,15 @@ class Mover:
     phase: str
     error: str | None
     destination_id: str | None = None
+    retry: str | None = None
 
 
 def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
     """Without those that rest, have ended, or are being copied."""
     if len(stream.destinations) < 2:
         if stream.phase != StreamPhase.INSTANTIATING:
-            yield Mover(subject, stream.name, stream.done, stream.phase, stream.error)
+            retry = next((destination.retry for destination in stream.destinations), None)
+            yield Mover(subject, stream.name, stream.done, stream.phase, stream.error, retry=retry)
         return
     for destination in stream.destinations:
         if destination.status == ObservedStatus.ENABLED and destination.phase != StreamPhase.INSTANTIATING:
@@ -113,6 +115,7 @@ def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
                 destination.phase,
                 destination.error,
                 destination.id,
+                destination.retry,
             )
 
 
@@ -141,10 +144,11 @@ def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Fin
     threshold = settings.thresholds["wal_bytes"]
     return Finding(
         rule, subject, seconds >= STANDS_SECONDS_MIN and written >= threshold and end > mover.done,
-        f"{mover.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL.",
+        f"{mover.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL"
+        f"{f': {mover.retry}' if mover.retry else ''}.",
         written, threshold, "bytes",
         {"stands_for_seconds": round(seconds), "wal_written_bytes": written, "behind_bytes": end - mover.done,
-         "phase": mover.phase, "error": mover.error, "destination_id": mover.destination_id},
+         "phase": mover.phase, "error": mover.error, "retry": mover.retry, "destination_id": mover.destination_id},
     )  # fmt: skip
 
 

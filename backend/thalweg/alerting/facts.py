@@ -50,6 +50,8 @@ class DestinationFacts:
     phase: str = ""
     done: int | None = None
     """The position below which it needs no more work; None: unknown."""
+    retry: str | None = None
+    """The retry that one of its transactions waits for, in words."""
 
 
 @dataclass(frozen=True)

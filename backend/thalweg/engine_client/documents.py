@@ -1,5 +1,6 @@
 """The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -31,7 +32,9 @@ ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIA
 VERBS = ("INSERT into", "UPDATE of", "DELETE from")
 """The beginnings of an engine's messages about changes of rows."""
 NO_SUCH_ROW = "the destination has no such row"
-"""The end of its message where an update or a delete finds none."""
+"""The end of its message where an update or a delete finds none, but for RETRIED."""
+RETRIED = re.compile(r"; retried (?:once|\d+ times) before$")
+"""The end of the message of a transaction that has been retried in vain."""
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
@@ -125,8 +128,10 @@ class EngineError(Document):
             verb = next((verb for verb in VERBS if self.message.startswith(f"{verb} ")), "A change of")
             what = f"{verb} {self.table or 'a table'}"
         state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
-        kind = NO_SUCH_ROW if self.message.endswith(f": {NO_SUCH_ROW}") else kind_of_state(self.sqlstate)
-        return f"{what}{f': {kind}' if kind else ''}.{state}"
+        retried = RETRIED.search(self.message)
+        message, before = (self.message[: retried.start()], retried[0]) if retried else (self.message, "")
+        kind = NO_SUCH_ROW if message.endswith(f": {NO_SUCH_ROW}") else kind_of_state(self.sqlstate)
+        return f"{what}{f': {kind}' if kind else ''}{before}.{state}"
 
 
 class EnginePositions(Document):
@@ -222,6 +227,15 @@ class RuleCounts(Document):
     tables: list[RuleTable]
 
 
+class TransactionRetry(Document):
+    """A policy for its error has a transaction wait."""
+
+    number: int
+    times: int
+    at: datetime
+    error: EngineError
+
+
 class DestinationStatus(Document):
     id: str
     status: Status
@@ -237,6 +251,9 @@ class DestinationStatus(Document):
     tables: list[StatusTable]
     rule_counts: RuleCounts | None = None
     """Of its own rules: None where it has none, and while nothing is read for it."""
+    retrying_transactions: int = 0
+    next_retry: TransactionRetry | None = None
+    """Of these. None where no transaction waits for a retry, and for older engines, as of a transaction."""
 
     @property
     def has_backlog(self) -> bool:
@@ -411,6 +428,7 @@ class Transaction(Document):
     applier: int | None
     waits_for_xid: int | None
     destination: str | None
+    retry: TransactionRetry | None = None
 
 
 class Transactions(Document):

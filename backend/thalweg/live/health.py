@@ -24,6 +24,7 @@ from thalweg.live.changes_waiting import waiting_seconds
 from thalweg.live.going_on import applies, is_full, makes_room, that_go_on, that_park, that_stall
 from thalweg.live.lag import UNKNOWN_LAG
 from thalweg.live.lagging import Behind, behind_in_words, stalls_in_words
+from thalweg.live.retries import retry_in_words
 from thalweg.live.schemas import DestinationSample, Health, HealthLevel, Lag, Sample
 from thalweg.live.waits import waits_in_words
 
@@ -134,7 +135,7 @@ def _troubles(facts: Facts, at: datetime) -> list[Health]:
     destinations = (facts.observed or {}).get("destinations", [])
     return [
         *_full(facts, destinations), *_broken(facts, destinations, ShownState.ABORTED), *_parking(facts, at),
-        *_stalled(facts, destinations, at),
+        *_retried(facts, destinations), *_stalled(facts, destinations, at),
         *[_health(HealthLevel.WARNING, wait) for wait in waits_in_words(facts.observed, at)],
         *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING), *_parked(facts),
     ]  # fmt: skip
@@ -199,6 +200,13 @@ def _trouble(destination: dict[str, Any]) -> ShownState | None:
     return (
         None if destination["error"] is None or destination["status"] == ObservedStatus.DROPPED else ShownState.RETRYING
     )
+
+
+def _retried(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
+    for destination in destinations:
+        if retry := retry_in_words(destination):
+            where = f"{_name(facts, destination['id'])}: " if len(destinations) > 1 else ""
+            yield _health(HealthLevel.WARNING, f"{where}{retry}: {_in_words(destination['next_retry']['error'])}")
 
 
 def _stalled(facts: Facts, destinations: list[dict[str, Any]], at: datetime) -> Iterator[Health]:

@@ -84,6 +84,7 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
             update={
                 "positions": positions, "instantiation": applied.instantiation, "tables": applied.tables,
                 "counted_since": applied.counted_since,
+                "retrying_transactions": applied.retrying_transactions, "next_retry": applied.next_retry,
             }
         )  # fmt: skip
     else:

@@ -122,6 +122,22 @@ class Backlog(Resource):
     limit_bytes: int = Field(description="The parameter queue_spill_limit_mb.")
 
 
+class TransactionRetry(Resource):
+    """A policy for its error has a transaction wait."""
+
+    number: int = Field(description="Of the retry, from 1.")
+    times: int = Field(description="As many there are at most.")
+    at: datetime
+    code: str = Field(description="Of the error.")
+    sqlstate: str | None
+    table: str | None = Field(description="Quoted, with its schema.")
+    message: str = Field(description="Without values of rows.")
+    detail: str | None = Field(
+        description="What the engine says about the row. Only for operators; null otherwise, and if `message` says "
+        "everything."
+    )
+
+
 class DestinationSample(Resource):
     """One destination's share of a sample."""
 

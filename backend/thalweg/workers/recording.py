@@ -162,7 +162,8 @@ async def _record_streams(
             sample = memories.latencies.with_last_latency(memories.lags.measured(sample, row, at))
             sample = with_least_latency(sample)
             outcome.parts[-1] = with_bounds(outcome.parts[-1], sample)
-            sample = memories.stalls.with_stalls(memories.parking.with_parking(sample))
+            retrying = {destination.id for destination in seen.status.destinations if destination.next_retry}
+            sample = memories.stalls.with_stalls(memories.parking.with_parking(sample), retrying)
             sample = samples[row.id] = with_states(sample, row.desired_status)
         before = row.observed or {}
         changed = _observe(row, seen.status, memories.table_rates, seen.asked_at if row.receivers else at)

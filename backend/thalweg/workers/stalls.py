@@ -1,5 +1,6 @@
 """Since when a destination has applied nothing though changes wait for it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -21,26 +22,32 @@ class _Seen:
 
 
 class Stalls:
-    """Owner: the collector. A stall ends when anything is applied, the position moves, or nothing waits any more."""
+    """Owner: the collector. A stall ends when anything is applied, the position moves, or nothing waits any more. What
+    waits for its retry waits on purpose."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
-    def with_stalls(self, sample: Sample) -> Sample:
-        """The sample with what is known from those before."""
-        destinations = [self._with_stall(sample, destination) for destination in sample.destinations]
+    def with_stalls(self, sample: Sample, retrying: Collection[str] = ()) -> Sample:
+        """The sample with what is known from those before. `retrying`: the destinations where a transaction waits for
+        its retry."""
+        destinations = [
+            self._with_stall(sample, destination, retries=destination.destination_id in retrying)
+            for destination in sample.destinations
+        ]
         return sample.model_copy(update={"destinations": destinations})
 
     def forget_before(self, at: datetime) -> None:
         self._seen = {key: seen for key, seen in self._seen.items() if at - seen.at <= FORGET_AFTER}
 
-    def _with_stall(self, sample: Sample, destination: DestinationSample) -> DestinationSample:
+    def _with_stall(self, sample: Sample, destination: DestinationSample, *, retries: bool) -> DestinationSample:
         key, applied = (sample.stream_id, destination.destination_id), destination.lag.applied
         seen = self._seen.setdefault(key, _Seen(sample.at, applied))
         if (
             destination.status != ObservedStatus.ENABLED
             or destination.phase not in REPLICATES
             or applied != seen.applied
+            or retries
         ):
             seen.since = None
         elif (stands := _stands(sample, destination)) is not None:

@@ -58,10 +58,17 @@ struct Apply::State {
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
-    shared.parameters.set(options.parameters);
+    shared.retries = options.retries == nullptr ? &own_retries : options.retries;
+    set_parameters(options.parameters);
+  }
+
+  void set_parameters(const ApplyParameters& parameters) {
+    shared.parameters.set(parameters);
+    shared.retries->go_by(shared.parameters.errors.get());
   }
 
   ApplyOptions options;
+  Retries own_retries;
   SharedState shared;
   BlockPool pool;
   spill::SpillSpace spill;
@@ -99,6 +106,7 @@ base::Result<base::Lsn> Apply::start() {
                  pg::Connection::open(s.options.destination_conninfo, s.shared.connect_options("reader")));
   THALWEG_TRY(s.spill.clear());
 
+  s.shared.retries->forget_before(recovered.low_watermark);
   s.shared.epoch = recovered.epoch;
   s.shared.low_watermark.store(recovered.low_watermark.value);
   s.shared.confirmed.store(recovered.low_watermark.value);
@@ -151,7 +159,7 @@ void Apply::join() {
 }
 
 void Apply::set_parameters(const ApplyParameters& parameters) {
-  state_->shared.parameters.set(parameters);
+  state_->set_parameters(parameters);
   state_->spill.set_limit(parameters.spill_limit_bytes);
   state_->shared.coordinator_bell.ring();
 }

@@ -14,6 +14,7 @@
 #include "apply/error_queue.h"
 #include "apply/parameters.h"
 #include "apply/progress.h"
+#include "apply/retries.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -56,6 +57,7 @@ struct ApplyOptions {
   // Once it is set, a start() that waits for the destination is given up. Null: it waits as long as it takes.
   const std::atomic<bool>* stop_start = nullptr;
   pg::SessionBoard* board = nullptr;  // for what the start has the destination do; it outlives the apply
+  Retries* retries = nullptr;         // of applies before and after this one, which they outlive. Null: begins anew
 };
 
 struct ApplyStatus {

@@ -172,6 +172,7 @@ class ApplyHarness {
   Apply& apply() { return *apply_; }
   ApplyParameters parameters;
   std::vector<CatchUpSpan> catch_up;
+  Retries* retries = nullptr;
   queue::LcrQueueOptions queue_options;
 
   base::Result<base::Lsn> start() {
@@ -184,7 +185,8 @@ class ApplyHarness {
                                                   .parameters = parameters,
                                                   .spill_directory = spill_directory_,
                                                   .catch_up = catch_up,
-                                                  .clock = &clock_});
+                                                  .clock = &clock_,
+                                                  .retries = retries});
     fed_ = 0;
     return apply_->start();
   }

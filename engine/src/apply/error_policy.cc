@@ -35,7 +35,7 @@ ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, in
   if (action == ErrorAction::skip) {
     return {.action = policies.disable_on_error ? ErrorAction::stop : ErrorAction::park};
   }
-  if (action == ErrorAction::retry) return {.action = action, .delay = policy->delay};
+  if (action == ErrorAction::retry) return {.action = action, .delay = policy->delay, .times = policy->times};
   return {.action = action};
 }
 

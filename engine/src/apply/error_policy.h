@@ -45,6 +45,7 @@ struct ErrorPolicies {
 struct ErrorDecision {
   ErrorAction action = ErrorAction::stop;  // not skip
   std::chrono::seconds delay{};            // retry
+  int times = 0;                           // retry: so often in all
 };
 
 // `retries`: how often the transaction has been retried already. Where a policy would skip a row, this is for what
@@ -78,6 +79,10 @@ class LiveErrorPolicies {
   RowDecision decide_row(std::optional<ConflictKind> kind, const base::Error& error, int retries) const {
     const std::lock_guard lock(mutex_);
     return apply::decide_row(policies_, kind, error, retries);
+  }
+  ErrorPolicies get() const {
+    const std::lock_guard lock(mutex_);
+    return policies_;
   }
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 

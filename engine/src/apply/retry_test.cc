@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -28,17 +29,18 @@ void wait_for_retries(ApplyHarness& h, uint64_t retries) {
   ASSERT_EQ(h.counter("APPLY COORDINATOR", "retried_transactions"), retries);
 }
 
-// One of row 5, which is not there, with two that depend on it, and one that does not.
-void write_history(ApplyHarness& h) {
+// One of row 5, which is not there, with one that depends on it, and one that does not. Where the first commits.
+base::Lsn write_history(ApplyHarness& h) {
   h.run(kItems);
   h.describe("items");
   h.begin();
   h.update("items", {5, "five", 5});
-  h.commit();
+  const base::Lsn failing = h.commit();
   h.begin();
   h.update("items", {5, "five again", 55});
   h.commit();
   h.insert_one("items", {1, "one", 1});
+  return failing;
 }
 
 TEST(Retries, OthersGoOnUntilTheCauseIsGone) {
@@ -68,6 +70,7 @@ TEST(Retries, AreFollowedByAStop) {
   const auto error = h.start_and_finish();
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::apply_conflict);
+  EXPECT_TRUE(error->message.ends_with(": the destination has no such row; retried 3 times before")) << error->message;
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_transactions"), 3U);
   EXPECT_EQ(h.select(kQueue), "");
 }
@@ -130,6 +133,77 @@ TEST(Retries, AStopDoesNotWaitForOne) {
   error = h.start_and_finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(h.select("SELECT string_agg(name, ',' ORDER BY id) FROM items"), "one,five again");
+}
+
+// A transient error, or another destination of its stream, may have apply start again.
+TEST(Retries, AreCountedOnByTheNextApply) {
+  ApplyHarness h;
+  Retries kept;
+  h.retries = &kept;
+  const base::Lsn failing = write_history(h);
+  h.parameters.error_policies = {retry(2, 3600s, ErrorAction::stop)};
+  for (int starts = 0; starts < 3; ++starts) {
+    ASSERT_TRUE(h.start());
+    h.feed();
+    while (h.apply().transactions().retrying == 0) std::this_thread::yield();
+    EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_transactions"), starts == 0 ? 1U : 0U) << "it waits on";
+    EXPECT_EQ(h.apply().transactions().next_retry->number, 1);
+    if (starts < 2) h.stop_abruptly();
+  }
+  const auto of_row_5 = [&] { return kept.find(failing, {700}); };
+  ASSERT_TRUE(of_row_5());
+  h.parameters.error_policies = {retry(2, 0s, ErrorAction::stop)};
+  h.apply().set_parameters(h.parameters);
+  while (h.apply().status().running) std::this_thread::yield();
+  const auto error = h.finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code, ErrorCode::apply_conflict);
+  EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_transactions"), 1U) << "the second of two";
+  EXPECT_FALSE(of_row_5()) << "it has stopped for good: the next start counts from the first";
+}
+
+TEST(Retries, AreForgottenOnceTheTransactionHasCommitted) {
+  ApplyHarness h;
+  Retries kept;
+  h.retries = &kept;
+  const base::Lsn failing = write_history(h);
+  h.parameters.error_policies = {retry(1, 3600s, ErrorAction::stop)};
+  ASSERT_TRUE(h.start());
+  h.feed();
+  wait_for_retries(h, 1);
+  EXPECT_TRUE(kept.find(failing, {700}));
+  h.run("INSERT INTO items VALUES (5, 'here now', 0)");
+  h.parameters.error_policies = {retry(2, 0s, ErrorAction::stop)};
+  h.stop_abruptly();
+  const auto error = h.start_and_finish();  // other policies: it does not wait for the hour
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT name FROM items WHERE id = 5"), "five again");
+  EXPECT_FALSE(kept.find(failing, {700}));
+}
+
+TEST(Retries, AreShownWhileTheyAreWaitedFor) {
+  ApplyHarness h;
+  write_history(h);
+  h.parameters.error_policies = {retry(4, 3600s, ErrorAction::stop)};
+  ASSERT_TRUE(h.start());
+  h.feed();
+  wait_for_retries(h, 1);
+  telemetry::TransactionSamples now = h.apply().transactions();
+  while (now.retrying == 0) now = h.apply().transactions();
+  EXPECT_EQ(now.retrying, 1U);
+  ASSERT_TRUE(now.next_retry);
+  EXPECT_EQ(now.next_retry->number, 1);
+  EXPECT_EQ(now.next_retry->times, 4);
+  EXPECT_EQ(now.next_retry->error.code, ErrorCode::apply_conflict);
+  const auto failed = std::ranges::find(now.shown, "WAIT RETRY", &telemetry::TransactionSample::state);
+  ASSERT_NE(failed, now.shown.end());
+  EXPECT_EQ(failed->xid, base::Xid{700});
+  ASSERT_TRUE(failed->retry);
+  EXPECT_EQ(failed->retry->at, now.next_retry->at);
+  const int64_t wait = failed->retry->at.value - base::SystemClock().unix_now().value;
+  EXPECT_GT(wait, 3'500'000'000);
+  EXPECT_LE(wait, 3'600'000'000);
+  EXPECT_EQ(std::ranges::count_if(now.shown, [](const auto& one) { return one.retry.has_value(); }), 1);
 }
 
 TEST(Retries, WhatEndsTheReaderIsToldAllTheSame) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "apply/parameters.h"
+#include "apply/retries.h"
 #include "base/clock.h"
 #include "base/doorbell.h"
 #include "base/error.h"
@@ -77,6 +78,7 @@ struct SharedState {
   base::Conninfo destination_conninfo;
   const base::Clock* clock = nullptr;
   int64_t epoch = 0;
+  Retries* retries = nullptr;
   LiveParameters parameters;
   FirstError error;
   // Writer: stop(), which Apply, the coordinator and the recorder call (release). Readers: all agents (acquire).

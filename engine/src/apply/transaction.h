@@ -45,7 +45,9 @@ struct Transaction {
   std::vector<uint64_t> referenced_hashes;  // of its tables: where it makes or removes keys that foreign keys point at
   bool barrier = false;                     // waits for all before it, and all after it wait for it
   bool park_behind = false;                 // shares a row with a parked one: parked too
-  int retries = 0;                          // by a policy for its error. Writer: the applier
+  int retries = 0;                          // by a policy for its error. Writers: the coordinator, first; the applier
+  int retries_most = 0;                     // as that policy says. Writer: the applier
+  std::chrono::steady_clock::time_point rests_until = {};  // a retry that an earlier apply has put off
   // The error with which it is parked. Writer: the applier.
   std::optional<base::Error> parked_with;
   ParkedFailure failure;  // of that error. Writer: the applier

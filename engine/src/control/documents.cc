@@ -88,6 +88,14 @@ json to_json(const std::optional<RuleCounts>& counts) {
   return {{"counted_since", rfc3339(counts->counted_since)}, {"tables", std::move(tables)}};
 }
 
+json to_json(const std::optional<telemetry::TransactionRetry>& retry) {
+  if (!retry) return nullptr;
+  return {{"number", retry->number},
+          {"times", retry->times},
+          {"at", rfc3339(retry->at)},
+          {"error", control::to_json(ReportedError{.error = retry->error, .at = retry->failed_at})}};
+}
+
 json to_json(const DestinationStatus& destination) {
   const BacklogStatus& backlog = destination.backlog;
   return {{"id", destination.id},
@@ -108,7 +116,9 @@ json to_json(const DestinationStatus& destination) {
           {"instantiation", destination.instantiation ? to_json(*destination.instantiation) : json(nullptr)},
           {"counted_since", optional_time(destination.counted_since)},
           {"tables", to_json(std::span(destination.tables))},
-          {"rule_counts", to_json(destination.rule_counts)}};
+          {"rule_counts", to_json(destination.rule_counts)},
+          {"retrying_transactions", destination.retrying},
+          {"next_retry", to_json(destination.next_retry)}};
 }
 
 json to_json(const WaitStatus& wait) {
@@ -298,7 +308,8 @@ json transactions_document(const telemetry::TransactionSamples& transactions,
                     {"tables", transaction.tables},
                     {"applier", or_null(transaction.applier > 0, transaction.applier)},
                     {"waits_for_xid", or_null(bool{transaction.waits_for}, transaction.waits_for.value)},
-                    {"destination", or_null(!transaction.destination.empty(), transaction.destination)}});
+                    {"destination", or_null(!transaction.destination.empty(), transaction.destination)},
+                    {"retry", to_json(transaction.retry)}});
   }
   return {{"transactions", std::move(list)},
           {"open", transactions.open},

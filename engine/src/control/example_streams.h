@@ -21,6 +21,14 @@ inline nlohmann::json contract(const std::string& name) {
 inline constexpr std::string_view kActivities[] = {"busy",   "idle",       "flow_control", "network", "execute",
                                                    "commit", "dependency", "commit_order", "lock",    "disk"};
 
+inline telemetry::TransactionRetry example_retry() {
+  return {.number = 2,
+          .times = 10,
+          .at = {2},
+          .failed_at = {1},
+          .error = base::fail(base::ErrorCode::apply_conflict, "m").error()};
+}
+
 // Streams that show what the contract's examples show, so that the answers can be compared with the example files.
 class ExampleStreams final : public ManagedStreams {
  public:
@@ -88,6 +96,8 @@ class ExampleStreams final : public ManagedStreams {
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});
     reports.rule_counts = copying.rule_counts;
+    reports.retrying = 1;
+    reports.next_retry = example_retry();
     return {copying, aborted, fanned};
   }
   EngineStats stats() const override {
@@ -238,7 +248,8 @@ class ExampleStreams final : public ManagedStreams {
                          .state = "OPEN",
                          .first_lsn = {1},
                          .commit_lsn = {},
-                         .begun = std::chrono::steady_clock::now() - std::chrono::seconds(60)});
+                         .begun = std::chrono::steady_clock::now() - std::chrono::seconds(60),
+                         .retry = example_retry()});
     return out;
   }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override {

@@ -145,6 +145,8 @@ struct DestinationStatus {
   std::optional<base::UnixMicros> counted_since;  // when its tables began to count: none while nothing is applied here
   std::vector<TableStatus> tables;
   std::optional<RuleCounts> rule_counts = {};  // of its own rules: none where it has none, or nothing is read here
+  uint64_t retrying = 0;                       // transactions that wait for their retry
+  std::optional<telemetry::TransactionRetry> next_retry = {};
 };
 
 struct StreamStatus {

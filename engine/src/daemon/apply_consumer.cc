@@ -73,7 +73,7 @@ class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::Delivery& definition, std::vector<apply::CatchUpSpan> catch_up,
                 std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock,
-                const DatabaseWork& work)
+                const DatabaseWork& work, apply::Retries* retries)
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
                 .frames = &frames,
@@ -82,7 +82,8 @@ class ApplyConsumer final : public QueueConsumer {
                 .catch_up = std::move(catch_up),
                 .clock = &clock,
                 .stop_start = work.stop,
-                .board = work.board}),
+                .board = work.board,
+                .retries = retries}),
         destination_(definition.destination.conninfo),
         work_(work) {}
 
@@ -125,9 +126,10 @@ class ApplyConsumer final : public QueueConsumer {
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
-                                                   const base::Clock& clock, const DatabaseWork& work) {
+                                                   const base::Clock& clock, const DatabaseWork& work,
+                                                   apply::Retries* retries) {
   return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), frames, clock,
-                                         work);
+                                         work, retries);
 }
 
 }  // namespace thalweg::daemon

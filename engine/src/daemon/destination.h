@@ -56,6 +56,7 @@ struct DestinationOptions {
   pg::SessionBoard* board = nullptr;
   TableWatch* tables = nullptr;                 // may be none
   instantiation::Progress* progress = nullptr;  // may be none
+  apply::Retries* retries = nullptr;            // may be none
   const std::atomic<bool>* stop = nullptr;      // ends open()
   std::function<void()> on_copy;                // open() begins one
   // Whether a new session would publish nothing more. Called by its thread.
@@ -136,6 +137,7 @@ class Destination {
   // Of one with a backlog: it reads on with other rules, from where its destination is. Nobody else notices, as when it
   // is paused. No effect where nothing has changed.
   void set_rules(const control::TableRules& rules);
+  void forget_retries();       // it was stopped
   void note_errors_changed();  // Apply's, as the next two
   void hold_for_errors(std::chrono::milliseconds most);
   bool is_held() const;

@@ -63,6 +63,7 @@ bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_poin
 
 void Destination::be_disabled() {
   clear_error();
+  forget_retries();
   observe(State::disabled);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stop_ || drain_ || !is_disabled(); });

@@ -92,7 +92,7 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
                       ? make_sender_consumer(definition, source_.timeline, *options_.peering, taken, *options_.clock)
                       : make_apply_consumer(definition, started.catch_up,
                                             options_.backlog ? options_.directory / "apply" : options_.directory, taken,
-                                            *options_.clock, start_context().work);
+                                            *options_.clock, start_context().work, options_.retries);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
   if (!at) {

@@ -95,7 +95,12 @@ control::DestinationStatus Destination::status() const {
       out.applied = std::max(out.applied, consumer_->applied());
       if (reads_queue()) out.confirmed = {consumer_->confirmed().load(std::memory_order_acquire)};
       changes = consumer_->tables();
-      if (consumer_->apply() != nullptr) out.counted_since = counted_since_;
+      if (consumer_->apply() != nullptr) {
+        out.counted_since = counted_since_;
+        telemetry::TransactionSamples on_their_way = consumer_->apply()->transactions();
+        out.retrying = on_their_way.retrying;
+        out.next_retry = std::move(on_their_way.next_retry);
+      }
       if (ruled_) out.rule_counts = control::RuleCounts{.counted_since = counted_since_, .tables = ruled_->sample()};
       if (auto trouble = consumer_->trouble(); trouble && !out.error) {
         out.error = control::ReportedError{*trouble, options_.clock->unix_now()};
@@ -195,6 +200,10 @@ void Destination::add_to(telemetry::TransactionSamples& transactions) const {
   transactions.waiting += own.waiting;
   transactions.executing += own.executing;
   transactions.queued_lcrs += own.queued_lcrs;
+}
+
+void Destination::forget_retries() {
+  if (options_.retries != nullptr) options_.retries->clear();
 }
 
 void Destination::note_errors_changed() {

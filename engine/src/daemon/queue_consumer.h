@@ -43,11 +43,12 @@ class QueueConsumer {
   virtual apply::Apply* apply() = 0;  // null where another engine applies
 };
 
-// `frames`, and for a sender `peering`, outlive the consumer. `work`: of its start.
+// `frames`, `retries` (which may be none), and for a sender `peering`, outlive the consumer. `work`: of its start.
 std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
-                                                   const base::Clock& clock, const DatabaseWork& work);
+                                                   const base::Clock& clock, const DatabaseWork& work,
+                                                   apply::Retries* retries);
 // `timeline`: of the source, that the frames come from.
 std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& definition, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,

@@ -82,6 +82,7 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
         .board = options_.board,
         .tables = memory == nullptr ? nullptr : &memory->tables,
         .progress = memory == nullptr ? nullptr : &memory->progress,
+        .retries = memory == nullptr ? nullptr : &memory->retries,
         .stop = options_.stop,
         .on_copy = [this] { options_.set_state(State::instantiating); },
         .publishes_all = [this](const DatabaseWork& work) { return publishes_all(options_.definition, work); },
@@ -213,6 +214,7 @@ void Sessions::look_at_backlogs() {
 // Its only destination is paused, and nothing is captured; others may be on their way out.
 void Sessions::rest() {
   options_.set_state(State::disabled);
+  reader_->forget_retries();
   for (const auto& destination : destinations_) {
     if (destination->is_dropped()) destination->begin_removal();
   }

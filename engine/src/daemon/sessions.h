@@ -34,6 +34,7 @@ namespace thalweg::daemon {
 struct DestinationMemory {
   TableWatch tables;
   instantiation::Progress progress;
+  apply::Retries retries;
   explicit DestinationMemory(const base::Clock& clock) : tables(clock), progress(clock) {}
 };
 

@@ -212,7 +212,13 @@ void Stream::remember_fresh_start() {
   in_use_.reset();
 }
 
-void Stream::be_disabled() { observe(State::disabled); }
+void Stream::be_disabled() {
+  {
+    std::lock_guard lock(memories_lock_);
+    for (const auto& [destination, memory] : memories_) memory->retries.clear();
+  }
+  observe(State::disabled);
+}
 
 void Stream::be_enabled() {
   while (!is_interrupted()) {

@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/ids.h"
 
 // Transactions on their way to a destination, as GET /v1/streams/{id}/transactions shows them: what
@@ -14,6 +16,15 @@
 namespace thalweg::telemetry {
 
 inline constexpr size_t kTransactionsShownMax = 100;  // of each agent
+
+// A policy for its error has it wait.
+struct TransactionRetry {
+  int number = 0;  // of the retry, from 1
+  int times = 0;   // as many there are at most
+  base::UnixMicros at;
+  base::UnixMicros failed_at;
+  base::Error error;
+};
 
 struct TransactionSample {
   base::Xid xid;
@@ -30,6 +41,7 @@ struct TransactionSample {
   int applier = 0;               // from 1; 0: none has it
   base::Xid waits_for = {};      // the transaction that has to commit first; zero: none
   std::string destination = {};  // id of the one destination of several
+  std::optional<TransactionRetry> retry = {};
 };
 
 struct TransactionSamples {
@@ -38,6 +50,8 @@ struct TransactionSamples {
   uint64_t waiting = 0;                  // complete, in groups that no applier has
   uint64_t executing = 0;
   uint64_t queued_lcrs = 0;  // of complete transactions that are in no group yet
+  uint64_t retrying = 0;     // wait for their retry
+  std::optional<TransactionRetry> next_retry = {};
 };
 
 // Keeps the oldest and the largest, half of each, when there are more than `max`.

@@ -1,10 +1,12 @@
 """Transactions that the destination refuses, by error policies, through kills of the engine."""
 
+import json
 import random
 from typing import Any
 
 from harness.cluster import wait_for
 from harness.engine import destination_path
+from harness.fan_out import FanOut
 from harness.scene import Scene
 
 TABLES = """
@@ -81,3 +83,33 @@ def test_policies_change_while_the_stream_runs(scene: Scene) -> None:
     scene.at_destination("DELETE FROM other")
     scene.at_source("DELETE FROM other")
     assert scene.engine.wait_aborted(scene.stream)["code"] == "apply_conflict", "no policy of that table"
+
+
+def logged(scene: Scene, event: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in scene.engine.log.read_text().splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == event]
+
+
+# One that waits for its retry falls behind the other destination, and has its apply begun again with a backlog on disk.
+def test_retries_are_counted_on_when_the_destination_falls_behind(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    fan = FanOut(scene)
+    fan.start_stream("a", "b", error_policies=retry(times=2, delay_seconds=20))
+    sql = scene.destination.sql
+    sql(fan.made["a"].database, REFUSES)
+    scene.at_source(f"UPDATE item SET amount = {REFUSED_FROM} WHERE id = 1")
+    retry_now = fan.wait("a", lambda found: found["next_retry"], "waits for its retry")["next_retry"]
+    assert (retry_now["number"], retry_now["times"]) == (1, 2)
+    assert retry_now["error"]["sqlstate"] == "23514"
+    wait_for(lambda: logged(scene, "destination_behind"), 30, "it is behind")
+    again = fan.wait("a", lambda found: found["next_retry"] and found["backlog"]["state"] == "ON DISK", "waits on")
+    assert again["next_retry"] == retry_now, "the same retry, at the same time"
+    fan.wait("a", lambda found: found["status"] == "ABORTED", "stops after two retries", 60)
+    assert [line["retry"] for line in logged(scene, "transaction_retried")] == [1, 2]
+    assert fan.status("a")["error"]["message"].find("; retried 2 times before") > 0
+    sql(fan.made["a"].database, "ALTER TABLE item DROP CONSTRAINT small")
+    scene.engine.request("POST", destination_path(scene.stream, "a") + "/retry")
+    fan.wait_applied()
+    assert fan.status("a")["next_retry"] is None
+    fan.assert_same()
+    fan.close()

@@ -199,6 +199,8 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     error_queue_transactions: 0,
     parks_since: null,
     stalled_since: null,
+    retrying_transactions: 0,
+    next_retry: null,
     rows_copied: null,
     rows_to_copy: null,
     actions: [],

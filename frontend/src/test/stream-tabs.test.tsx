@@ -2,6 +2,7 @@ import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Marker, MarkerHop, StreamTransactions, Transaction } from "@/api/types";
+import { formatTime } from "@/lib/format";
 import { liveAnalysis } from "./advisor";
 import { destination, sample, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
@@ -24,6 +25,7 @@ function transaction(xid: number, values: Partial<Transaction> = {}): Transactio
     waits_for_xid: null,
     destination_id: null,
     engine_id: "engine01",
+    retry: null,
     ...values,
   };
 }
@@ -92,6 +94,23 @@ describe("the tab Transactions", () => {
     stubApi({ ...routes, "GET /api/v1/streams/stream01/transactions": { body: answer(transactions) } });
     renderAt("/streams/stream01?tab=transactions");
   };
+
+  it("tells the error of what waits for its retry", async () => {
+    const retry = {
+      number: 2,
+      times: 10,
+      at: AT,
+      code: "apply_conflict",
+      sqlstate: "23505",
+      table: '"public"."ranks"',
+      message: "a unique key exists already",
+      detail: "id = 7 exists already",
+    };
+    open([transaction(704, { state: "WAIT RETRY", commit_lsn: "0/31", retry })]);
+    expect(
+      await screen.findByText(`Retry 2 of 10 at ${formatTime(AT)}: id = 7 exists already`),
+    ).toBeInTheDocument();
+  });
 
   it("shows what is on its way, the oldest first, and what waits for what", async () => {
     open(all);

@@ -44,6 +44,7 @@ from thalweg.live.health import Facts, engine_of_concern, health_of, is_fresh, i
 from thalweg.live.lag import UNKNOWN_LAG, of_stream, standing
 from thalweg.live.latest import Live
 from thalweg.live.rates import UNKNOWN, backlog_of
+from thalweg.live.retries import shown_retry
 from thalweg.live.schemas import Lag
 from thalweg.live.slots import stream_slot
 
@@ -54,24 +55,23 @@ STATES = tuple(TableState)
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
     """Without details of errors, whoever asks."""
     summary = StreamSummary(**_summary_fields(row, live, at))
-    _hide([summary.error, *(destination.error for destination in summary.destinations)])
+    _hide(summary)
     return summary
 
 
 def without_details(stream: Stream) -> Stream:
     """As viewers see it."""
-    _hide(
-        [
-            stream.error,
-            *(destination.error for destination in stream.destinations),
-            *(report.error for report in stream.reports),
-        ]
-    )
+    _hide(stream)
+    for report in stream.reports:
+        if report.error is not None:
+            report.error.detail = None
     return stream
 
 
-def _hide(errors: list[StreamError | None]) -> None:
-    for error in errors:
+def _hide(stream: StreamSummary) -> None:
+    destinations = stream.destinations
+    told = [stream.error, *(one.error for one in destinations), *(one.next_retry for one in destinations)]
+    for error in told:
         if error is not None:
             error.detail = None
 
@@ -231,6 +231,8 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
         "error_queue_transactions": own.error_queue_transactions if own else None,
         "parks_since": parks_since,
         "stalled_since": stalled_since,
+        "retrying_transactions": observed.get("retrying_transactions", 0) if heard else 0,
+        "next_retry": shown_retry(observed.get("next_retry"), reveals=True) if heard else None,
         "rows_copied": copied.rows_copied if copied else None,
         "rows_to_copy": copied.rows_estimated if copied else None,
         "actions": destination_actions(row, destination, troubled=error is not None),

@@ -27,7 +27,7 @@ from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.transformations import MASK_KEY, MaskKey
-from thalweg.live.schemas import Backlog, Health, Lag, LatencySample
+from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, TransactionRetry
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
@@ -385,6 +385,8 @@ class DestinationSummary(Resource):
         description="Since when it has applied nothing though changes wait for it. Null: for less than 15 s, or not "
         "at all.",
     )
+    retrying_transactions: int = Field(default=0, description="Transactions that wait for a retry by an error policy.")
+    next_retry: TransactionRetry | None = Field(default=None, description="The first of their retries.")
     rows_copied: int | None = Field(description="Rows of the initial copy. Null when there was none.")
     rows_to_copy: int | None
     actions: list[str] = Field(

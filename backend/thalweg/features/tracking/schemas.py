@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from thalweg.kernel.lifecycle import MarkerState, TransactionState
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Resource
+from thalweg.live.schemas import TransactionRetry
 
 
 class Transaction(Resource):
@@ -27,6 +28,10 @@ class Transaction(Resource):
     waits_for_xid: int | None
     destination_id: str | None = Field(description="Its destination, if there are several.")
     engine_id: str
+    retry: TransactionRetry | None = Field(
+        default=None,
+        description="The retry that it waits for, with the error. Null also for those that wait with it in its group.",
+    )
 
 
 class StreamTransactions(Resource):

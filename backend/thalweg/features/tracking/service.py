@@ -23,6 +23,7 @@ from thalweg.kernel.ids import new_id
 from thalweg.kernel.lifecycle import MarkerState
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import not_found
+from thalweg.live.retries import shown_retry
 
 REFUSED = "The source refused it; operators are shown why."
 
@@ -62,9 +63,11 @@ async def list_transactions(context: Context, stream_id: str) -> StreamTransacti
         answers = await asyncio.gather(*(ask(*pair) for pair in clients))
     except EngineFailure as failure:
         raise problem_for(context.principal, failure) from failure
+    reveals = context.principal.role.covers(Role.OPERATOR)
     shown = [
         Transaction(
-            **transaction.model_dump(exclude={"age_us", "destination"}), age_seconds=transaction.age_us / 1e6,
+            **transaction.model_dump(exclude={"age_us", "destination", "retry"}), age_seconds=transaction.age_us / 1e6,
+            retry=shown_retry(transaction.retry.model_dump() if transaction.retry else None, reveals=reveals),
             destination_id=transaction.destination or _received_for(row, engine.id), engine_id=engine.id,
         )
         for engine, answer in answers

@@ -19,6 +19,7 @@ from thalweg.kernel.sums import Sum
 from thalweg.live.changes_waiting import changes_wait
 from thalweg.live.going_on import that_go_on
 from thalweg.live.health import OBSERVATION_FRESH, engine_of_concern
+from thalweg.live.retries import retry_in_words
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
 from thalweg.workers.alerts import repository
 from thalweg.workers.sources import Seen
@@ -148,6 +149,7 @@ def _destination(
         destination["error"]["message"] if destination["error"] else None,
         applies=applies, phase=destination.get("phase", ""),
         done=_done(destination, waits=sample is None or own is None or changes_wait(sample, own)),
+        retry=retry_in_words(destination),
     )  # fmt: skip
 
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "apply/applier/parking.h"
 #include "apply/data_error.h"
 #include "base/log.h"
@@ -287,7 +289,12 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     }
     if (decision.action == ErrorAction::retry) {
       ++transaction.retries;
+      transaction.retries_most = decision.times;
       group.retry_in = decision.delay;
+    }
+    if (decision.action == ErrorAction::stop && transaction.retries > 0) {
+      error.message += transaction.retries == 1 ? "; retried once before"
+                                                : fmt::format("; retried {} times before", transaction.retries);
     }
     group.error = std::move(error);
     return {};

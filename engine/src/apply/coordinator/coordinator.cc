@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/applier/parking.h"
+#include "apply/data_error.h"
 #include "base/log.h"
 
 namespace thalweg::apply {
@@ -187,6 +188,27 @@ bool Coordinator::take_finished() {
   return true;
 }
 
+void Coordinator::postpone(const Group& group) {
+  const Transaction& transaction = *group.transactions[group.done];
+  const base::UnixMicros now = shared_.clock->unix_now();
+  shared_.retries->note(transaction.commit_lsn, transaction.xid,
+                        {.number = transaction.retries,
+                         .times = transaction.retries_most,
+                         .due = group.rests_until,
+                         .at = {now.value + std::chrono::microseconds(*group.retry_in).count()},
+                         .failed_at = now,
+                         .error = *group.error});
+  retried_transactions_.add();
+  base::log_event(base::LogLevel::warning, "transaction_retried",
+                  {{"stream", shared_.stream_id},
+                   {"xid", int64_t{transaction.xid.value}},
+                   {"retry", int64_t{transaction.retries}},
+                   {"in_seconds", int64_t{group.retry_in->count()}},
+                   {"code", base::name_of(group.error->code)},
+                   {"sqlstate", group.error->sqlstate},
+                   {"table", group.error->table}});
+}
+
 // Transactions of the group from `counted` on have not been counted.
 void Coordinator::count_done(const Group& group, size_t counted) {
   const auto done = std::span(group.transactions).subspan(counted, group.counted - counted);
@@ -194,6 +216,9 @@ void Coordinator::count_done(const Group& group, size_t counted) {
       std::ranges::count_if(done, [](const auto& transaction) { return transaction->parked_with.has_value(); }));
   transactions_.add(done.size() - parked);
   errors_.add(parked);
+  for (const auto& transaction : done) {
+    if (transaction->retries > 0) shared_.retries->forget(transaction->commit_lsn, transaction->xid);
+  }
   if (parked > 0) shared_.parked.fetch_add(parked, std::memory_order_relaxed);
 }
 
@@ -204,15 +229,7 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
       return;
     case Completion::postponed:
       count_done(group, counted);
-      retried_transactions_.add();
-      base::log_event(base::LogLevel::warning, "transaction_retried",
-                      {{"stream", shared_.stream_id},
-                       {"xid", int64_t{group.transactions[group.done]->xid.value}},
-                       {"retry", int64_t{group.transactions[group.done]->retries}},
-                       {"in_seconds", int64_t{group.retry_in->count()}},
-                       {"code", base::name_of(group.error->code)},
-                       {"sqlstate", group.error->sqlstate},
-                       {"table", group.error->table}});
+      postpone(group);
       return;
     case Completion::again:
       retried_groups_.add();
@@ -223,6 +240,7 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
       return;
     case Completion::failed:
       errors_.add();
+      if (is_about_data(group.error->code)) shared_.retries->clear();
       shared_.error.set(*group.error);
       shared_.stop();
       return;
@@ -264,7 +282,10 @@ bool Coordinator::take_transactions() {
     pass_empty();
     const Transaction* const next = in_.peek();
     if (next == nullptr) return any;
-    const Admission admission = schedule_.admission(*next, now);
+    // An earlier apply may have retried it.
+    const auto retry = shared_.retries->find(next->commit_lsn, next->xid);
+    const bool rests = retry && retry->due > now.now;
+    const Admission admission = schedule_.admission(*next, now, rests);
     if (admission == Admission::no_room) return any;
     if (admission == Admission::begins_group) {
       // Hands out waiting groups before another one is formed: under light load a group has one transaction.
@@ -275,7 +296,10 @@ bool Coordinator::take_transactions() {
       now = moment();
       groups_.add();
     }
-    if (schedule_.add(in_.pop(), admission, now)) dependent_groups_.add();
+    auto transaction = in_.pop();
+    if (retry) transaction->retries = retry->number;
+    if (rests) transaction->rests_until = retry->due;
+    if (schedule_.add(std::move(transaction), admission, now)) dependent_groups_.add();
     any = true;
   }
 }

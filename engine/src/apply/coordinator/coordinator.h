@@ -61,6 +61,7 @@ class Coordinator {
   void count_done(const Group& group, size_t counted);
   // `counted`: as it was before.
   void record(const Group& group, Completion completion, size_t counted);
+  void postpone(const Group& group);
   void publish_progress(uint64_t committed);
   bool take_transactions();
   void pass_empty();
@@ -68,6 +69,7 @@ class Coordinator {
   void reload_parked();
   void tell_idle_appliers();
   void show_transactions(Clock::time_point now);
+  std::optional<telemetry::TransactionRetry> retry_of(const Group& group) const;
   Moment moment() const;
   std::span<const std::unique_ptr<Applier>> appliers() const {
     return {appliers_.data(), static_cast<size_t>(applier_count_.load(std::memory_order_relaxed))};

@@ -95,8 +95,8 @@ bool Schedule::joins_last(const Transaction& next, const Moment& moment) const {
   return !found.none();
 }
 
-Admission Schedule::admission(const Transaction& next, const Moment& moment) const {
-  if (joins_last(next, moment)) return Admission::joins_last_group;
+Admission Schedule::admission(const Transaction& next, const Moment& moment, bool rests) const {
+  if (!rests && joins_last(next, moment)) return Admission::joins_last_group;
   const bool enough = waiting_ >= static_cast<uint64_t>(limits_.appliers) + policy_.waiting_groups_over;
   return enough || !has_room() ? Admission::no_room : Admission::begins_group;
 }
@@ -134,6 +134,12 @@ bool Schedule::add(std::unique_ptr<Transaction> transaction, Admission admission
   group.bytes += transaction->bytes;
   group.barrier = group.barrier || transaction->barrier;
   group.covers_until = transaction->end_lsn;
+  // As it was when that apply ended.
+  if (transaction->rests_until > moment.now) {
+    group.rests_until = transaction->rests_until;
+    group.mode = GroupMode::singly;
+    group.after = group.number - 1;
+  }
   group.transactions.push_back(std::move(transaction));
   return first_dependent;
 }

@@ -87,8 +87,9 @@ class Schedule {
   // Call it with nothing running: the parked transactions were changed from outside.
   void set_parked(ParkedSet parked) { parked_ = std::move(parked); }
 
-  // The place of the next transaction in commit order. It must not be empty.
-  Admission admission(const Transaction& next, const Moment& moment) const;
+  // The place of the next transaction in commit order. It must not be empty. `rests`: it is to wait for a retry, which
+  // is nobody else's affair.
+  Admission admission(const Transaction& next, const Moment& moment, bool rests = false) const;
   // Takes it as admission() has just returned; not with no_room. True: it is the first one of its group that depends on
   // another group.
   bool add(std::unique_ptr<Transaction> transaction, Admission admission, const Moment& moment);

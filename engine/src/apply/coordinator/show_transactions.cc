@@ -32,6 +32,18 @@ telemetry::TransactionSample sample_of(const Transaction& transaction) {
 
 }  // namespace
 
+// Of the transaction that has failed, with which its group rests.
+std::optional<telemetry::TransactionRetry> Coordinator::retry_of(const Group& group) const {
+  const Transaction& transaction = *group.transactions[group.done];
+  const auto retry = shared_.retries->find(transaction.commit_lsn, transaction.xid);
+  if (!retry) return std::nullopt;
+  return telemetry::TransactionRetry{.number = retry->number,
+                                     .times = retry->times,
+                                     .at = retry->at,
+                                     .failed_at = retry->failed_at,
+                                     .error = retry->error};
+}
+
 void Coordinator::show_transactions(Clock::time_point now) {
   if (now - shown_at_ < kShowPause) return;
   shown_at_ = now;
@@ -45,6 +57,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
     if (group->state == GroupState::committed) continue;
     const std::optional<int> applier = schedule_.applier_of(*group);
     (applier ? out.executing : out.waiting) += group->transactions.size();
+    std::optional<telemetry::TransactionRetry> retry;
     std::string_view state = "READY";
     base::Xid waits_for;
     if (applier) {
@@ -53,9 +66,14 @@ void Coordinator::show_transactions(Clock::time_point now) {
       if (turn) waits_for = window.front()->transactions.front()->xid;
     } else if (group->rests_until > now) {
       state = "WAIT RETRY";
+      retry = retry_of(*group);
     } else if (!schedule_.is_ready(*group)) {
       state = "WAIT DEPENDENCY";
       waits_for = schedule_.waits_for(*group).transactions.front()->xid;
+    }
+    if (retry) {
+      ++out.retrying;
+      if (!out.next_retry || retry->at < out.next_retry->at) out.next_retry = retry;
     }
     // A group that has more has small ones.
     const size_t looked_at = std::min(group->transactions.size(), 1 + kLookedAtMax / window.size());
@@ -64,6 +82,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
       sample.state = state;
       sample.applier = applier ? *applier + 1 : 0;
       sample.waits_for = waits_for;
+      if (i == group->done) sample.retry = retry;
     }
   }
   telemetry::keep_notable(out.shown);

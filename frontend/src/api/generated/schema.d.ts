@@ -4070,6 +4070,14 @@ export interface components {
              */
             stalled_since: string | null;
             /**
+             * Retrying Transactions
+             * @description Transactions that wait for a retry by an error policy.
+             * @default 0
+             */
+            retrying_transactions: number;
+            /** @description The first of their retries. */
+            next_retry: components["schemas"]["TransactionRetry"] | null;
+            /**
              * Rows Copied
              * @description Rows of the initial copy. Null when there was none.
              */
@@ -7787,6 +7795,14 @@ export interface components {
              */
             stalled_since: string | null;
             /**
+             * Retrying Transactions
+             * @description Transactions that wait for a retry by an error policy.
+             * @default 0
+             */
+            retrying_transactions: number;
+            /** @description The first of their retries. */
+            next_retry: components["schemas"]["TransactionRetry"] | null;
+            /**
              * Rows Copied
              * @description Rows of the initial copy. Null when there was none.
              */
@@ -8645,6 +8661,51 @@ export interface components {
             destination_id: string | null;
             /** Engine Id */
             engine_id: string;
+            /** @description The retry that it waits for, with the error. Null also for those that wait with it in its group. */
+            retry: components["schemas"]["TransactionRetry"] | null;
+        };
+        /**
+         * TransactionRetry
+         * @description A policy for its error has a transaction wait.
+         */
+        TransactionRetry: {
+            /**
+             * Number
+             * @description Of the retry, from 1.
+             */
+            number: number;
+            /**
+             * Times
+             * @description As many there are at most.
+             */
+            times: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Code
+             * @description Of the error.
+             */
+            code: string;
+            /** Sqlstate */
+            sqlstate: string | null;
+            /**
+             * Table
+             * @description Quoted, with its schema.
+             */
+            table: string | null;
+            /**
+             * Message
+             * @description Without values of rows.
+             */
+            message: string;
+            /**
+             * Detail
+             * @description What the engine says about the row. Only for operators; null otherwise, and if `message` says everything.
+             */
+            detail: string | null;
         };
         /**
          * TransactionState

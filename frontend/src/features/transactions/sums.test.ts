@@ -18,6 +18,7 @@ function transaction(values: Partial<Transaction>): Transaction {
     waits_for_xid: null,
     destination_id: null,
     engine_id: "engine01",
+    retry: null,
     ...values,
   };
 }

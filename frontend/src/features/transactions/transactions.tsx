@@ -2,7 +2,7 @@ import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { IconArrowsExchange } from "@tabler/icons-react";
 import { useState } from "react";
 import type { Stream, StreamDestination, StreamTransactions, Transaction } from "@/api/types";
-import { asText, bytes, compactCount, counted, duration } from "@/lib/format";
+import { asText, bytes, compactCount, counted, duration, formatTime } from "@/lib/format";
 import { type ShownState, stateInWords } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -117,15 +117,22 @@ function columns(several: boolean, destinations: StreamDestination[]): Column<Tr
       key: "state",
       header: "State",
       sortBy: ({ state }) => state,
-      cell: ({ state, waits_for_xid }) => (
-        <Group gap={6} wrap="nowrap">
-          <StateBadge state={state} compact />
-          {waits_for_xid !== null && (
-            <Text size="xs" c="dimmed">
-              for {waits_for_xid}
+      cell: ({ state, waits_for_xid, retry }) => (
+        <Stack gap={2}>
+          <Group gap={6} wrap="nowrap">
+            <StateBadge state={state} compact />
+            {waits_for_xid !== null && (
+              <Text size="xs" c="dimmed">
+                for {waits_for_xid}
+              </Text>
+            )}
+          </Group>
+          {retry && (
+            <Text size="xs" c="dimmed" maw={360} lineClamp={3} title={retry.detail ?? retry.message}>
+              Retry {retry.number} of {retry.times} at {formatTime(retry.at)}: {retry.detail ?? retry.message}
             </Text>
           )}
-        </Group>
+        </Stack>
       ),
     },
     {
