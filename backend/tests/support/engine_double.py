@@ -284,6 +284,7 @@ class EngineDouble:
 
     def _destination_status(self, stream: dict[str, Any], destination: dict[str, Any]) -> dict[str, Any]:
         shown = copy.deepcopy(example("status.fanout")["destinations"][0])
+        shown |= {"retrying_transactions": 0, "next_retry": None}  # but in a destination of a test
         status = destination["status"] if stream["status"] == "ENABLED" else stream["status"]
         shown |= {"id": destination["id"], "status": status, "phase": self.phase if status == "ENABLED" else "STOPPED"}
         positions = example("status")["streams"][0]["positions"] | self.positions
