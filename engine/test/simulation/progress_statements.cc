@@ -31,7 +31,8 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
   if (is("SELECT pg_catalog.pg_advisory_xact_lock(")) return rows({{""}});
   if (is("SELECT s.source_system_identifier, ")) return find_stream();
-  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute ")) return rows({{"1", "t", "t", "t", "t", "t"}});
+  if (is("SELECT max(version), EXISTS (SELECT FROM pg_catalog.pg_attribute "))
+    return rows({{"1", "t", "t", "t", "t", "t"}});
   if (is("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg stream ")) {
     // The session's, not the transaction's.
     return rows({{destination_.locks().try_acquire(-channel().pid, "advisory", Locks::Mode::exclusive) ? "t" : "f"}});
