@@ -10,7 +10,7 @@ TARGET = Path(__file__).resolve().parents[1] / "openapi.json"
 
 
 def rendered() -> str:
-    return json.dumps(create_app().openapi(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(create_app().openapi(), indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> int:
