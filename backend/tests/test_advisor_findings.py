@@ -27,6 +27,38 @@ def findings(
     return find([view], {view.path.path.path_id: facts}, 15.0)
 
 
+def with_reader_limiting(lcrs_per_transaction: float) -> list[Sample]:
+    busy = {"APPLY READER": 95.0, "APPLY COORDINATOR": 60.0}
+    samples = []
+    for sample in recorded("tiny_transactions"):
+        parts = []
+        for part in sample.components:
+            if part.sub_component in busy and part.time_percent is not None:
+                share = busy[part.sub_component]
+                none = dict.fromkeys(type(part.time_percent).model_fields, 0.0)
+                times = type(part.time_percent)(**(none | {"busy": share, "idle": 100.0 - share}))
+                rates = part.counter_rates and dict(part.counter_rates)
+                if rates is not None and part.sub_component == "APPLY READER":
+                    rates["lcrs"] = lcrs_per_transaction * rates["transactions"]
+                part = part.model_copy(update={"time_percent": times, "counter_rates": rates})
+            parts.append(part)
+        samples.append(sample.model_copy(update={"components": parts}))
+    return samples
+
+
+def test_tiny_transactions_are_named_whichever_stage_they_keep_busy() -> None:
+    by_stage = {
+        (finding.code, finding.evidence[0].subject) for samples in (recorded("tiny_transactions"), with_reader_limiting(1.0))
+        for finding in findings("tiny_transactions", samples=samples)[:1]
+    }  # fmt: skip
+    assert by_stage == {
+        ("apply_tiny_transactions", "APPLY COORDINATOR"),
+        ("apply_tiny_transactions", "APPLY READER"),
+    }
+    (large, *_) = findings("tiny_transactions", samples=with_reader_limiting(50.0))
+    assert large.code == "apply_reader_cpu"
+
+
 def waiting(**events: int) -> Waits:
     counted = Counter({name.replace("_", ":"): count for name, count in events.items()})
     return Waits(10, sum(counted.values()), counted)

@@ -18,13 +18,15 @@ def nothing(_: Bench) -> AbstractContextManager[None]:
 @dataclass(frozen=True)
 class Cause:
     """`prepare` comes before the stream; `backlog` is written while it is stopped; `meanwhile` lasts while it is
-    analysed. `stage` and `code` are what the advisor must name; a stage of None: no bottleneck."""
+    analysed. `stage` (or `also`) and `code` are what the advisor must name; a stage of None: no bottleneck."""
 
     name: str
     stage: str | None
     code: str
     told: str
     """How it is made, for the table."""
+    also: str | None = None
+    """A stage that the cause loads as heavily as `stage`: either may be the slower one in a run."""
     verdict: str = "BOTTLENECK"
     parameters: dict[str, Any] = field(default_factory=dict)
     condition: str | None = None
@@ -91,6 +93,7 @@ CAUSES = [
         "tiny transactions", COORDINATOR, "apply_tiny_transactions",
         "300 000 transactions of one row each; the engine gets 4 % of the time",
         prepare=trouble.rows(200_000), backlog=trouble.updates(rows=300_000, per_transaction=1), processor_share=0.04,
+        also=READER,
     ),
     Cause(
         "spilling", READER, "apply_spill",

@@ -20,7 +20,7 @@ def assembling(clues: Clues) -> Iterator[Finding]:
     if stage is None:
         return
     if stage.sub_component == "APPLY COORDINATOR":
-        yield _tiny(clues, stage)
+        yield _coordinator(clues, stage)
     if stage.sub_component == "APPLY READER" and stage.mean is not None:
         yield from _reader(clues, stage)
 
@@ -67,20 +67,26 @@ def _spill(clues: Clues, stage: Stage) -> Iterator[Finding]:
 def _reader(clues: Clues, stage: Stage) -> Iterator[Finding]:
     assert stage.mean is not None  # noqa: S101
     event, share = stage.mean.top
-    if event == "CPU":
-        yield clues.finding(
-            "apply_reader_cpu", "The reader is fully busy",
-            "It assembles transactions and computes which keys each one touches: one thread's processor is the limit.",
-            [
-                clues.share(stage, "CPU", "busy"),
-                clues.rate(stage.loads[0], "lcrs", "DEQUEUE RATE", "MESSAGES PER SECOND"),
-            ],
-            [action("Split the stream's tables over two streams, each with a reader of its own.")], stage=stage,
-            share=share / 2,
-        )  # fmt: skip
+    if event != "CPU":
+        return
+    load = stage.loads[0]
+    lcrs, transactions = load.rates.get("lcrs"), load.rates.get("transactions", 0.0)
+    if lcrs is not None and transactions and lcrs / transactions <= TINY_LCRS:
+        yield _tiny(clues, stage, lcrs / transactions, "The reader assembles each transaction", [])
+        return
+    yield clues.finding(
+        "apply_reader_cpu", "The reader is fully busy",
+        "It assembles transactions and computes which keys each one touches: one thread's processor is the limit.",
+        [
+            clues.share(stage, "CPU", "busy"),
+            clues.rate(load, "lcrs", "DEQUEUE RATE", "MESSAGES PER SECOND"),
+        ],
+        [action("Split the stream's tables over two streams, each with a reader of its own.")], stage=stage,
+        share=share / 2,
+    )  # fmt: skip
 
 
-def _tiny(clues: Clues, stage: Stage) -> Finding:
+def _coordinator(clues: Clues, stage: Stage) -> Finding:
     load = stage.loads[0]
     servers = [load for other in clues.view.stages if other.sub_component == "APPLY SERVER" for load in other.loads]
     lcrs, transactions = rate_of(servers, "lcrs"), load.rates.get("transactions", 0.0)
@@ -92,18 +98,28 @@ def _tiny(clues: Clues, stage: Stage) -> Finding:
     appliers = clues.number("parallelism")
     if appliers > 2:
         cures.append(clues.parameters("Fewer appliers mean fewer groups to hand over.", parallelism=appliers // 2))
-    cures.append(action("Give the engine's host more processor time: check what else runs there."))
-    cures.append(action("Split the stream's tables over two streams, or commit more changes at a time at the source."))
+    return _tiny(clues, stage, per, "The coordinator works out the dependencies of each transaction", cures)
+
+
+def _tiny(clues: Clues, stage: Stage, per: float | None, work: str, cures: list[Cure]) -> Finding:
+    """Of a stage that works for each transaction, whatever is in it: `per` LCRs."""
+    load = stage.loads[0]
+    transactions = load.rates.get("transactions", 0.0)
     tiny = per is not None and per <= TINY_LCRS
     return clues.finding(
         "apply_tiny_transactions" if tiny else "apply_coordinator_cpu",
         "Very many tiny transactions" if tiny else "The coordinator is fully busy",
-        "The coordinator works out the dependencies of each transaction and hands it over: "
-        f"{transactions:,.0f} a second" + (f", of {per:.1f} LCRs each." if per is not None else "."),
+        f"{work} and hands it over: {transactions:,.0f} a second"
+        + (f", of {per:.1f} LCRs each." if per is not None else "."),
         [
             clues.share(stage, "CPU", "busy"),
             clues.rate(load, "transactions", "TRANSACTION RATE", "TRANSACTIONS PER SECOND"),
             fact("MESSAGES PER TRANSACTION", "apply", None if per is None else round(per, 2), "NUMBER", TINY_LCRS),
         ],
-        cures, stage=stage, share=50.0,
+        [
+            *cures,
+            action("Give the engine's host more processor time: check what else runs there."),
+            action("Split the stream's tables over two streams, or commit more changes at a time at the source."),
+        ],
+        stage=stage, share=50.0,
     )  # fmt: skip
