@@ -206,6 +206,26 @@ TEST(Retries, AreShownWhileTheyAreWaitedFor) {
   EXPECT_EQ(std::ranges::count_if(now.shown, [](const auto& one) { return one.retry.has_value(); }), 1);
 }
 
+// Each lasts as long as the pause between two looks.
+TEST(Retries, AreShownHoweverShort) {
+  ApplyHarness h;
+  write_history(h);
+  h.parameters.error_policies = {retry(100, 1s, ErrorAction::stop)};
+  ASSERT_TRUE(h.start());
+  h.feed();
+  const auto shown = [&] {
+    const auto next = h.apply().transactions().next_retry;
+    return next ? next->number : 0;
+  };
+  for (int number = 1; number <= 3; ++number) {
+    while (shown() != number) {
+      ASSERT_LE(h.counter("APPLY COORDINATOR", "retried_transactions"), static_cast<uint64_t>(number));
+      std::this_thread::yield();
+    }
+  }
+  h.stop_abruptly();
+}
+
 TEST(Retries, WhatEndsTheReaderIsToldAllTheSame) {
   ApplyHarness h;
   write_history(h);

@@ -198,6 +198,8 @@ void Coordinator::postpone(const Group& group) {
                          .at = {now.value + std::chrono::microseconds(*group.retry_in).count()},
                          .failed_at = now,
                          .error = *group.error});
+  // The next look would come when it is due, and find it waiting for nothing, at each of many short retries.
+  if (group.retry_in->count() > 0) shown_at_ = {};
   retried_transactions_.add();
   base::log_event(base::LogLevel::warning, "transaction_retried",
                   {{"stream", shared_.stream_id},
