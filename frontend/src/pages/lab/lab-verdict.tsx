@@ -39,7 +39,7 @@ export function LabVerdict({ stream }: LabVerdictProps) {
                 finding={path.top_finding}
               />
             ))}
-            {findings_ranked.length > 0 && <Findings findings={findings_ranked} />}
+            {findings_ranked.length > 0 && <Findings findings={findings_ranked} paths={paths} />}
             <Text size="xs" c="dimmed">
               Judged over the last {JUDGED_SECONDS} s, again every few seconds.
             </Text>
