@@ -22,9 +22,6 @@ constexpr const char* kRelations =
 constexpr const char* kSource =
     "SELECT s.system_identifier || '/' || d.oid FROM pg_catalog.pg_control_system() s, pg_catalog.pg_database d "
     "WHERE d.datname = pg_catalog.current_database()";
-constexpr const char* kAttributes =
-    "SELECT attnum, attname FROM pg_catalog.pg_attribute WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped "
-    "AND attgenerated = '' ORDER BY attnum";
 constexpr const char* kExisting =
     "SELECT oid FROM pg_catalog.pg_class WHERE oid = ANY ($1::oid[]) AND relkind IN ('r', 'p')";
 
@@ -184,21 +181,15 @@ base::Result<void> RowFilters::locate_forms() {
   for (const auto& [relation, table] : relations_) {
     if (rules_.transformations.contains(table)) transformed.insert(relation);
   }
-  return forms_.retain(transformed);
-}
-
-// With attribute numbers where the catalogue has the table as it is described.
-base::Result<Form> RowFilters::form_of(const lcr::TableDescription& table) {
-  THALWEG_ASSIGN(pg::Connection * source, connection());
-  THALWEG_ASSIGN(const pg::Rows rows, source->query(kAttributes, {std::to_string(table.relation.value)}));
-  Form form;
-  for (const lcr::ColumnDescription& column : table.columns) form.push_back({.name = column.name});
-  if (rows.size() != form.size()) return form;
-  for (size_t i = 0; i < form.size(); ++i) {
-    if (rows.text(i, 1) != form[i].name) return form;
+  THALWEG_TRY(forms_.retain(transformed));
+  for (const base::RelationId relation : transformed) {
+    const transform::Steps& steps = rules_.transformations.at(relations_.at(relation));
+    if (!forms_.wants_beginning(relation, steps)) continue;
+    THALWEG_ASSIGN(pg::Connection * source, connection());
+    THALWEG_ASSIGN(const CatalogueNow now, look_now(*source, relation));
+    THALWEG_TRY(forms_.begin(relation, now, steps));
   }
-  for (size_t i = 0; i < form.size(); ++i) form[i].number = static_cast<int32_t>(rows.integer(i, 0));
-  return form;
+  return {};
 }
 
 // Of an earlier session, as far as they are tables still.
@@ -271,16 +262,18 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
                                      counters_.at(ruled->first));
 }
 
-base::Result<std::unique_ptr<transform::RowTransformation>> RowFilters::make_transformation(
-    const lcr::TableDescription& table) {
+base::Result<MadeTransformation> RowFilters::make_transformation(const lcr::TableDescription& table,
+                                                                 const ChangePlace& change) {
   THALWEG_ASSIGN(const Ruled* ruled, find(table));
-  if (ruled == nullptr) return nullptr;
+  if (ruled == nullptr) return MadeTransformation{};
   const auto steps = rules_.transformations.find(ruled->first);
-  if (steps == rules_.transformations.end()) return nullptr;
+  if (steps == rules_.transformations.end()) return MadeTransformation{};
+  THALWEG_ASSIGN(pg::Connection * source, connection());
+  THALWEG_ASSIGN(const CatalogueLook look, look_at(*source, table.relation, change));
+  if (look.age == CatalogueLook::Age::unknown) return MadeTransformation{.is_undecided = true};
   THALWEG_ASSIGN(auto made, transform::RowTransformation::make(steps->second, table));
-  THALWEG_ASSIGN(Form form, form_of(table));
-  THALWEG_TRY(forms_.take(table, std::move(form), steps->second));
-  return std::make_unique<transform::RowTransformation>(std::move(made));
+  THALWEG_TRY(forms_.take(table, look, change.lsn, steps->second));
+  return MadeTransformation{.steps = std::make_unique<transform::RowTransformation>(std::move(made))};
 }
 
 }  // namespace thalweg::capture

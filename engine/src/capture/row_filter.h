@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "capture/catalogue_look.h"
 #include "capture/ruled_relations.h"
 #include "capture/stream_rules.h"
 #include "capture/transformed_forms.h"
@@ -86,6 +87,12 @@ class RowFilter {
 lcr::RowFrame as_insert(lcr::RowFrame update, std::span<const std::byte> row);
 lcr::RowFrame as_delete(lcr::RowFrame update);
 
+struct MadeTransformation {
+  std::unique_ptr<transform::RowTransformation> steps = {};  // null: the table has none
+  // The change's transaction has not ended, or was rolled back: whether the steps fit cannot be said yet.
+  bool is_undecided = false;
+};
+
 // Makes the filters of a session, and outlives them. A table keeps its rules under another name: they are of the
 // relation that had the name in the stream's definition. Owner: the agent that judges.
 class RowFilters {
@@ -99,8 +106,8 @@ class RowFilters {
   base::Result<void> locate();
   // None where the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
-  // None where the table has no transformations. Fails with transformation_refused, or as make() does.
-  base::Result<std::unique_ptr<transform::RowTransformation>> make_transformation(const lcr::TableDescription& table);
+  // As the table is at that change. Fails with transformation_refused, or as make() does.
+  base::Result<MadeTransformation> make_transformation(const lcr::TableDescription& table, const ChangePlace& change);
   // Of every table with rules. Thread-safe.
   std::vector<telemetry::RuleSample> sample() const;
 
@@ -113,7 +120,6 @@ class RowFilters {
   base::Result<const Ruled*> find(const lcr::TableDescription& table);
   base::Result<void> note(base::RelationId relation, const TableKey& table);
   base::Result<void> locate_forms();
-  base::Result<Form> form_of(const lcr::TableDescription& table);
 
   const StreamRules& rules_;
   std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed

@@ -91,14 +91,22 @@ bool FrameTranslator::put_abort(base::Xid xid, base::Xid subxid) {
   const bool whole = subxid == xid;
   if (whole) {
     subtransactions_.ended(xid);
+    withheld_.erase(xid.value);
   } else {
     subtransactions_.aborted(xid, subxid);
+    if (const auto found = withheld_.find(xid.value); found != withheld_.end()) found->second.erase(subxid.value);
   }
   return put(lcr::make_abort_frame(xid, whole ? base::Xid{} : subxid, lsn_));
 }
 
 bool FrameTranslator::put_aborts_of_others(const PgoutputMessage& message) {
   settled_ = message.xid;
+  if (const auto found = withheld_.find(message.xid.value); found != withheld_.end()) {
+    std::erase_if(found->second, [&](uint32_t subxid) {
+      return subxid != message.xid.value &&
+             std::ranges::find(message.subxids, base::Xid{subxid}) == message.subxids.end();
+    });
+  }
   const auto others = subtransactions_.take_others(message.xid, message.subxids);
   return std::ranges::all_of(others,
                              [&](base::Xid subxid) { return put(lcr::make_abort_frame(message.xid, subxid, lsn_)); });
@@ -111,8 +119,27 @@ base::Result<bool> FrameTranslator::put_streamed_commit(base::Xid xid, const lcr
         fmt::format("Transaction {} was streamed, and which of its subtransactions committed was not said.",
                     xid.value));
   }
+  THALWEG_TRY(check_withheld(xid));
   ++counts_.transactions;
   return put(lcr::make_commit_frame(xid, true, mark));
+}
+
+// Read again, it is a transaction that has committed, and the catalogue says what its tables are.
+base::Result<void> FrameTranslator::check_withheld(base::Xid xid) {
+  const auto withheld = withheld_.extract(xid.value);
+  if (withheld.empty() || withheld.mapped().empty()) return {};
+  return base::fail(ErrorCode::database_busy,
+                    fmt::format("Transaction {} changed the columns of a table with transformations, or locked it, and "
+                                "came before its end. It has committed and is read again.",
+                                xid.value),
+                    base::ErrorSide::source);
+}
+
+ChangePlace FrameTranslator::place_of(const PgoutputMessage& message, const PgoutputParser& parser) const {
+  return {.lsn = lsn_,
+          .xid = parser.open_xid(),
+          .subxid = subxid_of(message.xid, parser),
+          .is_streamed = parser.in_stream()};
 }
 
 base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const PgoutputParser& parser) {
@@ -140,8 +167,8 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
     error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
     return std::unexpected(std::move(error));
   }
-  THALWEG_ASSIGN(const bool announced, announce(*table));
-  if (!announced) return false;
+  THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, parser)));
+  if (announced != Announced::yes) return announced == Announced::withheld;
   const bool streamed = parser.in_stream();
   const base::Xid subxid = subxid_of(message.xid, parser);
   if (subxid) subtransactions_.note(parser.open_xid(), subxid);
@@ -193,7 +220,7 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
   lcr::write_row_frame(row, memory);
   const auto change = lcr::FrameView::trusted(memory.data());
   if (!table.filter->knows_labels_of(change)) {
-    THALWEG_TRY(make_filter(table));
+    THALWEG_ASSIGN(table.filter, filters_->make(table.description));
   }
   const auto fate = table.filter->judge(change);
   if (!fate) return std::unexpected(placed(fate.error(), row.xid));
@@ -224,8 +251,8 @@ base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message,
       return base::fail(ErrorCode::protocol_violation,
                         fmt::format("A truncate of relation {} comes before its description.", relation.value));
     }
-    THALWEG_ASSIGN(const bool announced, announce(*table));
-    if (!announced) return false;
+    THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, parser)));
+    if (announced != Announced::yes) return announced == Announced::withheld;
   }
   const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
   const base::Xid subxid = subxid_of(message.xid, parser);
@@ -264,6 +291,7 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   // looked at again where the frame is repeated.
   table.is_filter_new = false;
   table.announced = false;
+  table.undecided = {};
   if (table.description.version != 0 && same_table(table.description, described)) return;
   const uint32_t version = table.description.version + 1;
   table.description = described;
@@ -275,22 +303,46 @@ void FrameTranslator::describe(const lcr::TableDescription& described) {
   last_table_ = nullptr;
 }
 
-base::Result<void> FrameTranslator::make_filter(Table& table) {
+base::Result<void> FrameTranslator::make_filter(Table& table, const ChangePlace& change) {
+  table.undecided = {};
   if (filters_ != nullptr) {
+    THALWEG_ASSIGN(MadeTransformation made, filters_->make_transformation(table.description, change));
+    if (made.is_undecided) {
+      if (!change.is_streamed) {
+        const std::string name = pg::quote_table(table.description.schema_name, table.description.table_name);
+        base::Error error =
+            base::fail(ErrorCode::database_busy,
+                       fmt::format("Transaction {} has changed {}, and its commit is not to be seen yet "
+                                   "at the source, whose catalogue says what is masked.",
+                                   change.xid.value, name),
+                       base::ErrorSide::source)
+                .error();
+        error.table = name;
+        return std::unexpected(placed(std::move(error), change.xid));
+      }
+      table.undecided = change.xid;
+      return {};
+    }
+    table.transformation = std::move(made.steps);
     THALWEG_ASSIGN(table.filter, filters_->make(table.description));
-    THALWEG_ASSIGN(table.transformation, filters_->make_transformation(table.description));
   }
   table.is_filter_new = true;
   return {};
 }
 
-base::Result<bool> FrameTranslator::announce(Table& table) {
-  if (!table.is_filter_new) THALWEG_TRY(make_filter(table));
+base::Result<FrameTranslator::Announced> FrameTranslator::announce(Table& table, const ChangePlace& change) {
+  if (!table.is_filter_new) {
+    if (!table.undecided || !(table.undecided == change.xid)) THALWEG_TRY(make_filter(table, change));
+    if (table.undecided) {
+      withheld_[change.xid.value].insert(change.subxid ? change.subxid.value : change.xid.value);
+      return Announced::withheld;
+    }
+  }
   if (table.announced) [[likely]]
-    return true;
+    return Announced::yes;
   table.announced =
       put(lcr::make_table_frame(table.transformation ? table.transformation->sent_table() : table.description));
-  return table.announced;
+  return table.announced ? Announced::yes : Announced::ended;
 }
 
 base::Error FrameTranslator::placed(base::Error error, base::Xid xid) const {

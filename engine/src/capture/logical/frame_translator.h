@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +36,9 @@ class FrameSink {
 // which subtransactions of a streamed transaction committed, and a streamed commit without that is refused.
 //
 // A change of a table with rules is written, then judged, and enqueued only if it passes; that of one with
-// transformations is enqueued as they want it. Owner: the capture's agent.
+// transformations is enqueued as they want it. Whether they fit a table that an open transaction has changed cannot be
+// said: its changes are withheld, and if it commits with them the capture ends, to read it again as a committed one.
+// Owner: the capture's agent.
 class FrameTranslator {
  public:
   // `filters` outlives it. Null: no table has rules.
@@ -44,7 +48,8 @@ class FrameTranslator {
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
   // commits of which it was not said which subtransactions do; with replica_identity_missing when an UPDATE does not
   // say which row it is of; with rule_refused, rule_undecidable and rule_failed where a table has rules,
-  // and with transformation_refused where it has transformations.
+  // with transformation_refused where it has transformations, and with database_busy where it has and its changes are
+  // to be read again.
   base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
@@ -62,6 +67,7 @@ class FrameTranslator {
     bool has_key = false;        // columns that identify a row without the old one
     bool announced = false;      // its TABLE frame is out since the last description
     bool is_filter_new = false;  // it was made after the last description
+    base::Xid undecided;         // the streamed transaction for which that cannot be said of its transformations
     // Of this version, once it is announced. Null: it has no rules, no transformations.
     std::unique_ptr<RowFilter> filter;
     std::unique_ptr<transform::RowTransformation> transformation;
@@ -81,10 +87,13 @@ class FrameTranslator {
   base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
                                                         std::span<const base::RelationId> relations);
   void describe(const lcr::TableDescription& described);
-  base::Result<void> make_filter(Table& table);
+  base::Result<void> make_filter(Table& table, const ChangePlace& change);
   base::Result<void> check_size(const lcr::RowFrame& row, const Table& table) const;
-  // The table's TABLE frame, and its filter, unless they are there already; false when the sink wants no more.
-  base::Result<bool> announce(Table& table);
+  enum class Announced : uint8_t { yes, withheld, ended };  // ended: the sink wants no more
+  // The table's TABLE frame, and its filter, unless they are there already. Withheld: the change must not be sent.
+  base::Result<Announced> announce(Table& table, const ChangePlace& change);
+  base::Result<void> check_withheld(base::Xid xid);
+  ChangePlace place_of(const PgoutputMessage& message, const PgoutputParser& parser) const;
   base::Error placed(base::Error error, base::Xid xid) const;
   Table* find(base::RelationId relation);
 
@@ -94,6 +103,8 @@ class FrameTranslator {
   Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
   base::Lsn lsn_;                // of the last message that had one
   StreamedSubtransactions subtransactions_;
+  // Of open streamed transactions, those whose changes were withheld; itself, where they are the top level's.
+  std::map<uint32_t, std::set<uint32_t>> withheld_;
   base::Xid settled_;  // the streamed transaction whose committed subtransactions came last; its commit is next
   Counts counts_;
 };
