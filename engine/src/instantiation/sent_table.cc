@@ -51,11 +51,33 @@ base::Result<Planned> planned(const TableShape& shape, const std::set<std::strin
   return out;
 }
 
+// SQL_ASCII counts bytes, where the capture counts the characters of what such databases usually hold: the masks would
+// differ, and bytes could cut a character in two.
+base::Result<void> check_characters(pg::Connection& source, const TableShape& shape, const Planned& plan) {
+  const auto counts = [](const SentColumn& sent) {
+    return sent.mask && (sent.mask->kind == MaskKind::partial || sent.mask->kind == MaskKind::digits);
+  };
+  const auto column = std::ranges::find_if(plan.sent, counts);
+  if (column == plan.sent.end()) return {};
+  THALWEG_ASSIGN(const pg::Rows encoding, source.query("SHOW server_encoding"));
+  if (encoding.text(0, 0) != "SQL_ASCII") return {};
+  base::Error error =
+      base::fail(base::ErrorCode::transformation_refused,
+                 fmt::format("Column {} of {} is to be masked in part or by digits, and the source's encoding is "
+                             "SQL_ASCII, which does not say what a character is. Mask it with NULL, a constant or a "
+                             "hash.",
+                             pg::quote_identifier(column->name), shape.name.quoted()))
+          .error();
+  error.table = shape.name.quoted();
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps) {
   THALWEG_ASSIGN(const std::set<std::string> keys, key_columns(source, shape));
   THALWEG_ASSIGN(const Planned plan, planned(shape, keys, steps));
+  THALWEG_TRY(check_characters(source, shape, plan));
   SentTable table{.shape = shape, .select = {}};
   table.shape.columns.clear();
   for (const SentColumn& sent : plan.sent) {

@@ -177,6 +177,7 @@ def test_a_column_that_goes_stops_the_stream_in_front_of_the_change(scene: Scene
     # The steps that fit both forms.
     set_steps(scene, STEPS[:-1])
     scene.engine.put_desired()
+    wait_for(lambda: scene.engine.status(scene.stream)["status"] != "ABORTED", 20, "the answer is taken")
     scene.wait_replicating()
     scene.wait_applied()
     assert scene.at_destination("SELECT number, email FROM people WHERE number > 5000 ORDER BY 1") == [
