@@ -94,6 +94,7 @@ export type AlertChannel = Schemas["AlertChannel"];
 export type AlertDelivery = Schemas["AlertDelivery"];
 export type Topology = Schemas["Topology"];
 export type Outage = Schemas["Outage"];
+export type StreamEvent = Schemas["StreamEvent"];
 export type StreamHistory = Schemas["StreamHistory"];
 export type StatisticName = Schemas["StatisticName"];
 export type HistorySeries = Schemas["HistorySeries"];

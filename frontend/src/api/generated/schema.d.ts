@@ -1314,6 +1314,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/history/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description Events of a range, newest first: restarts of the stream and its engines, changes, alerts. The audit log, for
+         *     admins, also tells from where a change came, and what was before and after it.
+         */
+        get: operations["stream_history_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}/history/samples": {
         parameters: {
             query?: never;
@@ -5797,6 +5818,13 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
         };
+        /** StreamEventPage */
+        StreamEventPage: {
+            /** Items */
+            items: components["schemas"]["StreamEvent"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /** StreamSummaryPage */
         StreamSummaryPage: {
             /** Items */
@@ -7897,6 +7925,45 @@ export interface components {
             xid: number | null;
             /** At */
             at: string | null;
+        };
+        /**
+         * StreamEvent
+         * @description Something that happened to a stream, without the data that it was about.
+         */
+        StreamEvent: {
+            /**
+             * Id
+             * @description Stable: it tells the event from all others.
+             */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Until
+             * @description When an alert was resolved. Null: it is open, or no alert.
+             */
+            until: string | null;
+            /**
+             * Kind
+             * @description restart: the stream, one of its destinations or one of its engines was started or stopped.
+             * @enum {string}
+             */
+            kind: "restart" | "change" | "alert";
+            /**
+             * Sentence
+             * @example Stopped
+             */
+            sentence: string;
+            /**
+             * Actor Name
+             * @description The user who did it. Null: nobody did.
+             */
+            actor_name: string | null;
+            /** @description Of an alert. */
+            severity: components["schemas"]["AlertSeverity"] | null;
         };
         /** StreamHistory */
         StreamHistory: {
@@ -16122,6 +16189,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HistoryStatistics"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stream_history_events: {
+        parameters: {
+            query?: {
+                /** @description Start of the range. If omitted: an hour before its end. */
+                since?: string | null;
+                /** @description End of the range, exclusive. If omitted: now. */
+                until?: string | null;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamEventPage"];
                 };
             };
             /** @description Malformed request */
