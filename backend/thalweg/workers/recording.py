@@ -24,6 +24,7 @@ from thalweg.live.shown_states import with_states
 from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import forget_abandoned
+from thalweg.workers.copy_trails import follow_copies
 from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.lags import Lags
 from thalweg.workers.last_latency import LastLatencies
@@ -211,6 +212,7 @@ def _observe(row: StreamRow, status: StreamStatus, rates: TableRates, at: dateti
     """True when something changed that people wait for: status, phase or error, also of a destination."""
     document = observed_document(status)
     rates.add_to(document, at)
+    follow_copies(document, row.observed or {}, at)
     changed = _state_key(row.observed or {}) != _state_key(document)
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at

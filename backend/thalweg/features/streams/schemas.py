@@ -240,6 +240,11 @@ class TableProgress(Resource):
     seconds_left: float | None = Field(description="Until its rows are copied. Null while this cannot be estimated.")
 
 
+class CopyPoint(Resource):
+    at: datetime
+    rows_copied: int
+
+
 class CopyStage(StrEnum):
     ROWS = "rows"
     INDEXES = "indexes"
@@ -258,8 +263,24 @@ class Instantiation(Resource):
     rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
     bytes_per_second: float | None
     rows_seconds_left: float | None = Field(
-        description="Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which "
-        "follow, have no estimate."
+        description="Until all rows are copied; null while this cannot be estimated."
+    )
+    index_bytes_left: int | None = Field(
+        description="Bytes of rows to read for the keys, constraints, indexes and foreign keys that are missing: a "
+        "table's bytes once for each. Of tables whose rows are not all there it is an estimate; null without one."
+    )
+    index_bytes_per_second: float | None = Field(
+        description="Measured in this copy while indexes were built; null before the first one is finished, and while "
+        "the copy does not run."
+    )
+    indexes_seconds_left: float | None = Field(
+        description="index_bytes_left at that rate, an estimate; null where one of both is. An index that is being "
+        "built counts whole."
+    )
+    seconds_left: float | None = Field(description="Until the copy is finished: rows, then indexes. Null where one is.")
+    curve: list[CopyPoint] = Field(
+        description="Rows over time, oldest first, as far as the control plane has seen the copy; empty once it is "
+        "finished."
     )
     tables: list[TableProgress]
 

@@ -3559,6 +3559,16 @@ export interface components {
              */
             servers: components["schemas"]["SeenServer"][];
         };
+        /** CopyPoint */
+        CopyPoint: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Rows Copied */
+            rows_copied: number;
+        };
         /**
          * CopyStage
          * @enum {string}
@@ -4910,9 +4920,34 @@ export interface components {
             bytes_per_second: number | null;
             /**
              * Rows Seconds Left
-             * @description Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which follow, have no estimate.
+             * @description Until all rows are copied; null while this cannot be estimated.
              */
             rows_seconds_left: number | null;
+            /**
+             * Index Bytes Left
+             * @description Bytes of rows to read for the keys, constraints, indexes and foreign keys that are missing: a table's bytes once for each. Of tables whose rows are not all there it is an estimate; null without one.
+             */
+            index_bytes_left: number | null;
+            /**
+             * Index Bytes Per Second
+             * @description Measured in this copy while indexes were built; null before the first one is finished, and while the copy does not run.
+             */
+            index_bytes_per_second: number | null;
+            /**
+             * Indexes Seconds Left
+             * @description index_bytes_left at that rate, an estimate; null where one of both is. An index that is being built counts whole.
+             */
+            indexes_seconds_left: number | null;
+            /**
+             * Seconds Left
+             * @description Until the copy is finished: rows, then indexes. Null where one is.
+             */
+            seconds_left: number | null;
+            /**
+             * Curve
+             * @description Rows over time, oldest first, as far as the control plane has seen the copy; empty once it is finished.
+             */
+            curve: components["schemas"]["CopyPoint"][];
             /** Tables */
             tables: components["schemas"]["TableProgress"][];
         };
