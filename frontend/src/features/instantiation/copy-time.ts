@@ -1,4 +1,4 @@
-// What is left of a copy after its rows, in words, and nothing that nobody has measured.
+// Words for the rest of a copy after its rows, with no time that nobody has measured.
 import type { Instantiation } from "@/api/types";
 import { asText, byteRate, bytes, duration, formatCount } from "@/lib/format";
 
