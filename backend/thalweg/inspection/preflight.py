@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from thalweg.inspection.carried_code import AskedCode, Call, check_amount, check_carried_code, code_of, read_calls
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
+from thalweg.inspection.compared_columns import check_compared
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.inheritance import check_inheritance
@@ -20,6 +21,7 @@ from thalweg.inspection.sent_columns import check_targets, sent_columns
 from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
@@ -91,6 +93,8 @@ class DestinationTarget:
     own: TableNames = frozenset()
     accepted: AskedCode = field(default_factory=dict)
     """Definitions of the stream's tables that somebody has accepted already."""
+    compared: list[ComparedTable] = field(default_factory=list)
+    """The parameter conflict_detection."""
 
 
 async def preflight_stream(
@@ -187,10 +191,14 @@ async def _inspect_destination(
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
+        sent = sent_columns(seen.columns, rules.transformations)
         checklist = await check_destination(
-            connection, sent_columns(seen.columns, rules.transformations), present, columns,
-            destination.initial_copy, destination.own,
-        )  # fmt: skip
+            connection, sent, present, columns, destination.initial_copy, destination.own
+        )
+        at_source = Checklist(CheckSide.SOURCE)
+        if seen.tables:
+            changed = [table for table in seen.tables if table.name not in rules.given_up]
+            check_compared(at_source, checklist, destination.compared, changed, sent, columns, rules.transformations)
         if rules.transformations:
             check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
         if seen.text is not None:
@@ -203,7 +211,8 @@ async def _inspect_destination(
             asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
-    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
+    checks = [*at_source.checks, *checklist.checks]
+    return _Destination(checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
 
 
 def _may_come(call: Call, destination: DestinationTarget, there: set[tuple[str, str]]) -> bool:

@@ -20,6 +20,8 @@ class ConflictKind(StrEnum):
     UPDATE_MISSING = "update_missing"
     DELETE_MISSING = "delete_missing"
     FOREIGN_KEY_MISSING = "foreign_key_missing"
+    UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
+    DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
 
 
 class LoggedKind(StrEnum):
@@ -30,6 +32,8 @@ class LoggedKind(StrEnum):
     UPDATE_MISSING = "update_missing"
     DELETE_MISSING = "delete_missing"
     FOREIGN_KEY_MISSING = "foreign_key_missing"
+    UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
+    DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
     ERROR = "error"
 
 
@@ -63,14 +67,20 @@ class ConflictHandler(TypedDict, total=False):
             Field(
                 strict=False,
                 description="`discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with "
-                "its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: "
-                "error_policies decides about the transaction.",
+                "its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is "
+                "not as the source's was is changed or deleted all the same (`update_origin_differs`, "
+                "`delete_origin_differs`). `error`: error_policies decides about the transaction.",
             ),
         ]
     ]
 
 
-OVERWRITES = (ConflictKind.INSERT_EXISTS, ConflictKind.UPDATE_MISSING)
+OVERWRITES = (
+    ConflictKind.INSERT_EXISTS,
+    ConflictKind.UPDATE_MISSING,
+    ConflictKind.UPDATE_ORIGIN_DIFFERS,
+    ConflictKind.DELETE_ORIGIN_DIFFERS,
+)
 _HANDLERS: TypeAdapter[list[ConflictHandler]] = TypeAdapter(
     Annotated[list[ConflictHandler], Field(max_length=HANDLERS_MAX)]
 )
@@ -107,5 +117,5 @@ def _contradictions(handler: ConflictHandler) -> list[tuple[str, str]]:
     if "schema" in handler and "table" not in handler:
         found.append(("table", "A schema is named with one of its tables."))
     if handler["action"] == HandlerAction.OVERWRITE and handler["kind"] not in OVERWRITES:
-        found.append(("action", f"Only {' and '.join(OVERWRITES)} can overwrite."))
+        found.append(("action", f"Only {', '.join(OVERWRITES)} can overwrite."))
     return found

@@ -14,6 +14,9 @@ constexpr std::string_view kUniqueViolation = "23505";
 std::optional<ConflictKind> conflict_of(const FailedChange& change) {
   const bool inserts = change.operation == FrameKind::insert;
   const bool updates = change.operation == FrameKind::update;
+  if (change.missing_row && change.differs) {
+    return updates ? ConflictKind::update_origin_differs : ConflictKind::delete_origin_differs;
+  }
   if (change.missing_row) return updates ? ConflictKind::update_missing : ConflictKind::delete_missing;
   if (change.sqlstate == kUniqueViolation && inserts) return ConflictKind::insert_exists;
   if (change.sqlstate == kUniqueViolation && updates) return ConflictKind::update_exists;

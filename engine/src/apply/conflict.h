@@ -14,9 +14,11 @@ namespace thalweg::apply {
 using telemetry::ConflictKind;
 
 enum class ConflictAction : uint8_t {
-  error,      // as though there were no handler
-  discard,    // leaves the change out
-  overwrite,  // an INSERT takes the place of the row with its key, an UPDATE inserts the row that it lacks
+  error,    // as though there were no handler
+  discard,  // leaves the change out
+  // An INSERT takes the place of the row with its key, an UPDATE inserts the row that it lacks; where the row has other
+  // values than at the source, the change is made all the same.
+  overwrite,
 };
 
 // Immutable.
@@ -31,6 +33,7 @@ struct ConflictHandler {
 struct FailedChange {
   lcr::FrameKind operation = lcr::FrameKind::insert;
   bool missing_row = false;        // it found no row
+  bool differs = false;            // for it has other values than at the source
   std::string_view sqlstate = {};  // else the server's
   bool is_parent = false;          // the foreign key that refused it is another table's
 };

@@ -21,6 +21,11 @@ constexpr size_t kWordBytesMax = 64;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 constexpr std::array<std::string_view, 3> kActions = {"error", "discard", "overwrite"};
 
+bool can_overwrite(ConflictKind kind) {
+  return kind == ConflictKind::insert_exists || kind == ConflictKind::update_missing ||
+         kind == ConflictKind::update_origin_differs || kind == ConflictKind::delete_origin_differs;
+}
+
 size_t read_choice(ObjectReader& reader, std::string_view member, std::span<const std::string_view> allowed) {
   const std::string text = reader.string(member, 1, kWordBytesMax);
   const auto found = std::ranges::find(allowed, text);
@@ -39,9 +44,10 @@ base::Result<ConflictHandlerDefinition> read_handler(const json& value, const st
     out.table = reader.string("table", 1, kIdentifierBytesMax);
   }
   out.action = static_cast<HandlerAction>(read_choice(reader, "action", kActions));
-  if (!reader.failed() && out.action == HandlerAction::overwrite && out.kind != ConflictKind::insert_exists &&
-      out.kind != ConflictKind::update_missing) {
-    reader.refuse("action", "can be overwrite for insert_exists and update_missing only");
+  if (!reader.failed() && out.action == HandlerAction::overwrite && !can_overwrite(out.kind)) {
+    reader.refuse("action",
+                  "can be overwrite for insert_exists, update_missing, update_origin_differs and "
+                  "delete_origin_differs only");
   }
   THALWEG_TRY(reader.finish());
   return out;

@@ -22,7 +22,7 @@ struct ConflictHandlerDefinition {
   telemetry::ConflictKind kind = telemetry::ConflictKind::insert_exists;
   std::string schema;  // with `table`; both empty: any table
   std::string table;
-  HandlerAction action = HandlerAction::error;  // overwrite: of insert_exists and update_missing only
+  HandlerAction action = HandlerAction::error;  // overwrite: of kinds that can
   bool operator==(const ConflictHandlerDefinition&) const = default;
 };
 

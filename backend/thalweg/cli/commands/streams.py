@@ -41,7 +41,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
-from thalweg.kernel import conflict_handlers, error_policies
+from thalweg.kernel import conflict_detection, conflict_handlers, error_policies
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -108,7 +108,11 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
-CURES = {"error_policies": error_policies.CURE, "conflict_handlers": conflict_handlers.CURE}
+CURES = {
+    "error_policies": error_policies.CURE,
+    "conflict_handlers": conflict_handlers.CURE,
+    "conflict_detection": conflict_detection.CURE,
+}
 """Of values that are lists, by the parameter's type."""
 
 

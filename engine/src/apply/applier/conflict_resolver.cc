@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/applier/old_values.h"
 #include "apply/applier/statements.h"
 #include "apply/data_error.h"
 #include "base/plain_text.h"
@@ -24,10 +25,26 @@ namespace {
 constexpr size_t kRawBytesMax = 1024;  // of a value that the server cannot read
 constexpr std::string_view kCutMark = "...";
 
+// Old values that were compared with the row that was not found, in `arena`; null: none.
+base::Result<const lcr::Value*> compared_values(const StatementFailure& failure, Arena& arena) {
+  if (!failure.missing_row || failure.frame.empty() || failure.table->compared.empty()) return nullptr;
+  const auto frame = lcr::FrameView::trusted(failure.frame.data());
+  const auto old = frame.old_tuple();
+  THALWEG_ASSIGN(const Values key, read_values(old.exists() ? old : frame.new_tuple(), *failure.table, arena));
+  return old_values(*failure.table, frame, key, arena);
+}
+
 // Belongs to the attempt as a whole: the data of no row causes it.
 bool is_about_row(const StatementFailure& failure, const base::Error& error) {
   return failure.table != nullptr && !failure.frame.empty() && is_about_data(error.code) &&
          error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate);
+}
+
+pg::Parameter parameter_of(const lcr::Value& value, base::TypeId type) {
+  return {.bytes = value.bytes,
+          .type = type,
+          .is_null = value.mark == ValueMark::null,
+          .is_binary = value.mark == ValueMark::binary};
 }
 
 std::string_view operation_of(FrameKind kind) {
@@ -49,9 +66,7 @@ class Parameters {
  public:
   // "$3"
   std::string text(std::string value) { return add(pg::text_parameter(texts_.emplace_back(std::move(value)))); }
-  std::string value(const lcr::Value& value, base::TypeId type) {
-    return add({.bytes = value.bytes, .type = type, .is_null = false, .is_binary = value.mark == ValueMark::binary});
-  }
+  std::string value(const lcr::Value& value, base::TypeId type) { return add(parameter_of(value, type)); }
   std::span<const pg::Parameter> list() const { return list_; }
 
  private:
@@ -92,6 +107,7 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
                          failure.error.table != failure.table->quoted_name;
   return conflict_of({.operation = lcr::FrameView::trusted(failure.frame.data()).kind(),
                       .missing_row = failure.missing_row,
+                      .differs = failure.differs,
                       .sqlstate = failure.error.sqlstate,
                       .is_parent = is_parent});
 }
@@ -99,23 +115,29 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
 bool ConflictResolver::may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
                                   const Transaction& transaction) {
   const base::Error error = final_error(failure, transaction);
-  return is_about_row(failure, error) &&
-         policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
+  if (!is_about_row(failure, error)) return false;
+  Arena arena;
+  const auto compared = compared_values(failure, arena);
+  if (compared && *compared != nullptr && error.code != ErrorCode::initial_copy_inconsistent) return true;
+  return policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
 }
 
 base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& row) {
-  const StatementFailure& failure = row.failure;
+  StatementFailure failure = row.failure;
+  if (!is_about_row(failure, final_error(failure, transaction_))) return failure;
+  arena_.reset();
+  Refusal unknown;
+  THALWEG_ASSIGN(failure.differs, differs(failure, unknown));
+  if (unknown) return unknown;
   const base::Error error = final_error(failure, transaction_);
-  if (!is_about_row(failure, error)) return failure;
   const auto kind = conflict_of(failure, error);
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
   if (!decision.goes_on()) return failure;
-  arena_.reset();
   THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, kind));
   std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
   if (decision.action == ConflictAction::overwrite) {
     bool done = false;
-    THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, done));
+    THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, failure.differs, done));
     if (refusal) return refusal;
     if (!done && !decision.skips) return failure;
     if (done) action = "overwrite";
@@ -126,6 +148,24 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   }
   if (kind) conflicts_.push_back({.table = failure.table, .kind = *kind});
   return Refusal{};
+}
+
+base::Result<bool> ConflictResolver::differs(const StatementFailure& failure, Refusal& refusal) {
+  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
+  if (old == nullptr) return false;
+  const TableMetadata& table = *failure.table;
+  const Statement statement = make_lock(table, columns_told(table, old));
+  std::vector<pg::Parameter> parameters;
+  for (size_t i = 0; i < statement.parameters.size(); ++i) {
+    parameters.push_back(parameter_of(old[statement.parameters[i].column], statement.types[i]));
+  }
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  const auto rows = connection.query(statement.sql, parameters);
+  if (!rows && connection.broken()) return std::unexpected(rows.error());
+  if (!rows) refusal = StatementFailure{.error = rows.error()};  // a lock that was not to be had, say
+  // A row that is as it was, and yet was not found: a trigger keeps it from being written.
+  return rows && rows->size() > 0 && !rows->boolean(0, 0);
 }
 
 // The row that the change met: of an INSERT the first with one of its unique keys; of an UPDATE that collides the one
@@ -158,10 +198,7 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(c
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
     const lcr::Value& value = values[statement.parameters[i].column];
     if (value.mark == ValueMark::unchanged || (value.mark == ValueMark::null && !by.empty())) return std::nullopt;
-    parameters.push_back({.bytes = value.bytes,
-                          .type = statement.types[i],
-                          .is_null = value.mark == ValueMark::null,
-                          .is_binary = value.mark == ValueMark::binary});
+    parameters.push_back(parameter_of(value, statement.types[i]));
   }
   session_.leave_pipeline();
   pg::Connection& connection = session_.connection();

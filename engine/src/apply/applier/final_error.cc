@@ -116,8 +116,10 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   const auto kind = lcr::FrameView::trusted(failure.frame.data()).kind();
   const std::string change =
       fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame.data()), where);
-  error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
-                                      : fmt::format("{}: {}", change, error.message);
+  error.message = fmt::format("{}: {}", change,
+                              failure.differs       ? "the destination's row is not as the source's was before"
+                              : failure.missing_row ? "the destination has no such row"
+                                                    : error.message);
   if (failure.missing_row) error.sqlstate.clear();
   return error;
 }

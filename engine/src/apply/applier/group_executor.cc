@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apply/applier/old_values.h"
 #include "apply/applier/tuple_values.h"
 #include "apply/data_error.h"
 #include "apply/transaction_frames.h"
@@ -208,16 +209,18 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
   count(*table, transaction, frame.kind());
   if (may_be_copied(*table, transaction)) return send_idempotent(*table, frame);
   const std::byte* const bytes = frame.bytes().data();
-  const ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
+  ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
   if (frame.kind() == FrameKind::insert) {
     THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
     return writer_.insert(*table, values, bytes);
   }
   if (frame.kind() == FrameKind::update) {
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
+    options.old = old_values(*table, frame, update.key, arena_);
     return writer_.update(*table, update.now, update.key, bytes, options);
   }
   THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
+  options.old = old_values(*table, frame, key, arena_);
   return writer_.remove(*table, key, bytes, options);
 }
 
@@ -369,7 +372,8 @@ base::Result<Refusal> GroupExecutor::forget_savepoint() {
   return session_.sync();
 }
 
-base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transaction, const FrameView& frame, bool& done) {
+base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transaction, const FrameView& frame,
+                                                   bool is_there, bool& done) {
   done = false;
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   if (table->keyless()) return Refusal{};
@@ -378,13 +382,24 @@ base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transactio
   if (frame.kind() == FrameKind::insert) {
     THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
     THALWEG_TRY(writer_.update(*table, values, values, bytes, {}));
+  } else if (frame.kind() == FrameKind::remove) {
+    THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
+    THALWEG_TRY(writer_.remove(*table, key, bytes, {}));
   } else {
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
-    const std::span<const lcr::Value> now(update.now, table->columns.size());
-    if (std::ranges::any_of(now, [](const lcr::Value& value) { return value.mark == lcr::ValueMark::unchanged; })) {
-      return forget_savepoint();
+    const std::span<lcr::Value> now(update.now, table->columns.size());
+    // Values that did not change are as the old row has them.
+    for (size_t column = 0; column < now.size() && frame.has(lcr::kOldRow); ++column) {
+      const bool is_known = update.key[column].mark != lcr::ValueMark::null;  // a large value that came is none
+      if (now[column].mark == lcr::ValueMark::unchanged && is_known) now[column] = update.key[column];
     }
-    THALWEG_TRY(writer_.insert(*table, update.now, bytes));
+    if (is_there) {
+      THALWEG_TRY(writer_.update(*table, update.now, update.key, bytes, {}));
+    } else if (std::ranges::any_of(now, [](const lcr::Value& v) { return v.mark == lcr::ValueMark::unchanged; })) {
+      return forget_savepoint();
+    } else {
+      THALWEG_TRY(writer_.insert(*table, update.now, bytes));
+    }
   }
   THALWEG_ASSIGN(Refusal refusal, session_.sync());
   if (!refusal) {
@@ -476,13 +491,15 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
     if (frame.kind() == FrameKind::remove) {
       count(*table, transaction, frame.kind());
       THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
-      if (!batch.remove(key, bytes)) return order_conflict(*table, bytes);
+      const lcr::Value* const old = old_values(*table, frame, key, arena_);
+      if (!batch.remove(key, old, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
     if (update.key == update.now || same_identity(*table, update.now, update.key)) {
       count(*table, transaction, frame.kind());
-      if (!batch.update(update.now, bytes)) return order_conflict(*table, bytes);
+      const lcr::Value* const old = old_values(*table, frame, update.key, arena_);
+      if (!batch.update(update.now, old, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }
   }

@@ -66,9 +66,11 @@ class GroupExecutor {
   };
   using SettleRow = std::function<base::Result<Refusal>(const FailedRow&)>;
   base::Result<Refusal> execute_rows(const Transaction& transaction, const SettleRow& settle_row);
-  // The row at hand in the other way: an INSERT overwrites the row with its key, an UPDATE inserts its new row; synced.
-  // `done`: false where that cannot be, and nothing has changed.
-  base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool& done);
+  // The row at hand in the other way; synced. `is_there`: the destination has a row of the identity, which becomes or
+  // goes as the change says, whatever it was; else an UPDATE inserts its new row. `done`: false where that cannot be,
+  // and nothing has changed.
+  base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool is_there,
+                                      bool& done);
   // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at
   // a change.
   uint64_t failed_change() const { return failed_change_; }

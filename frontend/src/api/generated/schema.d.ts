@@ -3325,6 +3325,33 @@ export interface components {
              */
             change_percent: number | null;
         };
+        /**
+         * ComparedTable
+         * @description A table whose rows are compared before an update or delete: a row that is not as the source's row was before is a
+         *     conflict.
+         */
+        ComparedTable: {
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The destination's table, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            /**
+             * Columns
+             * @description The columns to compare, by their names at the destination. Omitted: all of which the change brings the old value. With `table`.
+             * @example [
+             *       "amount"
+             *     ]
+             */
+            columns?: string[];
+        };
         /** Comparison */
         Comparison: {
             before: components["schemas"]["RunSummary"];
@@ -3486,7 +3513,7 @@ export interface components {
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
         };
         /**
@@ -3494,7 +3521,7 @@ export interface components {
          * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
          * @enum {string}
          */
-        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing";
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -5299,7 +5326,7 @@ export interface components {
          * @description ConflictKind, and what is none.
          * @enum {string}
          */
-        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "error";
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "error";
         /**
          * MailSecurity
          * @enum {string}
@@ -5831,7 +5858,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -6291,7 +6318,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7670,14 +7697,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Restart Needed
@@ -7717,7 +7744,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7819,14 +7846,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Row Rules
@@ -7956,7 +7983,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */

@@ -15,6 +15,8 @@ const KINDS: { value: ConflictHandler["kind"]; label: string }[] = [
   { value: "update_exists", label: "UPDATE: another row has the key" },
   { value: "update_missing", label: "UPDATE: no such row" },
   { value: "delete_missing", label: "DELETE: no such row" },
+  { value: "update_origin_differs", label: "UPDATE: the row was changed" },
+  { value: "delete_origin_differs", label: "DELETE: the row was changed" },
   { value: "foreign_key_missing", label: "The referenced row is missing" },
 ];
 const ACTIONS: { value: ConflictHandler["action"]; label: string }[] = [

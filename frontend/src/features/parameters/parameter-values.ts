@@ -1,5 +1,11 @@
 // Values of parameters in a form, apart from any widget.
-import type { ConflictHandler, ErrorPolicy, ParameterValue, StreamParameter } from "@/api/types";
+import type {
+  ComparedTable,
+  ConflictHandler,
+  ErrorPolicy,
+  ParameterValue,
+  StreamParameter,
+} from "@/api/types";
 
 export type Values = Record<string, ParameterValue>;
 
@@ -26,6 +32,10 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
         .map(handlerFault)
         .find((fault) => fault !== null) ?? null
     );
+  if (definition.type === "conflict_detection") {
+    const tables = comparedOf(value);
+    return tables.map((_, index) => comparedFault(tables, index)).find((fault) => fault !== null) ?? null;
+  }
   return null;
 }
 
@@ -39,10 +49,34 @@ export function handlersOf(value: ParameterValue): ConflictHandler[] {
   return Array.isArray(value) ? (value as ConflictHandler[]) : [];
 }
 
+/** The value of the parameter conflict_detection. */
+export function comparedOf(value: ParameterValue): ComparedTable[] {
+  return Array.isArray(value) ? (value as ComparedTable[]) : [];
+}
+
+/** Why an entry cannot be kept, or null. */
+export function comparedFault(tables: ComparedTable[], index: number): string | null {
+  const { schema, table, columns } = tables[index] as ComparedTable;
+  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if (columns !== undefined && table === undefined) return "Columns are those of one table: name it.";
+  if (columns !== undefined && new Set(columns).size < columns.length) return "Name each column once.";
+  const isDecided = tables
+    .slice(0, index)
+    .some((before) => before.table === undefined || (before.schema === schema && before.table === table));
+  return isDecided ? "An entry above decides for this table: write one for each." : null;
+}
+
+const OVERWRITES = new Set<ConflictHandler["kind"]>([
+  "insert_exists",
+  "update_missing",
+  "update_origin_differs",
+  "delete_origin_differs",
+]);
+
 /** Why a handler cannot be kept, or null. */
 export function handlerFault({ kind, schema, table, action }: ConflictHandler): string | null {
   if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
-  if (action === "overwrite" && kind !== "insert_exists" && kind !== "update_missing")
+  if (action === "overwrite" && !OVERWRITES.has(kind))
     return "There is nothing to overwrite: only a row that is there, or that an UPDATE lacks, can be.";
   return null;
 }
@@ -130,6 +164,7 @@ const BASIC = new Set([
   "disable_on_error",
   "error_policies",
   "conflict_handlers",
+  "conflict_detection",
   "copy_workers",
   "initial_copy",
 ]);
