@@ -113,6 +113,37 @@ async def test_columns_that_do_not_fit_are_refused(
         assert refused.status_code == 409 and why in errors["compared_columns"], refused.text
 
 
+async def test_handlers_that_do_not_fit_their_columns_are_refused(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    of_orders = {"kind": "update_origin_differs", **ORDERS}
+    for handler, code, why in [
+        ({**of_orders, "action": "delta", "columns": ["item"]}, "handler_columns", "item is of type text"),
+        ({**of_orders, "action": "discard", "columns": ["weight"]}, "handler_columns", "no column weight"),
+        ({**of_orders, "action": "maximum", "by": "weight"}, "handler_columns", "no column weight"),
+        (
+            {**of_orders, "table": "nothing", "action": "maximum", "by": "a"},
+            "handler_columns",
+            "no table of the stream",
+        ),
+        ({**of_orders, "action": "latest"}, "commit_times", "does not keep the times"),
+    ]:
+        body = {"parameters": {"conflict_handlers": [handler]}}
+        refused = await operator.patch(path, json=body, headers={"If-Match": "*"})
+        (error,) = refused.json()["errors"]
+        assert (refused.status_code, error["code"]) == (409, code) and why in error["message"], refused.text
+        assert error["pointer"] == "/parameters/conflict_handlers"
+    fitting = [
+        {**of_orders, "action": "delta", "columns": ["amount"]},
+        {**of_orders, "action": "maximum", "by": "item", "tie": "overwrite"},
+    ]
+    kept = await operator.patch(path, json={"parameters": {"conflict_handlers": fitting}}, headers={"If-Match": "*"})
+    assert kept.status_code == 200, kept.text
+    assert kept.json()["parameters"]["conflict_handlers"] == fitting
+
+
 async def test_a_new_value_of_a_stream_is_checked_like_a_first_one(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:

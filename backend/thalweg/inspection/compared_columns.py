@@ -4,10 +4,12 @@ from thalweg.inspection.catalogue import Column, Table, read_columns, read_table
 from thalweg.inspection.checks import Checklist, failed_connection, listed, quoted_table
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.schemas import Check, CheckSide, ReplicaIdentity
 from thalweg.inspection.sent_columns import sent_columns
 from thalweg.inspection.target import Target
 from thalweg.kernel.conflict_detection import ComparedTable
+from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.transformations import TableTransformations
 
@@ -19,24 +21,24 @@ CHECK = "compared_columns"
 TITLE = "Columns of conflict_detection"
 
 
-async def inspect_compared(
-    source: Target, destination: Target, compared: list[ComparedTable], names: set[tuple[str, str]],
-    rules: TableRules, timeout: int,
+async def inspect_conflicts(
+    source: Target, destination: Target, compared: list[ComparedTable], handlers: list[ConflictHandler],
+    names: set[tuple[str, str]], rules: TableRules, timeout: int,
 ) -> list[Check]:  # fmt: skip
     """For a stream that has these tables already. Never raises for what is wrong with a database: a check says it."""
     side = CheckSide.SOURCE
+    at_source, at_destination = Checklist(CheckSide.SOURCE), Checklist(CheckSide.DESTINATION)
     try:
         async with connected(source, timeout) as connection:
             tables = [table for table in await read_tables(connection) if table.name in names]
-            columns = await read_columns(connection, tables)
+            sent = sent_columns(await read_columns(connection, tables), rules.transformations)
         side = CheckSide.DESTINATION
         async with connected(destination.for_writing, timeout) as connection:
             there = [table for table in await read_tables(connection) if table.name in names]
             present = await read_columns(connection, there)
+            await check_handlers(at_destination, connection, handlers, sent, present)
     except ConnectionFailure as failure:
         return failed_connection(side, failure)
-    at_source, at_destination = Checklist(CheckSide.SOURCE), Checklist(CheckSide.DESTINATION)
-    sent = sent_columns(columns, rules.transformations)
     changed = [table for table in tables if table.name not in rules.given_up]
     check_compared(at_source, at_destination, compared, changed, sent, present, rules.transformations)
     return [*at_source.checks, *at_destination.checks]

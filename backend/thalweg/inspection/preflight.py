@@ -9,6 +9,7 @@ from thalweg.inspection.checks import Checklist, failed_connection
 from thalweg.inspection.compared_columns import check_compared
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.inheritance import check_inheritance
 from thalweg.inspection.inserts_only import check_publication
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
@@ -22,6 +23,7 @@ from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
 from thalweg.kernel.conflict_detection import ComparedTable
+from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
@@ -95,6 +97,8 @@ class DestinationTarget:
     """Definitions of the stream's tables that somebody has accepted already."""
     compared: list[ComparedTable] = field(default_factory=list)
     """The parameter conflict_detection."""
+    handlers: list[ConflictHandler] = field(default_factory=list)
+    """The parameter conflict_handlers."""
 
 
 async def preflight_stream(
@@ -199,6 +203,7 @@ async def _inspect_destination(
         if seen.tables:
             changed = [table for table in seen.tables if table.name not in rules.given_up]
             check_compared(at_source, checklist, destination.compared, changed, sent, columns, rules.transformations)
+            await check_handlers(checklist, connection, destination.handlers, sent, columns)
         if rules.transformations:
             check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
         if seen.text is not None:

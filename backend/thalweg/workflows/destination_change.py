@@ -8,12 +8,11 @@ from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.preflight import preflight_of
 from thalweg.inspection.schemas import CheckSide
 from thalweg.inspection.target import target_of
-from thalweg.kernel.conflict_detection import DETECTION
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
-from thalweg.workflows.detection_check import check_detection
+from thalweg.workflows.conflict_check import NAMES, check_conflicts
 from thalweg.workflows.row_rules import DESTINATION, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_preparation import Places, accepted_facts, not_ready
 
@@ -22,8 +21,8 @@ async def update_destination(
     context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
 ) -> Stream:
     accepted: Json = {}
-    if body.parameters is not None and DETECTION in body.parameters:
-        await _check_detection(context, stream_id, destination_id, body.parameters, if_match)
+    if body.parameters and NAMES & body.parameters.keys():
+        await _check_conflicts(context, stream_id, destination_id, body.parameters, if_match)
     if body.row_rules is not None:
         row = await service.existing_stream(context, stream_id)
         check_if_match(if_match, row.version)
@@ -34,7 +33,7 @@ async def update_destination(
     return await destination_actions.update(context, stream_id, destination_id, body, if_match, accepted)
 
 
-async def _check_detection(
+async def _check_conflicts(
     context: Context, stream_id: str, destination_id: str, parameters: Parameters, if_match: str | None
 ) -> None:
     row = await service.existing_stream(context, stream_id)
@@ -43,7 +42,7 @@ async def _check_detection(
     if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
         raise service.being_deleted()
     check_destination_parameters(service.definitions_of(context), parameters, "")
-    await check_detection(context, row, [(destination, {**row.parameters, **parameters})])
+    await check_conflicts(context, row, [(destination, {**row.parameters, **parameters})], parameters)
 
 
 async def _checked(

@@ -1,5 +1,7 @@
 #include "apply/conflict.h"
 
+#include <array>
+
 namespace thalweg::apply {
 
 namespace {
@@ -9,7 +11,12 @@ using lcr::FrameKind;
 constexpr std::string_view kForeignKeyViolation = "23503";
 constexpr std::string_view kUniqueViolation = "23505";
 
+constexpr std::array<std::string_view, 7> kActions = {"error",   "discard", "overwrite", "maximum",
+                                                      "minimum", "latest",  "delta"};
+
 }  // namespace
+
+std::string_view name_of(ConflictAction action) { return kActions[static_cast<size_t>(action)]; }
 
 std::optional<ConflictKind> conflict_of(const FailedChange& change) {
   const bool inserts = change.operation == FrameKind::insert;

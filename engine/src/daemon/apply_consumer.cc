@@ -30,6 +30,14 @@ apply::ConflictAction action_of(control::HandlerAction action) {
       return apply::ConflictAction::discard;
     case control::HandlerAction::overwrite:
       return apply::ConflictAction::overwrite;
+    case control::HandlerAction::maximum:
+      return apply::ConflictAction::maximum;
+    case control::HandlerAction::minimum:
+      return apply::ConflictAction::minimum;
+    case control::HandlerAction::latest:
+      return apply::ConflictAction::latest;
+    case control::HandlerAction::delta:
+      return apply::ConflictAction::delta;
   }
   std::unreachable();
 }
@@ -100,8 +108,12 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                   .after_retries = action_of(policy.after_retries)});
   }
   for (const control::ConflictHandlerDefinition& handler : parameters.conflict_handlers) {
-    out.conflict_handlers.push_back(
-        {.kind = handler.kind, .table = quoted(handler.schema, handler.table), .action = action_of(handler.action)});
+    out.conflict_handlers.push_back({.kind = handler.kind,
+                                     .table = quoted(handler.schema, handler.table),
+                                     .action = action_of(handler.action),
+                                     .columns = handler.columns,
+                                     .by = handler.by,
+                                     .tie_overwrites = handler.tie_overwrites});
   }
   out.conflict_retention = std::chrono::days(parameters.conflict_retention_days);
   out.data_layer = parameters.data_layer;

@@ -209,3 +209,89 @@ def test_the_log_has_both_rows(scene: Scene) -> None:
                                    "there": "9.00"}
     metrics = scene.engine.request("GET", "/metrics")
     assert 'table="kept",kind="update_origin_differs"} 1' in metrics
+
+
+STOCK = """
+    CREATE TABLE stock (id integer PRIMARY KEY, amount integer NOT NULL, note text NOT NULL, changed integer NOT NULL);
+    ALTER TABLE stock REPLICA IDENTITY FULL;
+    INSERT INTO stock SELECT n, 100, 'start', 0 FROM generate_series(1, 20) AS n;
+"""
+OF_STOCK = {"kind": "update_origin_differs", "schema": "public", "table": "stock"}
+COMBINING = [
+    {**OF_STOCK, "action": "delta", "columns": ["amount"]},
+    {**OF_STOCK, "action": "maximum", "columns": ["note", "changed"], "by": "changed", "tie": "overwrite"},
+    {"kind": "update_missing", "action": "discard"},
+]
+Item = tuple[int, str, int]  # amount, note, changed
+
+
+class Shop:
+    """Both sides of the stock: amounts add up, and of note and changed the later pair stays."""
+
+    def __init__(self, random_: random.Random) -> None:
+        self.random = random_
+        self.source: dict[int, Item] = dict.fromkeys(range(1, 21), (100, "start", 0))
+        self.destination = dict(self.source)
+        self.settled = 0
+
+    def sale(self) -> list[str]:
+        statements = []
+        for key in self.random.sample(range(1, 21), self.random.choice([1, 2, 5])):
+            old = self.source[key]
+            new = (old[0] + self.random.choice([-3, 5]), f"n{self.random.randrange(100)}", self.random.randrange(50))
+            self.source[key] = new
+            self.meet(key, old, new)
+            statements.append(f"UPDATE stock SET amount = {new[0]}, note = '{new[1]}', changed = {new[2]} "
+                              f"WHERE id = {key}")
+        return statements
+
+    def meet(self, key: int, old: Item, new: Item) -> None:
+        there = self.destination.get(key)
+        if there == old:
+            self.destination[key] = new
+            return
+        self.settled += 1
+        if there is None:
+            return
+        amount = there[0] + new[0] - old[0]
+        wins = there[1:] == old[1:] or new[2] >= there[2]
+        self.destination[key] = (amount, *(new[1:] if wins else there[1:]))
+
+    def others(self) -> list[str]:
+        statements = []
+        for key in self.random.sample(sorted(self.destination), 4):
+            amount, note, changed = self.destination[key]
+            if self.random.random() < 0.1:
+                del self.destination[key]
+                statements.append(f"DELETE FROM stock WHERE id = {key}")
+                continue
+            item: Item = self.random.choice([(amount - 7, note, changed),
+                                             (amount, "theirs", self.random.randrange(50))])
+            self.destination[key] = item
+            statements.append(f"UPDATE stock SET amount = {item[0]}, note = '{item[1]}', changed = {item[2]} "
+                              f"WHERE id = {key}")
+        return statements
+
+
+def test_groups_of_columns_are_combined_exactly_once_through_kills(scene: Scene, random_: random.Random) -> None:
+    scene.run_at_source(STOCK)
+    scene.start_stream(conflict_handlers=COMBINING, conflict_detection=[{}])
+    shop = Shop(random_)
+
+    def sell(transactions: int) -> None:
+        for _ in range(transactions):
+            scene.run_at_source(";\n".join(["BEGIN", *shop.sale(), "COMMIT"]) + ";")
+
+    for _ in range(4):
+        scene.at_destination(*shop.others())
+        sell(20)
+        scene.engine.kill()
+        sell(10)
+        scene.engine.start()
+        scene.wait_applied()
+    read = "SELECT id, amount, note, changed FROM stock"
+    assert {key: item for key, *item in scene.at_source(read)} == {key: [*item] for key, item in shop.source.items()}
+    assert {key: item for key, *item in scene.at_destination(read)} == {
+        key: [*item] for key, item in shop.destination.items()}
+    assert scene.at_destination("SELECT count(*) FROM thalweg.conflict_log") == [(shop.settled,)]
+    assert shop.settled > 50, "the load has conflicts of which this test tells something"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,18 @@ void put_sized(std::vector<std::byte>& out, const lcr::Value& value) {
 
 bool insertable(const RowChange& change) {
   return change.state == RowState::insert || change.state == RowState::remove_insert;
+}
+
+// One statement does both.
+bool is_alike(const TableMetadata& table, const RowChange& left, const RowChange& right, bool updates) {
+  const auto is_missing = [](const lcr::Value& value) { return value.mark == ValueMark::unchanged; };
+  if ((left.old == nullptr) != (right.old == nullptr)) return false;
+  for (size_t column = 0; updates && column < table.columns.size(); ++column) {
+    if (is_missing(left.values[column]) != is_missing(right.values[column])) return false;
+  }
+  return left.old == nullptr || std::ranges::all_of(table.compared, [&](uint16_t column) {
+           return is_missing(left.old[column]) == is_missing(right.old[column]);
+         });
 }
 
 bool single(const RowChange& change) { return change.has_text || change.bytes > kSetRowBytesMax; }
@@ -182,15 +195,13 @@ base::Result<void> ChangeWriter::write_updates(const TableMetadata& table, const
 base::Result<void> ChangeWriter::write_alike(const TableMetadata& table, Rows& rows, StatementKind kind) {
   const bool updates = kind == StatementKind::set_update;
   const RowChange& first = *rows.front();
-  const ColumnMask came = updates ? columns_that_came(table, first.values) : ColumnMask{};
-  const bool compares = first.old != nullptr;
-  const ColumnMask told = compares ? columns_told(table, first.old) : ColumnMask{};
-  const auto others = std::ranges::stable_partition(rows, [&](const RowChange* row) {
-    return (row->old != nullptr) == compares && (!compares || columns_told(table, row->old) == told) &&
-           (!updates || columns_that_came(table, row->values) == came);
-  });
+  const auto is_like_first = [&](const RowChange* row) { return is_alike(table, first, *row, updates); };
+  const auto others = std::ranges::all_of(rows, is_like_first) ? std::ranges::subrange(rows.end(), rows.end())
+                                                               : std::ranges::stable_partition(rows, is_like_first);
   const Rows same(rows.begin(), others.begin());
-  const ColumnMask* const compared = compares ? &told : nullptr;
+  const ColumnMask came = updates ? columns_that_came(table, first.values) : ColumnMask{};
+  const ColumnMask told = first.old != nullptr ? columns_told(table, first.old) : ColumnMask{};
+  const ColumnMask* const compared = first.old != nullptr ? &told : nullptr;
   THALWEG_TRY(updates ? write_updates(table, same, came, compared) : write_removes(table, same, compared));
   rows.erase(rows.begin(), others.begin());
   return {};

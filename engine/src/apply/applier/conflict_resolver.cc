@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/applier/old_values.h"
+#include "apply/applier/resolution.h"
 #include "apply/applier/statements.h"
 #include "apply/data_error.h"
 #include "base/plain_text.h"
@@ -45,6 +46,13 @@ pg::Parameter parameter_of(const lcr::Value& value, base::TypeId type) {
           .type = type,
           .is_null = value.mark == ValueMark::null,
           .is_binary = value.mark == ValueMark::binary};
+}
+
+// As the log names it.
+std::string_view action_of(std::span<const ConflictHandler> combined) {
+  const ConflictAction first = combined.front().action;
+  const bool is_one = std::ranges::all_of(combined, [&](const ConflictHandler& one) { return one.action == first; });
+  return is_one ? name_of(first) : "combined";
 }
 
 std::string_view operation_of(FrameKind kind) {
@@ -127,8 +135,9 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   if (!is_about_row(failure, final_error(failure, transaction_))) return failure;
   arena_.reset();
   Refusal unknown;
-  THALWEG_ASSIGN(failure.differs, differs(failure, unknown));
+  THALWEG_ASSIGN(const ColumnMask differing, this->differing(failure, unknown));
   if (unknown) return unknown;
+  failure.differs = differing.any();
   const base::Error error = final_error(failure, transaction_);
   const auto kind = conflict_of(failure, error);
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
@@ -142,6 +151,11 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     if (!done && !decision.skips) return failure;
     if (done) action = "overwrite";
   }
+  if (!decision.combined.empty()) {
+    THALWEG_ASSIGN(const bool done, combine(row, decision.combined, differing, failure.unsettled));
+    if (!done && !decision.skips) return failure;
+    if (done) action = action_of(decision.combined);
+  }
   if (auto recorded = record(row, kind, error, action, there); !recorded) {
     if (session_.broken()) return std::unexpected(std::move(recorded).error());
     return StatementFailure{.error = std::move(recorded).error()};  // of the transaction as a whole
@@ -150,11 +164,13 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   return Refusal{};
 }
 
-base::Result<bool> ConflictResolver::differs(const StatementFailure& failure, Refusal& refusal) {
+base::Result<ColumnMask> ConflictResolver::differing(const StatementFailure& failure, Refusal& refusal) {
+  ColumnMask differing;
   THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
-  if (old == nullptr) return false;
+  if (old == nullptr) return differing;
   const TableMetadata& table = *failure.table;
-  const Statement statement = make_lock(table, columns_told(table, old));
+  const ColumnMask told = columns_told(table, old);
+  const Statement statement = make_lock(table, told);
   std::vector<pg::Parameter> parameters;
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
     parameters.push_back(parameter_of(old[statement.parameters[i].column], statement.types[i]));
@@ -164,8 +180,52 @@ base::Result<bool> ConflictResolver::differs(const StatementFailure& failure, Re
   const auto rows = connection.query(statement.sql, parameters);
   if (!rows && connection.broken()) return std::unexpected(rows.error());
   if (!rows) refusal = StatementFailure{.error = rows.error()};  // a lock that was not to be had, say
+  size_t place = 0;
+  for (const uint16_t column : table.compared) {
+    if (!rows || rows->size() == 0) break;
+    if (told.has(column) && !rows->boolean(0, place++)) differing.set(column);
+  }
   // A row that is as it was, and yet was not found: a trigger keeps it from being written.
-  return rows && rows->size() > 0 && !rows->boolean(0, 0);
+  return differing;
+}
+
+base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row,
+                                             std::span<const ConflictHandler> handlers, const ColumnMask& differing,
+                                             std::string& why) {
+  const TableMetadata& table = *row.failure.table;
+  if (table.keyless() || row.frame.kind() == FrameKind::remove) return false;
+  THALWEG_ASSIGN(const Values wanted, read_values(row.frame.new_tuple(), table, arena_));
+  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(row.failure, arena_));
+  for (size_t column = 0; old != nullptr && column < table.columns.size(); ++column) {
+    const bool is_known = old[column].mark == ValueMark::binary || old[column].mark == ValueMark::text;
+    if (wanted[column].mark == ValueMark::unchanged && is_known) wanted[column] = old[column];
+  }
+  const auto resolution = make_resolution({.table = table,
+                                           .wanted = wanted,
+                                           .old = old == nullptr ? wanted : old,
+                                           .has_old = old != nullptr,
+                                           .differing = differing,
+                                           .commit_time = transaction_.commit_time},
+                                          handlers);
+  if (!resolution) {
+    why = resolution.error();
+    return false;
+  }
+  std::vector<pg::Parameter> parameters;
+  for (const auto& [value, type] : resolution->parameters) parameters.push_back(parameter_of(*value, type));
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
+  const auto done = connection.query(resolution->sql, parameters);
+  if (done && done->affected() == 1) {
+    THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
+    THALWEG_TRY(executor_.count_row(transaction_, row.frame));
+    return true;
+  }
+  if (connection.broken()) return std::unexpected(done.error());
+  why = done ? "the destination has no row with this key" : done.error().message;
+  THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
+  return false;
 }
 
 // The row that the change met: of an INSERT the first with one of its unique keys; of an UPDATE that collides the one

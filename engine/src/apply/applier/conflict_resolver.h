@@ -45,8 +45,11 @@ class ConflictResolver {
   // A row of the destination's; a value: NULL, or as the server writes it.
   using Texts = std::vector<std::optional<std::string>>;
 
-  // Whether the row that was not found is there with other values; it is locked then.
-  base::Result<bool> differs(const StatementFailure& failure, Refusal& refusal);
+  // The columns in which the row that was not found has other values; it is locked then. None: it is not there.
+  base::Result<ColumnMask> differing(const StatementFailure& failure, Refusal& refusal);
+  // Whether the handlers have made one row of both; `why` not, in words.
+  base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
+                             const ColumnMask& differing, std::string& why);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
                                              const lcr::Value* values);
   base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,

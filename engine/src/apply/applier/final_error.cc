@@ -120,6 +120,7 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
                               failure.differs       ? "the destination's row is not as the source's was before"
                               : failure.missing_row ? "the destination has no such row"
                                                     : error.message);
+  if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;
   if (failure.missing_row) error.sqlstate.clear();
   return error;
 }

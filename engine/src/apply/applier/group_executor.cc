@@ -415,6 +415,12 @@ base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transactio
   return refusal;
 }
 
+base::Result<void> GroupExecutor::count_row(const Transaction& transaction, const FrameView& frame) {
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  count(*table, transaction, frame.kind());
+  return {};
+}
+
 Compactor& GroupExecutor::batch_for(const TableMetadata& table) {
   if (last_batch_ != nullptr && &last_batch_->table() == &table) return *last_batch_;
   auto& batch = batches_[table.generation];

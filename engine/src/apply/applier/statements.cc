@@ -44,13 +44,13 @@ class Builder {
     return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.quoted_name, condition);
   }
 
-  // "" or " AND ...": the columns of `compared` are as in the old row.
-  std::string unchanged(const ColumnMask& compared) {
+  // The columns of `compared` are as in the old row: `before` stands before each.
+  std::string unchanged(const ColumnMask& compared, const char* before = " AND ") {
     std::string condition;
     for (const uint16_t column : table_.compared) {
       if (!compared.has(column)) continue;
       const Column& described = table_.columns[column];
-      condition += " AND " + unchanged_value(described, described.quoted_name, parameter(column, true));
+      condition += before + unchanged_value(described, described.quoted_name, parameter(column, true));
     }
     return condition;
   }
@@ -338,7 +338,7 @@ Statement make_lookup(const TableMetadata& table, std::span<const uint16_t> by, 
 Statement make_lock(const TableMetadata& table, const ColumnMask& compared) {
   Builder builder(table, false);
   const std::string condition = builder.equal_key(true);
-  return builder.finish(fmt::format("SELECT true{} FROM {} WHERE {} FOR UPDATE", builder.unchanged(compared),
+  return builder.finish(fmt::format("SELECT{} FROM {} WHERE {} FOR UPDATE", builder.unchanged(compared, ", ").substr(1),
                                     table.quoted_name, condition));
 }
 

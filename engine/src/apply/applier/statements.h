@@ -21,6 +21,7 @@ struct ColumnMask {
   std::array<uint64_t, kColumnsMax / 64> words{};
   void set(size_t column) { words[column / 64] |= uint64_t{1} << column % 64; }
   bool has(size_t column) const { return (words[column / 64] >> column % 64 & 1) != 0; }
+  bool any() const { return *this != ColumnMask{}; }
   bool operator==(const ColumnMask&) const = default;
 };
 
@@ -60,8 +61,8 @@ Statement make_statement(const metadata::TableMetadata& table, StatementKind kin
 // `characters_max`, the whole text's bytes and hash, and in all of them the number of such rows. The values are of one
 // of those; no row at all where there is none.
 Statement make_lookup(const metadata::TableMetadata& table, std::span<const uint16_t> by, size_t characters_max);
-// Locks the row of that identity until the transaction ends. Result: whether it has its old values in `compared`; no
-// row where it is not there. Not for tables without a key.
+// Locks the row of that identity until the transaction ends. Result: for each of `compared`, in their order, whether it
+// has its old value; no row where it is not there. Not for tables without a key.
 Statement make_lock(const metadata::TableMetadata& table, const ColumnMask& compared);
 // How SQL writes what make_lookup gives of a value: `value` is an expression of type text.
 std::string shown_text(const std::string& value, size_t characters_max);

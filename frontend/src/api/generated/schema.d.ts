@@ -3513,8 +3513,21 @@ export interface components {
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `delta`, for `update_origin_differs`: the difference of the source's two values is added. `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
+            /**
+             * Columns
+             * @description The group of columns that the handler decides about, by their names at the destination. A handler of the kind and table without it, behind these, decides about all others. Omitted: all. With `table`.
+             */
+            columns?: string[];
+            /**
+             * By
+             * @description Of `maximum`, `minimum` and `latest`: the column that decides.
+             * @example changed_at
+             */
+            by?: string;
+            /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
+            tie?: components["schemas"]["Tie"];
         };
         /**
          * ConflictKind
@@ -4761,7 +4774,7 @@ export interface components {
          * HandlerAction
          * @enum {string}
          */
-        HandlerAction: "error" | "discard" | "overwrite";
+        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "delta";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -5272,7 +5285,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "delta" | "combined";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5306,7 +5319,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5539,7 +5552,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -8466,6 +8479,11 @@ export interface components {
              */
             event: number;
         };
+        /**
+         * Tie
+         * @enum {string}
+         */
+        Tie: "discard" | "overwrite";
         /**
          * TimePercent
          * @description Share of the interval that a thread spent on each activity; the sum is 100.
