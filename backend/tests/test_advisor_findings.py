@@ -48,7 +48,8 @@ def with_reader_limiting(lcrs_per_transaction: float) -> list[Sample]:
 
 def test_tiny_transactions_are_named_whichever_stage_they_keep_busy() -> None:
     by_stage = {
-        (finding.code, finding.evidence[0].subject) for samples in (recorded("tiny_transactions"), with_reader_limiting(1.0))
+        (finding.code, finding.evidence[0].subject)
+        for samples in (recorded("tiny_transactions"), with_reader_limiting(1.0))
         for finding in findings("tiny_transactions", samples=samples)[:1]
     }  # fmt: skip
     assert by_stage == {

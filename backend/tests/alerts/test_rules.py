@@ -515,6 +515,14 @@ def test_a_table_that_misses_changes() -> None:
     assert clock.alerts == {}
 
 
+def test_an_error_queue_is_told_with_its_destinations() -> None:
+    parks = {"Warehouse": 2, "Reports": 0, "Archive": 1}
+    ends = tuple(DestinationFacts(name.lower(), name, "ENABLED", None, parked=count) for name, count in parks.items())
+    changes = Clock().at(0, replace(parked(3), destinations=ends))
+    (message,) = {change.finding.message for change in changes if change.finding is not None}
+    assert message == "3 transactions are parked in the error queue of Warehouse and Archive of orders."
+
+
 def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:
     clock = Clock()
     clock.at(0, parked(1))

@@ -11,7 +11,7 @@ from thalweg.alerting.trend import Memory
 from thalweg.inspection.slots import why_lost
 from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
-from thalweg.kernel.words import days, duration, go_on_in_words, parked_in_words, size
+from thalweg.kernel.words import days, duration, go_on_in_words, listed, parked_in_words, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8
@@ -379,9 +379,15 @@ def error_queue(view: View) -> Iterator[Finding]:
         threshold = settings.thresholds["transactions"]
         yield Finding(
             rule, subject, stream.parked > threshold,
-            f"{parked_in_words(stream.parked)} in the error queue of {stream.name}.",
+            f"{parked_in_words(stream.parked)} in the error queue of {_parking(stream)}.",
             stream.parked, threshold, "transactions", {"transactions": stream.parked},
         )  # fmt: skip
+
+
+def _parking(stream: StreamFacts) -> str:
+    """Each destination has an error queue of its own."""
+    names = [destination.name for destination in stream.destinations if destination.parked]
+    return f"{listed(names)} of {stream.name}" if names and len(stream.destinations) > 1 else stream.name
 
 
 def engine_silent(view: View) -> Iterator[Finding]:

@@ -52,6 +52,7 @@ class DestinationFacts:
     """The position below which it needs no more work; None: unknown."""
     retry: str | None = None
     """The retry that one of its transactions waits for, in words."""
+    parked: int | None = None
 
 
 @dataclass(frozen=True)

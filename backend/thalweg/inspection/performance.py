@@ -177,19 +177,6 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
     return facts
 
 
-async def read_waits(target: Target, stream_id: str, timeout: int) -> DestinationFacts:
-    """One look at what the appliers wait for, and nothing else: a few milliseconds. Never raises for what is wrong with
-    the database."""
-    facts = DestinationFacts(now())
-    try:
-        async with connected(target.for_writing, timeout) as connection:
-            await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
-            facts.waits = await look_at(connection, f"thalweg {stream_id}", f"thalweg {stream_id} %", looks=1)
-    except ConnectionFailure as failure:
-        facts.failure = failure
-    return facts
-
-
 async def _round_trip_ms(connection: Connection) -> float:
     """The shortest of several: a busy machine makes some of them longer, but none shorter."""
     took = []

@@ -88,13 +88,11 @@ def _works(row: dict[str, object]) -> bool:
     return row["state"] != "idle" and row["wait_event_type"] != "Client"
 
 
-async def look_at(
-    connection: Connection, name: str, pattern: str, *, looks: int = LOOKS, walsender: bool = False
-) -> Waits:
-    """Takes about a second with all looks. With `walsender`, waiting for its client counts as work: it is what tells
+async def look_at(connection: Connection, name: str, pattern: str, *, walsender: bool = False) -> Waits:
+    """Takes about a second. With `walsender`, waiting for its client counts as work: it is what tells
     its causes."""
     waits = Waits()
-    for number in range(looks):
+    for number in range(LOOKS):
         if number:
             await asyncio.sleep(LOOK_PAUSE_SECONDS)
         rows = await read_all(connection, SESSIONS, {"name": name, "pattern": pattern}, FEW_ROWS_MAX)

@@ -17,6 +17,7 @@ from thalweg.kernel.http.strict import StrictRoute
 from thalweg.kernel.outside import HeldConnection, begin_request, end_request
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.recent import Recent
 from thalweg.kernel.secret_box import SecretBox
 from thalweg.kernel.settings import Settings
 
@@ -51,6 +52,8 @@ class Resources:
     authenticator: Authenticator
     login_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Logins of an address are counted one after another anyway: they queue here, without a connection."""
+    recent: Recent = field(default_factory=Recent)
+    """What was read at databases for views that refresh every few seconds."""
 
 
 @dataclass(frozen=True)

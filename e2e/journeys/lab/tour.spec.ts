@@ -59,6 +59,16 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
   await expect(lab.verdict).toContainText("The network to warehouse is slow", { timeout: 60_000 });
   await page.screenshot({ path: test.info().outputPath("network.png"), fullPage: true });
 
+  // The stream's own page says the same: it too knows what the databases say.
+  await page.getByRole("region", { name: "The advisor's verdict" }).getByRole("link").first().click();
+  await expect(page.getByRole("status", { name: "Health of the stream" })).toContainText(
+    "The network to warehouse is slow",
+    { timeout: 30_000 },
+  );
+  await expect(page.getByRole("region", { name: "Findings" })).toContainText("The network to warehouse is slow");
+  await page.screenshot({ path: test.info().outputPath("stream.png"), fullPage: true });
+  await lab.open();
+
   await network.getByRole("button", { name: "Back to normal" }).click();
   await expect(network).toContainText("Off", { timeout: 60_000 });
   await expect(lab.verdict).toContainText("No bottleneck", { timeout: 60_000 });

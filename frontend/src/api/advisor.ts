@@ -41,12 +41,9 @@ export const runQuery = (id: number) =>
     retry: false,
   });
 
-/**
- * The last seconds of live samples, or what was recorded between two times: nothing is written down. With `facts` the
- * databases are asked, too: an operator's.
- */
+/** The last seconds of live samples, or what was recorded between two times: nothing is written down. */
 export type AnalysisScope = { stream_id: string } & (
-  | { window_seconds: number; facts?: boolean }
+  | { window_seconds: number }
   | { begin_at: string; end_at: string }
 );
 

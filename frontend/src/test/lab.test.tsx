@@ -161,14 +161,12 @@ it("says what was cured at the database, and why something failed or cannot begi
   expect(await card("Missing index")).toHaveTextContent("must be owner. The lab tries again.");
 });
 
-it("lets a viewer look only, and asks no database for one", async () => {
-  const requests = stubApi(routes(lab(), "viewer"));
+it("lets a viewer look only", async () => {
+  stubApi(routes(lab(), "viewer"));
   renderAt("/lab");
   const trigger = await card("Slow trigger");
   expect(within(trigger).getByRole("button", { name: "Make it slow" })).toBeDisabled();
   expect(screen.getByText(/Your role can only read/)).toBeVisible();
-  const asked = requests.filter(({ url }) => url.includes("/advisor/analysis"));
-  expect(asked.map(({ url }) => new URL(url).searchParams.get("facts"))).not.toContain("true");
 });
 
 it("says why there is none, and does not offer one", async () => {

@@ -105,17 +105,31 @@ describe("a stream now", () => {
         .slice(2)
         .map((part) => component("", { ...part, id: part.id.replace("warehouse", id), destination_id: id })),
     );
+    const live = liveAnalysis(both);
+    const [line] = live.paths;
+    if (!line) throw new Error("the analysis has a line for the path");
+    const ends = ["near", "far"].map((id) => ({ path_id: `stream01:${id}`, path_name: `orders → ${id}` }));
+    const answer = {
+      ...live,
+      paths: ends.map((end) => ({ ...line, ...end, top_finding: null, top_finding_code: null })),
+      findings_ranked: ends.map(({ path_id }) => ({ ...finding, id: path_id, path_id })),
+    };
     stubApi({
       ...routes,
       "GET /api/v1/streams/stream01": { body: fanOut },
       "GET /api/v1/streams/stream01/samples": samples({ components: [...components.slice(0, 2), ...ofBoth] }),
-      "GET /api/v1/advisor/analysis": { body: liveAnalysis(both) },
+      "GET /api/v1/advisor/analysis": { body: answer },
     });
     renderAt("/streams/stream01");
     const at = (name: string) => screen.findByRole("region", { name: `Destination ${name}` });
     expect(await within(await at("near")).findByRole("status")).toHaveTextContent("All is well.");
     expect(within(await at("near")).queryByText("Bottleneck")).toBeNull();
     expect(within(await at("far")).getByRole("status")).toHaveTextContent("locks at the destination");
+    const found = within(screen.getByRole("list", { name: "Findings" })).getAllByRole("listitem");
+    expect(found.map((item) => /orders → (near|far)/.exec(item.textContent ?? "")?.[0])).toEqual([
+      "orders → near",
+      "orders → far",
+    ]);
   });
 
   it("does not say of components that they work while nobody hears of them", async () => {

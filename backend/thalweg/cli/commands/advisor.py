@@ -120,15 +120,17 @@ def _show(document: Json) -> None:
         figures = f"{rates}, latency {late}, lag {size(path['lag_bytes'])}"
         out.print(line(styled(path["path_name"], "bold"), f" from {path['source_db']}  {figures}"))
         out.print(f"  {_limit(path)}: {path['explanation']}")
+    names = {path["path_id"]: path["path_name"] for path in document["paths"]}
     for finding in document["findings_ranked"]:
-        _show_finding(finding)
+        _show_finding(finding, names[finding["path_id"]])
     if not document["findings_ranked"]:
         out.print("No findings.")
 
 
-def _show_finding(finding: Json) -> None:
+def _show_finding(finding: Json, path: str) -> None:
     heading = styled(f"{finding['rank']}. {finding['severity']}:", COLOURS[finding["severity"]])
     out.print(line(heading, f" {finding['title']}"))
+    out.print(f"   {path}")
     out.print(f"   {finding['explanation']}")
     for item in finding["evidence"]:
         value = f"{item['value']:,g}" if isinstance(item["value"], float) else item["value"]

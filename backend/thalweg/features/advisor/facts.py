@@ -13,7 +13,7 @@ from thalweg.advisor.finding import Fact, FactSheet
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
 from thalweg.db.models import DestinationRow, StreamRow
-from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both, read_waits
+from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
 from thalweg.kernel.row_rules import SETS
@@ -45,35 +45,34 @@ class _Reading:
 
 
 class Depth(Enum):
-    """How much of the databases is read. WAITS, a look at the appliers' waits, serves views that refresh every few
-    seconds."""
+    """How much of the databases is read. RECENT serves views that refresh every few seconds: all that look share what
+    was read a while ago."""
 
     NOTHING = "nothing"
-    WAITS = "waits"
-    ALL = "all"
+    RECENT = "recent"
+    NOW = "now"
 
 
 async def facts_of(resources: Resources, rows: list[StreamRow], views: list[PathView], depth: Depth) -> Known:
-    """Databases are read only where something limits or breaks a path: everything else has no use for it. Waits only
-    where nothing comes of the appliers' work: the samples do not tell a lock from a long statement."""
+    """Databases are read only where something limits or breaks a path: everything else has no use for it."""
     by_id = {row.id: row for row in rows}
     wanted: list[PathView] = []
-    if depth is Depth.ALL:
+    if depth is not Depth.NOTHING:
         wanted = [view for view in views if view.bottleneck.verdict not in UNREAD][:PATHS_READ_MAX]
-    elif depth is Depth.WAITS:
-        wanted = [view for view in views if view.stands_still][:PATHS_READ_MAX]
     readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
     limit = asyncio.Semaphore(READ_AT_ONCE)
 
-    async def read(reading: _Reading) -> tuple[SourceFacts | None, DestinationFacts]:
+    async def read(reading: _Reading) -> tuple[SourceFacts, DestinationFacts]:
         async with limit:
-            if depth is Depth.WAITS:
-                return None, await read_waits(reading.destination, reading.stream_id, TIMEOUT_SECONDS)
             return await read_both(
                 reading.source, reading.destination, reading.stream_id, reading.tables, TIMEOUT_SECONDS
             )
 
-    answers = await asyncio.gather(*(read(reading) for reading in readings))
+    async def known_of(reading: _Reading) -> tuple[SourceFacts, DestinationFacts]:
+        anew = depth is Depth.NOW
+        return await resources.recent.of(("facts", reading.path_id), lambda: read(reading), anew=anew)
+
+    answers = await asyncio.gather(*(known_of(reading) for reading in readings))
     read_by_path = {reading.path_id: answer for reading, answer in zip(readings, answers, strict=True)}
     sheets: dict[tuple[str, str, str], FactSheet] = {}
     known: dict[str, StreamFacts] = {}

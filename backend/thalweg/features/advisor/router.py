@@ -61,20 +61,14 @@ async def get_analysis(
     window_seconds: Annotated[int, Query(ge=2, le=WINDOW_MAX)] = WINDOW_DEFAULT,
     begin_at: Time = None,
     end_at: Time = None,
-    facts: Annotated[
-        bool,
-        Query(
-            description="Query the databases as well. This takes a second and requires the role operator. Not "
-            "available for the past."
-        ),
-    ] = False,
 ) -> LiveAnalysis:
-    """Analyse the last seconds, or what was recorded between two times. Nothing is stored. Without `facts` no database
-    is read, and the analysis cannot name what only they know: triggers, tables, sessions.
+    """Analyse the last seconds, or what was recorded between two times. Nothing is stored. The databases of a path
+    that is limited are queried for what only they know (triggers, tables, sessions); all who look share what was read
+    in the last 5 s, or in four times as long as the reading took. The past is judged without them.
 
     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
     """
-    return await service.analyse_now(context, stream_id, component_id, window_seconds, begin_at, end_at, facts=facts)
+    return await service.analyse_now(context, stream_id, component_id, window_seconds, begin_at, end_at)
 
 
 @router.post("/runs", status_code=201, operation_id="advisor_runs_create", response_model=Run)

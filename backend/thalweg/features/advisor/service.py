@@ -10,11 +10,10 @@ from thalweg.features.advisor.gathering import Span
 from thalweg.features.advisor.presentation import run_of, summary_of
 from thalweg.features.advisor.schemas import LiveAnalysis, Run, RunCreate, RunReason, RunScope, RunSummary, RunUpdate
 from thalweg.features.advisor.taking import RunRequest, keep_run, look, take_run
-from thalweg.kernel.context import Context, check_role
+from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import FieldProblem, Page
-from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, not_found
 
 
@@ -62,10 +61,8 @@ async def check_scope(context: Context, stream_id: str | None, component_id: str
 
 async def analyse_now(
     context: Context, stream_id: str | None, component_id: str | None, window_seconds: int,
-    begin: datetime | None, end: datetime | None, *, facts: bool = False,
+    begin: datetime | None, end: datetime | None,
 ) -> LiveAnalysis:  # fmt: skip
-    if facts:
-        check_role(context.principal, Role.OPERATOR)
     if begin is not None and end is not None and begin >= end:
         message = "begin_at must be before end_at."
         raise Problem(
@@ -73,7 +70,7 @@ async def analyse_now(
             errors=[FieldProblem(pointer="/query/begin_at", code="invalid_range", message=message)],
         )  # fmt: skip
     scope = RunScope(stream_id=stream_id, component_id=component_id, window_seconds=window_seconds)
-    return await look(context.session, context.resources, scope, _span(window_seconds, begin, end), facts=facts)
+    return await look(context.session, context.resources, scope, _span(window_seconds, begin, end))
 
 
 async def list_runs(

@@ -70,7 +70,7 @@ async def examine(
 async def take_run(session: AsyncSession, resources: Resources, request: RunRequest) -> AdvisorRunRow:
     """A run that is not in the session yet: what it was taken from is outside of it."""
     at = now()
-    depth = Depth.ALL if request.facts else Depth.NOTHING
+    depth = Depth.NOW if request.facts else Depth.NOTHING
     taken = await examine(session, resources, request.scope, request.span, depth=depth, at=at)
     return AdvisorRunRow(
         at=at, reason=request.reason, detail=request.detail, requested_by=request.requested_by, name=request.name,
@@ -94,11 +94,10 @@ async def keep_run(session: AsyncSession, row: AdvisorRunRow) -> AdvisorRunRow:
 
 
 async def look(
-    session: AsyncSession, resources: Resources, scope: RunScope, span: Span, *, facts: bool
+    session: AsyncSession, resources: Resources, scope: RunScope, span: Span
 ) -> LiveAnalysis:  # fmt: skip
     at = now()
-    depth = Depth.ALL if facts else Depth.WAITS
-    taken = await examine(session, resources, scope, span, depth=depth, at=at)
+    taken = await examine(session, resources, scope, span, depth=Depth.RECENT, at=at)
     return LiveAnalysis(
         at=at, live=taken.live, analysis=taken.analysis,
         paths=path_lines(taken.analysis, taken.findings), findings_ranked=taken.findings,

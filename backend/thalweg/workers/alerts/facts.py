@@ -149,7 +149,7 @@ def _destination(
         destination["error"]["message"] if destination["error"] else None,
         applies=applies, phase=destination.get("phase", ""),
         done=_done(destination, waits=sample is None or own is None or changes_wait(sample, own)),
-        retry=retry_in_words(destination),
+        retry=retry_in_words(destination), parked=own.error_queue_transactions if own is not None else None,
     )  # fmt: skip
 
 

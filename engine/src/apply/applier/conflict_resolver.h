@@ -47,9 +47,9 @@ class ConflictResolver {
 
   // The columns in which the row that was not found has other values; it is locked then. None: it is not there.
   base::Result<ColumnMask> differing(const StatementFailure& failure, Refusal& refusal);
-  // Whether the handlers have made one row of both; `why` not, in words.
+  // Whether the handlers have made one row of both; `why` not, in words. `refusal`: of the transaction as a whole.
   base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
-                             const ColumnMask& differing, std::string& why);
+                             const ColumnMask& differing, std::string& why, Refusal& refusal);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
                                              const lcr::Value* values);
   base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,

@@ -1508,8 +1508,9 @@ export interface paths {
         };
         /**
          * Get Analysis
-         * @description Analyse the last seconds, or what was recorded between two times. Nothing is stored. Without `facts` no database
-         *     is read, and the analysis cannot name what only they know: triggers, tables, sessions.
+         * @description Analyse the last seconds, or what was recorded between two times. Nothing is stored. The databases of a path
+         *     that is limited are queried for what only they know (triggers, tables, sessions); all who look share what was read
+         *     in the last 5 s, or in four times as long as the reading took. The past is judged without them.
          *
          *     `begin_at` and `end_at` go together and replace `window_seconds`: the answer to "what happened then".
          */
@@ -17047,8 +17048,6 @@ export interface operations {
                 begin_at?: string | null;
                 /** @description With time zone. */
                 end_at?: string | null;
-                /** @description Query the databases as well. This takes a second and requires the role operator. Not available for the past. */
-                facts?: boolean;
             };
             header?: never;
             path?: never;

@@ -13,12 +13,15 @@ import classes from "./findings.module.css";
 
 interface FindingsProps {
   findings: Finding[];
+  /** The paths that the findings are of: where there are several, each finding names its own. */
+  paths?: { path_id: string; path_name: string }[];
   /** Actions on a cure: apply it, undo it. */
   cureActions?: (finding: Finding, cure: Cure, index: number) => ReactNode;
 }
 
 /** The advisor's findings, the most important first, each with its evidence and the exact change. */
-export function Findings({ findings, cureActions }: FindingsProps) {
+export function Findings({ findings, paths = [], cureActions }: FindingsProps) {
+  const nameOf = (id: string) => paths.length > 1 && paths.find(({ path_id }) => path_id === id)?.path_name;
   if (findings.length === 0) {
     return (
       <Group gap={8} c="dimmed">
@@ -30,13 +33,23 @@ export function Findings({ findings, cureActions }: FindingsProps) {
   return (
     <ol className={classes.list} aria-label="Findings">
       {findings.map((finding) => (
-        <FindingItem key={finding.id} finding={finding} cureActions={cureActions} />
+        <FindingItem
+          key={finding.id}
+          finding={finding}
+          path={nameOf(finding.path_id) || null}
+          cureActions={cureActions}
+        />
       ))}
     </ol>
   );
 }
 
-function FindingItem({ finding, cureActions }: { finding: Finding } & Pick<FindingsProps, "cureActions">) {
+interface FindingItemProps extends Pick<FindingsProps, "cureActions"> {
+  finding: Finding;
+  path: string | null;
+}
+
+function FindingItem({ finding, path, cureActions }: FindingItemProps) {
   return (
     <li className={classes.finding} aria-label={finding.title}>
       <span className={classes.rank} aria-hidden>
@@ -52,6 +65,11 @@ function FindingItem({ finding, cureActions }: { finding: Finding } & Pick<Findi
             </Text>
           )}
         </Group>
+        {path && (
+          <Text size="xs" fw={600}>
+            {path}
+          </Text>
+        )}
         <Text size="sm">{finding.explanation}</Text>
         {finding.expected_gain && (
           <Text size="sm">

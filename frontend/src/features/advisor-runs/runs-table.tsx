@@ -150,12 +150,10 @@ function Bottlenecks({ paths }: { paths: RunPath[] }) {
   return (
     <Box py={2}>
       {shown.map((path) => (
-        <Group key={path.path_id} gap={6} wrap="nowrap">
-          {paths.length > 1 && (
-            <Text size="xs" c="dimmed" truncate maw={140} title={path.path_name}>
-              {path.path_name}
-            </Text>
-          )}
+        <Group key={path.path_id} gap={6}>
+          <Text size="xs" c="dimmed">
+            {path.path_name}
+          </Text>
           {path.bottleneck_identified ? (
             <Group gap={5} wrap="nowrap">
               <ToneIcon tone="warning" size={14} />

@@ -113,7 +113,7 @@ function Bench({ lab: { stream, load, causes }, change, mayAct }: BenchProps) {
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 7 }}>
-        <LabVerdict stream={stream} asksDatabases={mayAct} />
+        <LabVerdict stream={stream} />
       </Grid.Col>
     </Grid>
   );

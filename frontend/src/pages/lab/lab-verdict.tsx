@@ -14,15 +14,11 @@ const JUDGED_SECONDS = 5;
 
 interface LabVerdictProps {
   stream: NonNullable<Lab["stream"]>;
-  /** Only they know which trigger, table or session it is. */
-  asksDatabases: boolean;
 }
 
 /** The advisor's verdict of the demo's stream now. */
-export function LabVerdict({ stream, asksDatabases }: LabVerdictProps) {
-  const analysis = useQuery(
-    analysisQuery({ stream_id: stream.id, window_seconds: JUDGED_SECONDS, facts: asksDatabases }),
-  );
+export function LabVerdict({ stream }: LabVerdictProps) {
+  const analysis = useQuery(analysisQuery({ stream_id: stream.id, window_seconds: JUDGED_SECONDS }));
   return (
     <Panel
       title="The advisor's verdict"
@@ -43,7 +39,7 @@ export function LabVerdict({ stream, asksDatabases }: LabVerdictProps) {
                 finding={path.top_finding}
               />
             ))}
-            {findings_ranked.length > 0 && <Findings findings={findings_ranked} />}
+            {findings_ranked.length > 0 && <Findings findings={findings_ranked} paths={paths} />}
             <Text size="xs" c="dimmed">
               Judged over the last {JUDGED_SECONDS} s, again every few seconds.
             </Text>

@@ -102,7 +102,7 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
       )}
       {live.findings.length > 0 && (
         <Panel title="Findings">
-          <Findings findings={live.findings} />
+          <Findings findings={live.findings} paths={live.paths} />
         </Panel>
       )}
     </Stack>
@@ -147,7 +147,14 @@ function useLivePaths(streamId: string, seconds: number) {
           cure: "Check that Redis runs (make status).",
         }
       : null;
-  return { marksOf, detail, verdict, problem, findings: query.data?.findings_ranked ?? [] };
+  return {
+    marksOf,
+    detail,
+    verdict,
+    problem,
+    findings: query.data?.findings_ranked ?? [],
+    paths: query.data?.paths ?? [],
+  };
 }
 
 function Verdict({ path: { model, finding } }: { path: LivePath }) {
