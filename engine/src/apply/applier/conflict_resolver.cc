@@ -152,7 +152,8 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     if (done) action = "overwrite";
   }
   if (!decision.combined.empty()) {
-    THALWEG_ASSIGN(const bool done, combine(row, decision.combined, differing, failure.unsettled));
+    THALWEG_ASSIGN(const bool done, combine(row, decision.combined, differing, failure.unsettled, unknown));
+    if (unknown) return unknown;
     if (!done && !decision.skips) return failure;
     if (done) action = action_of(decision.combined);
   }
@@ -191,7 +192,7 @@ base::Result<ColumnMask> ConflictResolver::differing(const StatementFailure& fai
 
 base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row,
                                              std::span<const ConflictHandler> handlers, const ColumnMask& differing,
-                                             std::string& why) {
+                                             std::string& why, Refusal& refusal) {
   const TableMetadata& table = *row.failure.table;
   if (table.keyless() || row.frame.kind() == FrameKind::remove) return false;
   THALWEG_ASSIGN(const Values wanted, read_values(row.frame.new_tuple(), table, arena_));
@@ -223,6 +224,10 @@ base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row
     return true;
   }
   if (connection.broken()) return std::unexpected(done.error());
+  if (!done && !is_about_data(final_error({.error = done.error()}, transaction_).code)) {
+    refusal = StatementFailure{.error = done.error()};  // a deadlock, say
+    return false;
+  }
   why = done ? "the destination has no row with this key" : done.error().message;
   THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
   return false;
