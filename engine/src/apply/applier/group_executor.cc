@@ -45,27 +45,6 @@ StatementFailure order_conflict(const TableMetadata& table, const std::byte* fra
           .table = &table};
 }
 
-// An update as one of row order: its new values, and the values that find the old row.
-struct UpdateValues {
-  Values now;
-  Values key;
-};
-
-base::Result<UpdateValues> read_update(const TableMetadata& table, const FrameView& frame, Arena& arena) {
-  UpdateValues update{};
-  THALWEG_ASSIGN(update.now, read_values(frame.new_tuple(), table, arena));
-  update.key = update.now;
-  const auto old = frame.old_tuple();
-  if (old.exists()) {
-    THALWEG_ASSIGN(update.key, read_values(old, table, arena));
-    // Key columns that are the same may come as UNCHANGED when they are stored outside the row.
-    for (const uint16_t column : table.identity) {
-      if (update.now[column].mark == lcr::ValueMark::unchanged) update.now[column] = update.key[column];
-    }
-  }
-  return update;
-}
-
 // A new file of a partition is no trouble where its table was truncated as a whole: who watches the source's catalogs
 // finds there by which transaction it came (docs/decisions/table-identity.md). Only the newest are needed.
 std::string truncation_note(const metadata::SourceTable& source, base::Xid xid, base::Lsn commit_lsn) {
@@ -339,7 +318,7 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
                                                       const SettleRow& settle_row) {
   if (rows.empty()) return Refusal{};
   const auto counts = counts_;
-  THALWEG_TRY(session_.run(kSavepoint));
+  THALWEG_TRY(set_savepoint());
   for (const NumberedFrame& row : rows) {
     failed_change_ = row.change;
     THALWEG_TRY(send_row(transaction, row.frame, false));
@@ -366,53 +345,16 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
   return execute_settling(transaction, rows.subspan(half), settle_row);
 }
 
-base::Result<Refusal> GroupExecutor::forget_savepoint() {
-  THALWEG_TRY(session_.run(kRollBackToSavepoint));
+base::Result<void> GroupExecutor::set_savepoint() { return session_.run(kSavepoint); }
+
+base::Result<Refusal> GroupExecutor::keep_savepoint() {
   THALWEG_TRY(session_.run(kRelease));
   return session_.sync();
 }
 
-base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transaction, const FrameView& frame,
-                                                   bool is_there, bool& done) {
-  done = false;
-  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
-  if (table->keyless()) return Refusal{};
-  const std::byte* const bytes = frame.bytes().data();
-  THALWEG_TRY(session_.run(kSavepoint));
-  if (frame.kind() == FrameKind::insert) {
-    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
-    THALWEG_TRY(writer_.update(*table, values, values, bytes, {}));
-  } else if (frame.kind() == FrameKind::remove) {
-    THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
-    THALWEG_TRY(writer_.remove(*table, key, bytes, {}));
-  } else {
-    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
-    const std::span<lcr::Value> now(update.now, table->columns.size());
-    // Values that did not change are as the old row has them.
-    for (size_t column = 0; column < now.size() && frame.has(lcr::kOldRow); ++column) {
-      const bool is_known = update.key[column].mark != lcr::ValueMark::null;  // a large value that came is none
-      if (now[column].mark == lcr::ValueMark::unchanged && is_known) now[column] = update.key[column];
-    }
-    if (is_there) {
-      THALWEG_TRY(writer_.update(*table, update.now, update.key, bytes, {}));
-    } else if (std::ranges::any_of(now, [](const lcr::Value& v) { return v.mark == lcr::ValueMark::unchanged; })) {
-      return forget_savepoint();
-    } else {
-      THALWEG_TRY(writer_.insert(*table, update.now, bytes));
-    }
-  }
-  THALWEG_ASSIGN(Refusal refusal, session_.sync());
-  if (!refusal) {
-    done = true;
-    count(*table, transaction, frame.kind());
-    THALWEG_TRY(session_.run(kRelease));
-    return session_.sync();  // whoever records it leaves the pipeline
-  }
-  THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
-  if (lost) return lost;
-  // Anything but the data's fault is for the whole transaction: a deadlock, say.
-  if (is_about_data(final_error(*refusal, transaction).code)) return Refusal{};
-  return refusal;
+base::Result<Refusal> GroupExecutor::forget_savepoint() {
+  THALWEG_TRY(session_.run(kRollBackToSavepoint));
+  return keep_savepoint();
 }
 
 base::Result<void> GroupExecutor::count_row(const Transaction& transaction, const FrameView& frame) {

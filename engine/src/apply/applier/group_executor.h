@@ -10,6 +10,7 @@
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
 #include "apply/applier/row_turn.h"
+#include "apply/applier/tuple_values.h"
 #include "apply/applier/update_merger.h"
 #include "apply/table_finder.h"
 #include "apply/transaction.h"
@@ -92,7 +93,11 @@ class GroupExecutor {
   };
   base::Result<Refusal> execute_settling(const Transaction& transaction, std::span<const NumberedFrame> rows,
                                          const SettleRow& settle_row);
+  base::Result<void> set_savepoint();
+  base::Result<Refusal> keep_savepoint();
   base::Result<Refusal> forget_savepoint();  // with what was done since
+  base::Result<Refusal> write_over(const metadata::TableMetadata& table, const lcr::FrameView& frame,
+                                   const UpdateValues& values, bool updates);
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.
   base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);
