@@ -7,6 +7,7 @@ from thalweg.inspection.checks import Checklist, listed, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_one, read_role
 from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
+from thalweg.inspection.writing import check_writing
 
 VERSION_MIN = 140000
 SYNCHRONISED_SLOTS_VERSION = 170000
@@ -43,6 +44,7 @@ async def check_source(
     server = await read_one(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
+    await check_writing(checklist, connection, "the stream's publication and heartbeats", reads_standby=reads_standby)
     _check_wal(checklist, server)
     _check_idle_slots(checklist, server)
     if not reads_standby:
