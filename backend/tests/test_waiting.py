@@ -6,22 +6,28 @@ from typing import Any
 from tests.test_health import AT, waiting
 from thalweg.db.operations import OperationKind, OperationState
 from thalweg.features.operations.waiting import waiting_for
+from thalweg.kernel.lifecycle import DesiredStatus
 
 
 def engine(name: str, state: str = "ONLINE") -> Any:
     return SimpleNamespace(name=name, state=state, last_seen_at=AT, acknowledged_revision=5)
 
 
+def destination(name: str, applies: Any) -> Any:
+    return SimpleNamespace(
+        id=name, engine=applies, desired_status=DesiredStatus.ENABLED, database=SimpleNamespace(name=name)
+    )
+
+
 def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE", **more: Any) -> str | None:
     operation: Any = SimpleNamespace(
         state=OperationState.RUNNING, destination_id=destination_id, revision=5, kind=OperationKind.DESTINATION_START
     )
+    destinations = [destination("warehouse", engine("near")), destination("reports", engine("far", reports))]
     stream: Any = SimpleNamespace(
-        capture_engine=engine("near"), observed=observed,
-        destinations=[
-            SimpleNamespace(id="warehouse", engine=engine("near")),
-            SimpleNamespace(id="reports", engine=engine("far", reports)),
-        ],
+        name="orders", capture_engine=engine("near"), observed=observed, destinations=destinations,
+        desired_status=DesiredStatus.ENABLED,
+        destination=lambda wanted: next((one for one in destinations if one.id == wanted), None),
     )  # fmt: skip
     for name, value in more.items():
         setattr(operation, name, value)
