@@ -44,13 +44,18 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
             return " ".join(waits)
         if operation.kind == OperationKind.TABLE_COPY and (stopped := _stopped_part(operation, stream)) is not None:
             return f"{stopped}, which is stopped. Start it: the copy follows by itself."
-        if operation.kind == OperationKind.TABLE_COPY and operation.error is not None:
-            error = operation.error
-            cure = f" {error['cure']}" if error["cure"] else ""
-            return (
-                f"The stream, which is held up: {error['title']}. {error['message']}{cure} The copy follows by itself."
-            )
+        if operation.error is not None:
+            return _held_up(operation, operation.error)
     return f"{WAITS[OperationKind(operation.kind)].capitalize()}."
+
+
+def _held_up(operation: OperationRow, error: dict[str, Any]) -> str:
+    """By an error that the engine tries again after: one that it gives up on ends the operation."""
+    copies_table = operation.kind == OperationKind.TABLE_COPY
+    part = "stream" if copies_table or operation.destination_id is None else "destination"
+    cure = f" {error['cure']}" if error["cure"] else ""
+    rest = " The copy follows by itself." if copies_table else ""
+    return f"The {part}, which is held up: {error['title']}. {error['message']}{cure}{rest}"
 
 
 def _stopped_part(operation: OperationRow, stream: StreamRow) -> str | None:
