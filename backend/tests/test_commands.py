@@ -189,6 +189,11 @@ async def test_stream_from_databases_to_deletion(
     assert "s → warehouse" in ticker.out
     assert "Replicating" in ticker.out
     assert "REPLICATING" not in ticker.out
+    for of in (["watch", "--count", "2"], ["mon", "--count", "2", "--interval", "1"]):
+        told = await run(*of, "--output", "json")
+        documents = [json.loads(document) for document in told.out.splitlines()]
+        assert [sorted(document) for document in documents] == [sorted(documents[0])] * 2, "one for each, on its line"
+        assert {"stream_name", "lcrs_per_second"} <= documents[0].keys() or documents[0]["analysis"]["paths"]
     listed = await run("streams", "list")
     assert (listed.code, "Replicating" in listed.out, "Healthy" in listed.out) == (0, True, True)
     assert "LCR/s" in (await run("status")).out

@@ -152,9 +152,13 @@ def list_streams(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def watch(name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None) -> None:
-    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it."""
-    follow_samples(name)
+def watch(
+    name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it. As JSON a document for each
+    sample, on a line of its own."""
+    follow_samples(name, as_json=as_json)
 
 
 @app.command()
