@@ -171,8 +171,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         return
     out.print(line(styled(stream["name"], "bold"), f" ({stream['id']})  {state_of(stream)}"))
     out.print(line("  ", health_of(stream), f": {stream['health']['reason']}"))
-    if stream["error"] and stream["error"]["cure"]:
-        out.print(f"  cure: {stream['error']['cure']}")
+    if stream["error"]:
+        print_error(stream["error"])
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
     latency, lag = stream["latency"], stream["lag"]
     out.print(
@@ -197,6 +197,14 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for destination in stream["destinations"]:
         if destination["rule_counts"]:
             print_rule_counts(destination["rule_counts"], destination["database"]["name"])
+
+
+def print_error(error: Json) -> None:
+    """Its detail and its cure; the health has said the rest."""
+    if error["detail"]:
+        out.print(f"  {error['detail']}")
+    if error["cure"]:
+        out.print(f"  cure: {error['cure']}")
 
 
 def print_rule_counts(counts: Json, destination: str | None = None) -> None:
