@@ -182,6 +182,11 @@ async def test_stream_from_databases_to_deletion(
     assert f"    at the source shop (127.0.0.1:{sides.source['port']}/{sides.source['dbname']}):\n" in unready.out
     choice += ["--exclude", "public.notes"]
     assert (await run("preflight", *choice)).code == 0
+    # It takes what the creation takes.
+    assert (await run("preflight", *choice, "--set", "source_plugin=pgoutput", "--engine", "local")).code == 0
+    wrong_setting = await run("preflight", *choice, "--set", "paralelism=2")
+    assert (wrong_setting.code, "Similar ones: parallelism" in wrong_setting.err) == (1, True)
+    assert "no engine" in (await run("preflight", *choice, "--engine", "nowhere")).err
     made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
     assert made.code == 0, made.err
     assert engine.desired["streams"][0]["parameters"] == {"parallelism": 2}

@@ -58,6 +58,10 @@ InsertsOnly = Annotated[
         "May be repeated.",
     ),
 ]
+CaptureEngine = Annotated[
+    str | None,
+    typer.Option("--engine", help="The engine that captures, if there are several; ideally near the source."),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
 Accept = Annotated[
     list[str] | None,
@@ -313,6 +317,10 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
+def _captured_by(api: Api, engine: str | None) -> Json:
+    return {} if engine is None else {"capture_engine_id": api.find("/engines", "engine", engine)["id"]}
+
+
 def preflight(
     source: Database,
     to: To,
@@ -321,6 +329,8 @@ def preflight(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    settings: Set = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
@@ -329,7 +339,9 @@ def preflight(
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
         "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "parameters": parameters_of(api, settings),
         "accept": accept or [],
+        **_captured_by(api, engine),
     }
     result = api.post("/preflights", body)
     if json_wanted(False):
@@ -351,9 +363,7 @@ def create(
     transformations: Transformations = None,
     mask_key_file: MaskKeyFile = None,
     settings: Set = None,
-    engine: Annotated[
-        str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
-    ] = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
@@ -370,9 +380,8 @@ def create(
         "accept": accept or [],
         "start": start,
         **mask_key_in(mask_key_file),
+        **_captured_by(api, engine),
     }
-    if engine is not None:
-        body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
 
 
