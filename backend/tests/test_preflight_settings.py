@@ -8,6 +8,9 @@ import pytest
 from tests.conftest import Sides, made_sides
 from tests.support.servers import Cluster, start_cluster
 from tests.test_preflight import checks_of, failed
+from thalweg.inspection.checks import Checklist
+from thalweg.inspection.preflight_source import check_idle_slots
+from thalweg.inspection.schemas import CheckSide
 
 pytestmark = pytest.mark.usefixtures("engine")
 READ_ONLY = "default_transaction_read_only"
@@ -60,3 +63,23 @@ async def test_the_innermost_setting_counts(
     user, dbname = sides.source["user"], sides.source["dbname"]
     sides.cluster.execute(f"ALTER DATABASE {dbname} SET {READ_ONLY} = on", f"ALTER ROLE {user} SET {READ_ONLY} = off")
     assert (await checks_of(operator, registered))["source:writing"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("timeout", "status", "told"),
+    [("2h", "warning", "idle_replication_slot_timeout is 2h"), ("0", "ok", "no matter how long")],
+)
+def test_a_server_that_gives_unread_slots_up_is_told_of(timeout: str, status: str, told: str) -> None:
+    """As PostgreSQL 18 can."""
+    checklist = Checklist(CheckSide.SOURCE)
+    check_idle_slots(checklist, {"idle_timeout": timeout})
+    [check] = checklist.checks
+    assert (check.id, check.status) == ("idle_slots", status)
+    assert told in check.detail
+    assert (check.sql == "ALTER SYSTEM SET idle_replication_slot_timeout = 0") is (status == "warning")
+
+
+async def test_a_server_without_such_a_setting_keeps_slots(
+    operator: httpx.AsyncClient, registered: dict[str, str]
+) -> None:
+    assert (await checks_of(operator, registered))["source:idle_slots"]["status"] == "ok"

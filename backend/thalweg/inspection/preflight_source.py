@@ -46,7 +46,7 @@ async def check_source(
     check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
     await check_writing(checklist, connection, "the stream's publication and heartbeats", reads_standby=reads_standby)
     _check_wal(checklist, server)
-    _check_idle_slots(checklist, server)
+    check_idle_slots(checklist, server)
     if not reads_standby:
         _check_failover(checklist, server)
     _check_role(checklist, server, role)
@@ -99,7 +99,7 @@ def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
+def check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
     """PostgreSQL 18 can invalidate slots that nobody reads for some time."""
     title = "Life of unread slots"
     if server["idle_timeout"] in (None, "0"):
