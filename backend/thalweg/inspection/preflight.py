@@ -13,6 +13,7 @@ from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.inheritance import check_inheritance
 from thalweg.inspection.inserts_only import check_publication
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
+from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
@@ -53,6 +54,7 @@ class _Source:
     system_identifier: str | None
     text: TextSettings | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    left_out_of_made: list[LeftOutOfMade] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
 
@@ -182,10 +184,11 @@ async def _inspect_source(
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
         left_out = await read_left_out(connection, tables)
+        of_made = await read_left_out_of_made(connection, tables)
         calls = await read_calls(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier, text, left_out, calls)
+    return _Source(checklist.checks, tables, columns, identifier, text, left_out, of_made, calls)
 
 
 async def _inspect_destination(
@@ -211,7 +214,10 @@ async def _inspect_destination(
         asked: list[Call] = []
         if seen.tables:
             there = {table.name for table in present}
-            check_left_out(checklist, [part for part in seen.left_out if part.table not in there])
+            of_made = await those_to_be_made(
+                connection, [one for one in seen.left_out_of_made if one.part.table not in there]
+            )
+            check_left_out(checklist, [*(part for part in seen.left_out if part.table not in there), *of_made])
             calls = [call for call in seen.calls if _may_come(call, destination, there)]
             asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
