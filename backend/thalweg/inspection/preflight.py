@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from thalweg.inspection.carried_code import AskedCode, Call, check_amount, check_carried_code, code_of, read_calls
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
+from thalweg.inspection.compared_columns import check_compared
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.inheritance import check_inheritance
 from thalweg.inspection.inserts_only import check_publication
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
+from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination
@@ -20,6 +23,8 @@ from thalweg.inspection.sent_columns import check_targets, sent_columns
 from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.conflict_detection import ComparedTable
+from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
@@ -49,6 +54,7 @@ class _Source:
     system_identifier: str | None
     text: TextSettings | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    left_out_of_made: list[LeftOutOfMade] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
 
@@ -91,6 +97,10 @@ class DestinationTarget:
     own: TableNames = frozenset()
     accepted: AskedCode = field(default_factory=dict)
     """Definitions of the stream's tables that somebody has accepted already."""
+    compared: list[ComparedTable] = field(default_factory=list)
+    """The parameter conflict_detection."""
+    handlers: list[ConflictHandler] = field(default_factory=list)
+    """The parameter conflict_handlers."""
 
 
 async def preflight_stream(
@@ -174,10 +184,11 @@ async def _inspect_source(
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
         left_out = await read_left_out(connection, tables)
+        of_made = await read_left_out_of_made(connection, tables)
         calls = await read_calls(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier, text, left_out, calls)
+    return _Source(checklist.checks, tables, columns, identifier, text, left_out, of_made, calls)
 
 
 async def _inspect_destination(
@@ -187,10 +198,15 @@ async def _inspect_destination(
     async with connected(target, timeout) as connection:
         present = [table for table in await read_tables(connection) if table.name in seen.columns]
         columns = await read_columns(connection, present)
+        sent = sent_columns(seen.columns, rules.transformations)
         checklist = await check_destination(
-            connection, sent_columns(seen.columns, rules.transformations), present, columns,
-            destination.initial_copy, destination.own,
-        )  # fmt: skip
+            connection, sent, present, columns, destination.initial_copy, destination.own
+        )
+        at_source = Checklist(CheckSide.SOURCE)
+        if seen.tables:
+            changed = [table for table in seen.tables if table.name not in rules.given_up]
+            check_compared(at_source, checklist, destination.compared, changed, sent, columns, rules.transformations)
+            await check_handlers(checklist, connection, destination.handlers, sent, columns)
         if rules.transformations:
             check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
         if seen.text is not None:
@@ -198,12 +214,16 @@ async def _inspect_destination(
         asked: list[Call] = []
         if seen.tables:
             there = {table.name for table in present}
-            check_left_out(checklist, [part for part in seen.left_out if part.table not in there])
+            of_made = await those_to_be_made(
+                connection, [one for one in seen.left_out_of_made if one.part.table not in there]
+            )
+            check_left_out(checklist, [*(part for part in seen.left_out if part.table not in there), *of_made])
             calls = [call for call in seen.calls if _may_come(call, destination, there)]
             asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
-    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
+    checks = [*at_source.checks, *checklist.checks]
+    return _Destination(checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
 
 
 def _may_come(call: Call, destination: DestinationTarget, there: set[tuple[str, str]]) -> bool:

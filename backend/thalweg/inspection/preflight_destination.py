@@ -8,6 +8,7 @@ from thalweg.inspection.checks import Checklist, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_all, read_one, read_role
 from thalweg.inspection.preflight_source import check_version
 from thalweg.inspection.schemas import CheckSide, RoleFacts
+from thalweg.inspection.writing import check_writing
 from thalweg.kernel.words import counted
 
 SERVER = """
@@ -39,6 +40,7 @@ async def check_destination(
     server = await read_one(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, server)
+    await check_writing(checklist, connection, "rows")
     _check_role(checklist, server, role)
     await check_bookkeeping(checklist, connection, role)
     if wanted:

@@ -107,7 +107,8 @@ def _table_copied(
 def _error_document(error: EngineError | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    return {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
+    document = {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
+    return document | ({"detail": error.detail} if error.detail else {})
 
 
 def _copied(destination: DestinationStatus) -> bool:

@@ -32,6 +32,8 @@ from thalweg.inspection.preflight import (
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.conflict_detection import DETECTION, compared_tables
+from thalweg.kernel.conflict_handlers import HANDLERS, conflict_handlers
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
@@ -173,6 +175,8 @@ async def preflight(
                 _copies(definitions, destination.parameters),
                 destination.own,
                 _accepted_code(of),
+                compared_tables(destination.parameters.get(DETECTION, [])),
+                conflict_handlers(destination.parameters.get(HANDLERS, [])),
             )
             for destination in destinations
         ],

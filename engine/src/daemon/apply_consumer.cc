@@ -1,5 +1,6 @@
 #include "daemon/queue_consumer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "pg/connection.h"
@@ -29,6 +30,14 @@ apply::ConflictAction action_of(control::HandlerAction action) {
       return apply::ConflictAction::discard;
     case control::HandlerAction::overwrite:
       return apply::ConflictAction::overwrite;
+    case control::HandlerAction::maximum:
+      return apply::ConflictAction::maximum;
+    case control::HandlerAction::minimum:
+      return apply::ConflictAction::minimum;
+    case control::HandlerAction::latest:
+      return apply::ConflictAction::latest;
+    case control::HandlerAction::delta:
+      return apply::ConflictAction::delta;
   }
   std::unreachable();
 }
@@ -36,6 +45,50 @@ apply::ConflictAction action_of(control::HandlerAction action) {
 // As errors name it; empty: any.
 std::string quoted(const std::string& schema, const std::string& table) {
   return table.empty() ? std::string{} : pg::quote_table(schema, table);
+}
+
+// The columns that are sent otherwise than the source has them, by the names that they are sent with.
+std::vector<std::string> made_columns(const control::Transformations& steps) {
+  std::vector<std::string> made;
+  for (const control::TransformationDefinition& step : steps) {
+    switch (step.type) {
+      case control::TransformationType::mask_column:
+      case control::TransformationType::add_column:
+        made.push_back(step.column);
+        break;
+      case control::TransformationType::rename_column:
+        std::ranges::replace(made, step.column, step.to);
+        break;
+      case control::TransformationType::drop_column:
+        std::erase(made, step.column);
+        break;
+      case control::TransformationType::keep_columns:
+        std::erase_if(made, [&](const std::string& column) {
+          return std::ranges::find(step.columns, column) == step.columns.end();
+        });
+        break;
+    }
+  }
+  return made;
+}
+
+// Values that a transformation makes tell nothing of the source's row: rows that were sent before it was changed have
+// other ones. So a table with such columns has an entry of its own, before the one for any table.
+std::vector<metadata::ComparedTable> compared_tables(const control::Delivery& definition) {
+  std::vector<metadata::ComparedTable> tables;
+  for (const control::ComparedTableDefinition& compared : definition.parameters.conflict_detection) {
+    metadata::ComparedTable entry{.table = quoted(compared.schema, compared.table), .columns = compared.columns};
+    for (const auto& [table, transformations] : definition.transformations) {
+      const std::string name = quoted(table.schema, table.table);
+      if (entry.table.empty()) {
+        tables.push_back({.table = name, .except = made_columns(transformations)});
+      } else if (entry.table == name) {
+        entry.except = made_columns(transformations);
+      }
+    }
+    tables.push_back(std::move(entry));
+  }
+  return tables;
 }
 
 apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
@@ -55,8 +108,12 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                   .after_retries = action_of(policy.after_retries)});
   }
   for (const control::ConflictHandlerDefinition& handler : parameters.conflict_handlers) {
-    out.conflict_handlers.push_back(
-        {.kind = handler.kind, .table = quoted(handler.schema, handler.table), .action = action_of(handler.action)});
+    out.conflict_handlers.push_back({.kind = handler.kind,
+                                     .table = quoted(handler.schema, handler.table),
+                                     .action = action_of(handler.action),
+                                     .columns = handler.columns,
+                                     .by = handler.by,
+                                     .tie_overwrites = handler.tie_overwrites});
   }
   out.conflict_retention = std::chrono::days(parameters.conflict_retention_days);
   out.data_layer = parameters.data_layer;
@@ -69,6 +126,12 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   return out;
 }
 
+apply::ApplyParameters starting_parameters(const control::Delivery& definition) {
+  apply::ApplyParameters out = apply_parameters(definition.parameters);
+  out.compared = compared_tables(definition);
+  return out;
+}
+
 class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::Delivery& definition, std::vector<apply::CatchUpSpan> catch_up,
@@ -77,7 +140,7 @@ class ApplyConsumer final : public QueueConsumer {
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
                 .frames = &frames,
-                .parameters = apply_parameters(definition.parameters),
+                .parameters = starting_parameters(definition),
                 .spill_directory = std::move(spill_directory),
                 .catch_up = std::move(catch_up),
                 .clock = &clock,

@@ -136,4 +136,5 @@ export type FactSheet = Schemas["FactSheet"];
 export type Execution = Schemas["Execution"];
 export type ErrorPolicy = Schemas["ErrorPolicy"];
 export type ConflictHandler = Schemas["ConflictHandler"];
-export type ParameterValue = boolean | number | string | ErrorPolicy[] | ConflictHandler[];
+export type ComparedTable = Schemas["ComparedTable"];
+export type ParameterValue = boolean | number | string | ErrorPolicy[] | ConflictHandler[] | ComparedTable[];

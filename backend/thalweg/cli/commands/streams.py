@@ -41,7 +41,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
-from thalweg.kernel import conflict_handlers, error_policies
+from thalweg.kernel import conflict_detection, conflict_handlers, error_policies
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -57,6 +57,10 @@ InsertsOnly = Annotated[
         help="Replicate only inserts and truncates of this table, not updates and deletes, so that it needs no key. "
         "May be repeated.",
     ),
+]
+CaptureEngine = Annotated[
+    str | None,
+    typer.Option("--engine", help="The engine that captures, if there are several; ideally near the source."),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
 Accept = Annotated[
@@ -108,7 +112,11 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
-CURES = {"error_policies": error_policies.CURE, "conflict_handlers": conflict_handlers.CURE}
+CURES = {
+    "error_policies": error_policies.CURE,
+    "conflict_handlers": conflict_handlers.CURE,
+    "conflict_detection": conflict_detection.CURE,
+}
 """Of values that are lists, by the parameter's type."""
 
 
@@ -148,9 +156,13 @@ def list_streams(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def watch(name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None) -> None:
-    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it."""
-    follow_samples(name)
+def watch(
+    name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it. As JSON a document for each
+    sample, on a line of its own."""
+    follow_samples(name, as_json=as_json)
 
 
 @app.command()
@@ -163,8 +175,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         return
     out.print(line(styled(stream["name"], "bold"), f" ({stream['id']})  {state_of(stream)}"))
     out.print(line("  ", health_of(stream), f": {stream['health']['reason']}"))
-    if stream["error"] and stream["error"]["cure"]:
-        out.print(f"  cure: {stream['error']['cure']}")
+    if stream["error"]:
+        print_error(stream["error"])
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
     latency, lag = stream["latency"], stream["lag"]
     out.print(
@@ -189,6 +201,14 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for destination in stream["destinations"]:
         if destination["rule_counts"]:
             print_rule_counts(destination["rule_counts"], destination["database"]["name"])
+
+
+def print_error(error: Json) -> None:
+    """Its detail and its cure; the health has said the rest."""
+    if error["detail"]:
+        out.print(f"  {error['detail']}")
+    if error["cure"]:
+        out.print(f"  cure: {error['cure']}")
 
 
 def print_rule_counts(counts: Json, destination: str | None = None) -> None:
@@ -297,6 +317,10 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
+def _captured_by(api: Api, engine: str | None) -> Json:
+    return {} if engine is None else {"capture_engine_id": api.find("/engines", "engine", engine)["id"]}
+
+
 def preflight(
     source: Database,
     to: To,
@@ -305,6 +329,8 @@ def preflight(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    settings: Set = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
@@ -313,7 +339,9 @@ def preflight(
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
         "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "parameters": parameters_of(api, settings),
         "accept": accept or [],
+        **_captured_by(api, engine),
     }
     result = api.post("/preflights", body)
     if json_wanted(False):
@@ -335,9 +363,7 @@ def create(
     transformations: Transformations = None,
     mask_key_file: MaskKeyFile = None,
     settings: Set = None,
-    engine: Annotated[
-        str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
-    ] = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
@@ -354,9 +380,8 @@ def create(
         "accept": accept or [],
         "start": start,
         **mask_key_in(mask_key_file),
+        **_captured_by(api, engine),
     }
-    if engine is not None:
-        body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
 
 

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.error_policies import ErrorPolicy
 from thalweg.kernel.lifecycle import (
@@ -31,13 +32,13 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, Transactio
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler]
+ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable]
 Parameters = Annotated[
     dict[str, bool | int | str | list[dict[str, Any]]],
     Field(
         max_length=100,
         description="By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of "
-        "ConflictHandler.",
+        "ConflictHandler, conflict_detection one of ComparedTable.",
     ),
 ]
 
@@ -48,6 +49,7 @@ class ParameterType(StrEnum):
     ENUM = "enum"
     ERROR_POLICIES = "error_policies"
     CONFLICT_HANDLERS = "conflict_handlers"
+    CONFLICT_DETECTION = "conflict_detection"
 
 
 class StreamParameter(Resource):

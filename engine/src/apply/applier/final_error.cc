@@ -150,8 +150,11 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   const std::string change =
       fmt::format("{} {}{}, {}", verb(kind), error.table,
                   show_key(*failure.table, failure.frame.data(), error.sqlstate == kUntranslatableCharacter), where);
-  error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
-                                      : fmt::format("{}: {}", change, error.message);
+  error.message = fmt::format("{}: {}", change,
+                              failure.differs       ? "the destination's row is not as the source's was before"
+                              : failure.missing_row ? "the destination has no such row"
+                                                    : error.message);
+  if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;
   if (failure.missing_row) error.sqlstate.clear();
   return error;
 }

@@ -22,10 +22,11 @@ constexpr size_t kWatchedTablesMax = 200;  // of one look: those used most recen
 }  // namespace
 
 TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
-                         std::string stream_id, telemetry::TimeAccount& time)
+                         std::string stream_id, telemetry::TimeAccount& time,
+                         std::span<const metadata::ComparedTable> compared)
     : cache_(cache),
       connection_(std::move(connection)),
-      loader_(cache.generations()),
+      loader_(cache.generations(), compared),
       catch_up_(std::move(catch_up)),
       stream_id_(std::move(stream_id)),
       time_(time) {}

@@ -3347,6 +3347,33 @@ export interface components {
              */
             change_percent: number | null;
         };
+        /**
+         * ComparedTable
+         * @description A table whose rows are compared before an update or delete: a row that is not as the source's row was before is a
+         *     conflict.
+         */
+        ComparedTable: {
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The destination's table, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            /**
+             * Columns
+             * @description The columns to compare, by their names at the destination. Omitted: all of which the change brings the old value. With `table`.
+             * @example [
+             *       "amount"
+             *     ]
+             */
+            columns?: string[];
+        };
         /** Comparison */
         Comparison: {
             before: components["schemas"]["RunSummary"];
@@ -3508,15 +3535,28 @@ export interface components {
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `delta`, for `update_origin_differs`: the difference of the source's two values is added. `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
+            /**
+             * Columns
+             * @description The group of columns that the handler decides about, by their names at the destination. A handler of the kind and table without it, behind these, decides about all others. Omitted: all. With `table`.
+             */
+            columns?: string[];
+            /**
+             * By
+             * @description Of `maximum`, `minimum` and `latest`: the column that decides.
+             * @example changed_at
+             */
+            by?: string;
+            /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
+            tie?: components["schemas"]["Tie"];
         };
         /**
          * ConflictKind
          * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
          * @enum {string}
          */
-        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing";
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -4766,7 +4806,7 @@ export interface components {
          * HandlerAction
          * @enum {string}
          */
-        HandlerAction: "error" | "discard" | "overwrite";
+        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "delta";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -5302,7 +5342,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "delta" | "combined";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5336,7 +5376,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5356,7 +5396,7 @@ export interface components {
          * @description ConflictKind, and what is none.
          * @enum {string}
          */
-        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "error";
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "error";
         /**
          * MailSecurity
          * @enum {string}
@@ -5569,7 +5609,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5895,7 +5935,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -6355,7 +6395,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7734,14 +7774,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Restart Needed
@@ -7781,7 +7821,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7883,14 +7923,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Row Rules
@@ -8059,7 +8099,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -8542,6 +8582,11 @@ export interface components {
              */
             event: number;
         };
+        /**
+         * Tie
+         * @enum {string}
+         */
+        Tie: "discard" | "overwrite";
         /**
          * TimePercent
          * @description Share of the interval that a thread spent on each activity; the sum is 100.
