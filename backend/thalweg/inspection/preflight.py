@@ -16,7 +16,7 @@ from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
 from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
-from thalweg.inspection.preflight_destination import Columns, check_destination
+from thalweg.inspection.preflight_destination import Columns, check_destination, check_moved
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.sent_columns import check_targets, sent_columns
@@ -101,6 +101,8 @@ class DestinationTarget:
     """The parameter conflict_detection."""
     handlers: list[ConflictHandler] = field(default_factory=list)
     """The parameter conflict_handlers."""
+    named: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """The names under which it has the stream's tables already."""
 
 
 async def preflight_stream(
@@ -196,24 +198,34 @@ async def _inspect_destination(
 ) -> _Destination:
     target = destination.target.for_writing
     async with connected(target, timeout) as connection:
-        present = [table for table in await read_tables(connection) if table.name in seen.columns]
+        names = rules.names
+        by_name = {names.of(name): name for name in seen.columns}
+        present = [table for table in await read_tables(connection) if table.name in by_name]
         columns = await read_columns(connection, present)
         sent = sent_columns(seen.columns, rules.transformations)
         checklist = await check_destination(
-            connection, sent, present, columns, destination.initial_copy, destination.own
+            connection, {names.of(name): of_table for name, of_table in sent.items()}, present, columns,
+            destination.initial_copy, frozenset(names.of(name) for name in destination.own),
+        )  # fmt: skip
+        moved = {name: names.of(name) for name in destination.own & seen.columns.keys()}
+        check_moved(
+            checklist,
+            {name: there for name, there in moved.items() if destination.named.get(name, there) != there},
+            {table.name for table in present},
         )
         at_source = Checklist(CheckSide.SOURCE)
         if seen.tables:
             changed = [table for table in seen.tables if table.name not in rules.given_up]
-            check_compared(at_source, checklist, destination.compared, changed, sent, columns, rules.transformations)
-            await check_handlers(checklist, connection, destination.handlers, sent, columns)
+            named_here = {by_name[there]: of_table for there, of_table in columns.items()}
+            check_compared(at_source, checklist, destination.compared, changed, sent, named_here, rules.transformations)
+            await check_handlers(checklist, connection, destination.handlers, sent, named_here)
         if rules.transformations:
-            check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
+            check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations, names)
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
         asked: list[Call] = []
         if seen.tables:
-            there = {table.name for table in present}
+            there = {by_name[table.name] for table in present}
             of_made = await those_to_be_made(
                 connection, [one for one in seen.left_out_of_made if one.part.table not in there]
             )

@@ -53,6 +53,20 @@ async def check_destination(
     return checklist
 
 
+def check_moved(
+    checklist: Checklist, moved: dict[tuple[str, str], tuple[str, str]], present: set[tuple[str, str]]
+) -> None:
+    """`moved`: tables that the destination has under other names, with those that they are to get there."""
+    if not moved:
+        return
+    taken = [f"{'.'.join(there)} (of {'.'.join(name)})" for name, there in moved.items() if there in present]
+    checklist.tables(
+        "moved_tables", "Renamed tables", taken, "other tables have these names already.",
+        "Choose other names, or rename or drop the tables that have them.", [],
+        f"{counted(len(moved), 'table')} can be renamed.",
+    )  # fmt: skip
+
+
 def _check_role(checklist: Checklist, server: dict[str, Any], role: RoleFacts) -> None:
     user = quoted(role.name)
     if role.create_on_database:

@@ -70,7 +70,10 @@ class ConflictHandler(TypedDict, total=False):
     schema: Annotated[TableIdentifier, Field(description="With `table`.", examples=["public"])]
     table: Annotated[
         TableIdentifier,
-        Field(description="The table whose change failed, by its exact name. Omitted: any.", examples=["orders"]),
+        Field(
+            description="The table whose change failed, by its exact name in the stream. Omitted: any.",
+            examples=["orders"],
+        ),
     ]
     action: Required[
         Annotated[

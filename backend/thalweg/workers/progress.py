@@ -97,7 +97,8 @@ def _table_copied(
     if not concerned:
         return None
     if concerned[0].status == ObservedStatus.ABORTED:
-        its_own = error is not None and error.table.replace('"', "") == _table_of(operation)
+        there = (operation.table or {}).get("there")
+        its_own = error is not None and error.table.replace('"', "") in (_table_of(operation), there)
         over = its_own and asked_at - operation.created_at > RESTARTS_WITHIN
         return OperationState.FAILED if over else None
     done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES

@@ -66,6 +66,8 @@ async def _checked(
     )  # fmt: skip
     if not result.preflight.ready:
         names = {destination.database.id: destination.database.name for destination in destinations}
-        places = Places({"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", names=names)
+        places = Places(
+            {"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", "/rules/renames", names=names
+        )
         raise not_ready(result.preflight, "Nothing was changed.", places, result.rule_problems)
     return result

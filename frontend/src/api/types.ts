@@ -49,6 +49,7 @@ export type TableProgress = Schemas["TableProgress"];
 export type TableRule = Schemas["TableRule"];
 export type TableRules = Schemas["TableRules"];
 export type ScopedRules = Schemas["ScopedRules"];
+export type Rename = Schemas["Rename"];
 export type TableTransformations = Schemas["TableTransformations"];
 export type Transformation = TableTransformations["steps"][number];
 export type RuleScope = Schemas["RuleScope"];

@@ -11,6 +11,7 @@ from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
 from thalweg.cli.commands.rules import (
     MaskKeyFile,
+    Renames,
     RowRules,
     Transformations,
     list_in,
@@ -84,7 +85,7 @@ To = Annotated[
 
 def rules_of(
     include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None,
-    transformations: typer.FileText | None,
+    transformations: typer.FileText | None, renames: typer.FileText | None,
 ) -> Json:  # fmt: skip
     """Members that are not given are left out: an earlier release does not know them."""
     rules: Json = {
@@ -97,6 +98,8 @@ def rules_of(
         rules["row_rules"] = row_rules_in(row_rules)
     if transformations:
         rules["transformations"] = list_in(transformations, "transformations")
+    if renames:
+        rules["renames"] = list_in(renames, "renames")
     return rules
 
 
@@ -189,7 +192,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), table_state(table, stream["destinations"]),
+                named(table), replicated(table), table_state(table, stream["destinations"]),
                 number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
             ]
             for table in stream["tables"]
@@ -231,6 +234,12 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
         "commit: what the source rolls back of them counts, too.",
         style="dim",
     )
+
+
+def named(table: Json) -> str:
+    """With its name at the destinations, where it has another one there."""
+    name, there = (f"{one['schema']}.{one['table']}" for one in (table, table.get("destination_name") or table))
+    return name if name == there else f"{name} → {there}"
 
 
 def replicated(table: Json) -> str:
@@ -329,6 +338,7 @@ def preflight(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
     settings: Set = None,
     engine: CaptureEngine = None,
     accept: Accept = None,
@@ -338,7 +348,7 @@ def preflight(
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         **_captured_by(api, engine),
@@ -361,6 +371,7 @@ def create(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
     mask_key_file: MaskKeyFile = None,
     settings: Set = None,
     engine: CaptureEngine = None,
@@ -375,7 +386,7 @@ def create(
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
@@ -513,6 +524,7 @@ def set_rules(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
     mask_key_file: MaskKeyFile = None,
     accept: Accept = None,
 ) -> None:
@@ -521,11 +533,12 @@ def set_rules(
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
     --inserts-only names any more is replicated whole again, once it is copied again. The rules of tables become those
     of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed. Transformations become
-    those of --transformations; if they are others than before, it asks for --accept transformations_changed.
+    those of --transformations; if they are others than before, it asks for --accept transformations_changed. Tables
+    whose names at the destinations change with --renames are renamed there: it asks for --accept renames_changed.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    rules = rules_of(include, exclude, inserts_only, row_rules, transformations)
+    rules = rules_of(include, exclude, inserts_only, row_rules, transformations, renames)
     body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen again.", changed)

@@ -23,6 +23,7 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
     StreamTable,
     StreamWait,
+    TableName,
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.lifecycle import (
@@ -33,6 +34,7 @@ from thalweg.kernel.lifecycle import (
     TableState,
     offered_stream_actions,
 )
+from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import ScopedRules, keys_of, scope_of
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.states import destination_state, stream_state
@@ -330,10 +332,12 @@ def _tables(
     seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
-        counts = seen.get((table["schema"], table["table"]))
+        counts, there = seen.get((table["schema"], table["table"])), name_there(table)
         shown.append(
             StreamTable(
-                schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
+                schema_name=table["schema"], table=table["table"],
+                destination_name=TableName(schema_name=there[0], table=there[1]),
+                inserts_only=bool(table.get("inserts_only")),
                 filtered="rules" in table or not own.isdisjoint(keys_of(table["schema"], table["table"])),
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,

@@ -292,9 +292,17 @@ class LastChange(Resource):
     at_destination: datetime = Field(description="When it was committed there, by the engine's clock.")
 
 
+class TableName(Resource):
+    schema_name: str = Field(alias="schema")
+    table: str
+
+
 class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
+    destination_name: TableName = Field(
+        description="Its name at the destinations; that at the source, unless the stream's rules rename it."
+    )
     inserts_only: bool = Field(
         description="Its updates and deletes are not replicated, so rows differ at the destination."
     )

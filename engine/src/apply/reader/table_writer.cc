@@ -69,7 +69,7 @@ const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description
   // Several names may have stood for the relation, each in its time: the one that it has now goes first.
   const CatchUpSpan* found = nullptr;
   for (const CatchUpSpan& span : catch_up_) {
-    const bool is_named = span.schema_name == description.schema_name && span.table_name == description.table_name;
+    const bool is_named = span.is_named(description);
     if (span.relation.value != 0 ? span.relation != description.relation : !is_named) continue;
     if (is_named) return &span;
     if (found == nullptr) found = &span;

@@ -3531,7 +3531,7 @@ export interface components {
             schema?: string;
             /**
              * Table
-             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @description The table whose change failed, by its exact name in the stream. Omitted: any.
              * @example orders
              */
             table?: string;
@@ -4578,7 +4578,7 @@ export interface components {
             schema?: string;
             /**
              * Table
-             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @description The table whose change failed, by its exact name in the stream. Omitted: any.
              * @example orders
              */
             table?: string;
@@ -6518,6 +6518,36 @@ export interface components {
             /** Codes */
             codes: string[];
         };
+        /**
+         * Rename
+         * @description Of a table, or of all tables of a schema that have no other schema of their own.
+         */
+        Rename: {
+            /**
+             * Schema
+             * @description Its exact name.
+             * @example sales
+             */
+            schema: string;
+            /**
+             * Table
+             * @description Its exact name. Null: all tables of the schema.
+             * @example orders
+             */
+            table?: string | null;
+            /**
+             * To Schema
+             * @description The schema at the destinations; null leaves it to the rename of the table's schema, if there is one.
+             * @example archive
+             */
+            to_schema?: string | null;
+            /**
+             * To Table
+             * @description The table's name at the destinations; null leaves it.
+             * @example orders_2026
+             */
+            to_table?: string | null;
+        };
         /** RenameColumn */
         RenameColumn: {
             /**
@@ -8265,6 +8295,8 @@ export interface components {
             schema: string;
             /** Table */
             table: string;
+            /** @description Its name at the destinations; that at the source, unless the stream's rules rename it. */
+            destination_name: components["schemas"]["TableName-Output"];
             /**
              * Inserts Only
              * @description Its updates and deletes are not replicated, so rows differ at the destination.
@@ -8394,7 +8426,14 @@ export interface components {
          * TableName
          * @enum {string}
          */
-        TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        "TableName-Input": "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        /** TableName */
+        "TableName-Output": {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+        };
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -8516,6 +8555,11 @@ export interface components {
              * @description Of tables, by their exact names: what becomes of their columns before changes leave the engine that captures, and while rows are copied. Rules see the source's columns.
              */
             transformations?: components["schemas"]["TableTransformations"][];
+            /**
+             * Renames
+             * @description Names that tables have at the destinations, where those are others than at the source. Rules, transformations, policies and the stream's tables go by the source's names. Where a name is changed later, the destinations' tables are renamed.
+             */
+            renames?: components["schemas"]["Rename"][];
         };
         /**
          * TableState
@@ -18292,7 +18336,7 @@ export interface operations {
             query?: {
                 format?: components["schemas"]["ReportFormat"];
                 /** @description For CSV. */
-                table?: components["schemas"]["TableName"];
+                table?: components["schemas"]["TableName-Input"];
             };
             header?: never;
             path: {
