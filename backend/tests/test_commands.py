@@ -182,6 +182,11 @@ async def test_stream_from_databases_to_deletion(
     assert f"    at the source shop (127.0.0.1:{sides.source['port']}/{sides.source['dbname']}):\n" in unready.out
     choice += ["--exclude", "public.notes"]
     assert (await run("preflight", *choice)).code == 0
+    # It takes what the creation takes.
+    assert (await run("preflight", *choice, "--set", "source_plugin=pgoutput", "--engine", "local")).code == 0
+    wrong_setting = await run("preflight", *choice, "--set", "paralelism=2")
+    assert (wrong_setting.code, "Similar ones: parallelism" in wrong_setting.err) == (1, True)
+    assert "no engine" in (await run("preflight", *choice, "--engine", "nowhere")).err
     made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
     assert made.code == 0, made.err
     assert engine.desired["streams"][0]["parameters"] == {"parallelism": 2}
@@ -189,6 +194,11 @@ async def test_stream_from_databases_to_deletion(
     assert "s → warehouse" in ticker.out
     assert "Replicating" in ticker.out
     assert "REPLICATING" not in ticker.out
+    for of in (["watch", "--count", "2"], ["mon", "--count", "2", "--interval", "1"]):
+        told = await run(*of, "--output", "json")
+        documents = [json.loads(document) for document in told.out.splitlines()]
+        assert [sorted(document) for document in documents] == [sorted(documents[0])] * 2, "one for each, on its line"
+        assert {"stream_name", "lcrs_per_second"} <= documents[0].keys() or documents[0]["analysis"]["paths"]
     listed = await run("streams", "list")
     assert (listed.code, "Replicating" in listed.out, "Healthy" in listed.out) == (0, True, True)
     assert "LCR/s" in (await run("status")).out

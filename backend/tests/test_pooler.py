@@ -104,7 +104,7 @@ async def test_pooler_that_hands_out_sessions_of_others_is_found(
     operator: httpx.AsyncClient, sides: Sides, pooler: Pooler
 ) -> None:
     """Its sessions have all our settings, as another one of ours has begun them."""
-    begun = session_options("1", read_only=True).removeprefix("-c ").replace("\\ ", " ").split(" -c ")
+    begun = session_options("1").removeprefix("-c ").replace("\\ ", " ").split(" -c ")
     settings = "; ".join(f"SET {name} = ''{value}''" for name, value in (setting.split("=", 1) for setting in begun))
     port = pooler(f"connect_query='{settings}'", ignore_startup_parameters="options,extra_float_digits")
     with connect(sides, port) as other:
@@ -154,5 +154,5 @@ def test_looks_at_the_catalogue_are_not_compiled(sides: Sides) -> None:
     """That takes seconds for hundreds of tables, and pays never."""
     source = sides.source
     target = {"host": "127.0.0.1", **{name: source[name] for name in ("port", "user", "password", "dbname")}}
-    with psycopg.connect(**target, options=session_options("own", read_only=True)) as connection:
+    with psycopg.connect(**target, options=session_options("own")) as connection:
         assert connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)

@@ -274,6 +274,28 @@ async def test_tables_come_and_go_while_it_runs(
     await eventually(there)
 
 
+async def test_a_table_of_a_stopped_stream_is_copied_after_the_start(
+    operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    at = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    await same_rows(sides)
+    assert (await operator.post(f"{path}:stop")).status_code == 202
+    await wait_for(operator, path, status="DISABLED")
+    sides.on_destination("DELETE FROM orders WHERE id <= 50")
+    asked = await operator.post(f"{at}/tables:copy", json={"schema": "public", "table": "orders"})
+    assert asked.status_code == 202, asked.text
+    waits = (await operator.get(asked.headers["location"])).json()
+    assert (waits["state"], waits["error"]) == ("running", None)
+    assert (
+        waits["waiting_for"] == f"The stream {stream['name']}, which is stopped. Start it: the copy follows by itself."
+    )
+    assert (await operator.post(f"{path}:start")).status_code == 202
+    ended = await wait_for(operator, asked.headers["location"], state="succeeded")
+    assert ended["error"] is None
+    assert orders(sides, "source") == orders(sides, "destination")
+
+
 # --- an engine that is lost
 
 

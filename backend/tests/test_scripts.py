@@ -243,3 +243,23 @@ def test_a_store_in_use_is_left_alone(store: dict[str, str]) -> None:
     done = with_store(store, *map(str, inner), "echo", "went on")
     assert (done.returncode, "went on" in done.stdout) == (1, False)
     assert "run 'make down' first" in done.stderr
+
+
+@pytest.mark.parametrize(("stream", "copied", "made"), [(False, True, False), (False, False, True), (True, True, True)])
+def test_a_demo_that_was_deleted_stays_away_and_stops_nothing(
+    tmp_path: Path, stream: bool, copied: bool, made: bool
+) -> None:
+    """`make up` after the demo stream was deleted."""
+    script = f"""
+    DEMO_STREAM=demo
+    secret() {{ :; }}
+    run_rest() {{ [[ $1 != has-stream ]] || return {int(not stream)}; echo "asked: $1" >&2; }}
+    demo_was_copied() {{ return {int(not copied)}; }}
+    step "make demo stream" "look" make_demo_stream
+    echo "up goes on"
+    """
+    done = run(tmp_path, script)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "up goes on"), done.stdout + done.stderr
+    assert ("make demo" in done.stdout.partition("was deleted")[2]) is not made
+    assert ("asked: stream" in done.stdout + done.stderr + "".join(
+        file.read_text() for file in tmp_path.rglob("*.log"))) is made  # fmt: skip

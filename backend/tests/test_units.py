@@ -214,6 +214,16 @@ def sample_that_parked(count: int) -> Sample:
             "it was not read for longer than idle_replication_slot_timeout",
         ),
         (
+            {
+                "observed_status": "ABORTED",
+                "lag": BEHIND,
+                "slot": KEEPS,
+                "observed": {"error": {"title": "Login refused", "message": 'role "r" is not permitted to log in'}},
+            },
+            "error",
+            'Login refused: role "r" is not permitted to log in. Its slot keeps 2.0 MiB of WAL at the source',
+        ),
+        (
             {"desired_status": "DISABLED", "observed_status": "DISABLED", "lag": BEHIND, "slot": KEEPS},
             "warning",
             "Stopped. Its slot keeps 2.0 MiB of WAL at the source, of all its databases; the oldest change that is not "

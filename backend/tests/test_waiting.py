@@ -3,25 +3,34 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.test_health import AT, waiting
 from thalweg.db.operations import OperationKind, OperationState
 from thalweg.features.operations.waiting import waiting_for
+from thalweg.kernel.lifecycle import DesiredStatus
 
 
 def engine(name: str, state: str = "ONLINE") -> Any:
     return SimpleNamespace(name=name, state=state, last_seen_at=AT, acknowledged_revision=5)
 
 
+def destination(name: str, applies: Any) -> Any:
+    return SimpleNamespace(
+        id=name, engine=applies, desired_status=DesiredStatus.ENABLED, database=SimpleNamespace(name=name)
+    )
+
+
 def told(destination_id: str | None, observed: dict[str, Any], reports: str = "ONLINE", **more: Any) -> str | None:
     operation: Any = SimpleNamespace(
-        state=OperationState.RUNNING, destination_id=destination_id, revision=5, kind=OperationKind.DESTINATION_START
-    )
+        state=OperationState.RUNNING, destination_id=destination_id, revision=5, kind=OperationKind.DESTINATION_START,
+        error=None,
+    )  # fmt: skip
+    destinations = [destination("warehouse", engine("near")), destination("reports", engine("far", reports))]
     stream: Any = SimpleNamespace(
-        capture_engine=engine("near"), observed=observed,
-        destinations=[
-            SimpleNamespace(id="warehouse", engine=engine("near")),
-            SimpleNamespace(id="reports", engine=engine("far", reports)),
-        ],
+        name="orders", capture_engine=engine("near"), observed=observed, destinations=destinations,
+        desired_status=DesiredStatus.ENABLED,
+        destination=lambda wanted: next((one for one in destinations if one.id == wanted), None),
     )  # fmt: skip
     for name, value in more.items():
         setattr(operation, name, value)
@@ -48,3 +57,16 @@ def test_a_tables_copy_waits_for_the_stream_that_another_trouble_has_stopped() -
     assert told_of == (
         "The stream, which is held up: A table is missing. public.b is gone. Remove it. The copy follows by itself."
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OperationKind if kind.startswith(("stream.", "destination."))])
+def test_an_error_that_is_known_is_what_an_operation_waits_for(kind: OperationKind) -> None:
+    """It is tried again meanwhile: what has ended says its error anyway."""
+    error = {"code": "c", "title": "The source is read-only", "message": "It refuses slots.", "cure": "Promote it."}
+    whole = kind.startswith("stream.")
+    assert told(None if whole else "warehouse", {"waits": []}, kind=kind, error=error) == (
+        f"The {'stream' if whole else 'destination'}, which is held up: The source is read-only. It refuses slots. "
+        "Promote it."
+    )
+    uncured = told(None, {"waits": []}, kind=kind, error={**error, "cure": None})
+    assert uncured == "The stream, which is held up: The source is read-only. It refuses slots."

@@ -180,3 +180,22 @@ def test_waiting_for_what_is_lost_names_the_way_out(monkeypatch: pytest.MonkeyPa
     with pytest.raises(CommandError) as refused:
         follow(api, {"operation_id": "o1"}, True, "Dropping reports", 0.0, "If it is lost for good: --force.")
     assert refused.value.cure.endswith("Wait longer with --timeout. If it is lost for good: --force.")
+
+
+def test_what_has_failed_is_told_with_the_server_s_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cure says to read it."""
+    error = {
+        "code": "database_error", "title": "The database reported an error",
+        "message": "public.t: a value does not fit.", "cure": "Read the database's message.",
+        "detail": "invalid byte sequence\nCONTEXT: COPY t, line 1",
+    }  # fmt: skip
+    api = Api("http://127.0.0.1:1", "token")
+    monkeypatch.setattr(api, "get", lambda _: {"id": "o", "state": "failed", "error": error})
+    with pytest.raises(CommandError) as failed:
+        follow(api, {"operation_id": "o", "state": "pending"}, True, "creating s")
+    assert failed.value.message.endswith("The database reported an error. public.t: a value does not fit.")
+    assert failed.value.details == ("invalid byte sequence", "CONTEXT: COPY t, line 1")
+    monkeypatch.setattr(api, "get", lambda _: {"id": "o", "state": "failed", "error": {**error, "detail": None}})
+    with pytest.raises(CommandError) as failed:
+        follow(api, {"operation_id": "o", "state": "pending"}, True, "creating s")
+    assert failed.value.details == ()

@@ -29,6 +29,8 @@ def _range(parameter: dict[str, Any]) -> str:
         return "`true`, `false`"
     if parameter["type"] == "conflict_handlers":
         return "[handlers](../guides/conflicts.md#handlers)"
+    if parameter["type"] == "conflict_detection":
+        return "[tables](../guides/conflicts.md#rows-that-somebody-else-has-changed)"
     if parameter["type"] == "error_policies":
         return "[policies](../guides/error-queue.md#a-policy-for-each-error)"
     unit = f" {parameter['unit']}" if parameter.get("unit") else ""

@@ -133,6 +133,36 @@ async def test_viewers_do_not_see_where_webhooks_lead(
         assert "127.0.0.1" not in answer.text
 
 
+@pytest.mark.parametrize("networks", [(), ("10.0.0.0/8",)], ids=["unreachable", "outside"])
+async def test_nor_do_errors_of_deliveries_tell_viewers(
+    admin: httpx.AsyncClient, viewer: httpx.AsyncClient, resources: Resources, networks: tuple[str, ...]
+) -> None:
+    resources.settings.webhook_networks = Networks(networks)
+    url = f"http://127.0.0.1:{free_port()}/hook"
+    channel = await made(admin, name="h", kind="webhook", settings={"url": url})
+    assert (await try_out(admin, channel))["error"]["message"]
+    paths = (f"{CHANNELS}/{channel['id']}", CHANNELS, "/api/v1/alerts/deliveries")
+    for path in paths:
+        answer = await viewer.get(path)
+        assert answer.status_code == 200
+        assert "127.0.0.1" not in answer.text and "attempts failed" not in answer.text
+        assert "an operator can read it" in answer.text
+        assert "an operator can read it" not in (await admin.get(path)).text
+    receivers = (await viewer.get(paths[-1])).json()["items"]
+    assert [item["error"]["code"] for item in receivers] == ["address_not_allowed" if networks else "unreachable"]
+
+
+async def test_what_a_receiver_has_answered_is_told_to_viewers(
+    admin: httpx.AsyncClient, viewer: httpx.AsyncClient
+) -> None:
+    async with http_receiver() as receiver:
+        receiver.answers = [503]
+        channel = await made(admin, name="h", kind="webhook", settings={"url": receiver.url})
+        await try_out(admin, channel)
+    shown = (await viewer.get(f"{CHANNELS}/{channel['id']}")).json()
+    assert shown["last_delivery"]["error"]["message"] == "The receiver answered 503."
+
+
 async def test_webhook_unreachable(admin: httpx.AsyncClient) -> None:
     channel = await made(admin, name="h", kind="webhook", settings={"url": f"http://127.0.0.1:{free_port()}/"})
     assert (await try_out(admin, channel))["error"]["code"] == "unreachable"

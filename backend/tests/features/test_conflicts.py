@@ -16,6 +16,9 @@ async def log_of(client: httpx.AsyncClient, registered: dict[str, str]) -> str:
     return f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/conflicts"
 
 
+OF_ORDERS = {"kind": "update_origin_differs", "schema": "public", "table": "orders"}
+
+
 async def test_handlers_are_checked_at_their_places(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
@@ -30,6 +33,22 @@ async def test_handlers_are_checked_at_their_places(
         ([{"kind": "insert_exists", "action": "discard", "schema": "public"}], "/0/table"),
         ([{"kind": "insert_exists", "action": "discard", "error": "23505"}], "/0/error"),
         ([{"kind": "insert_exists", "action": "discard"}] * 101, ""),
+        ([{**OF_ORDERS, "action": "maximum"}], "/0/by"),
+        ([{"kind": "insert_exists", "action": "latest", "by": "amount"}], "/0/by"),
+        ([{**OF_ORDERS, "action": "overwrite", "by": "amount"}], "/0/by"),
+        ([{**OF_ORDERS, "action": "discard", "tie": "discard"}], "/0/tie"),
+        ([{"kind": "update_missing", "action": "latest"}], "/0/action"),
+        ([{**OF_ORDERS, "action": "delta"}], "/0/columns"),
+        ([{**OF_ORDERS, "kind": "insert_exists", "action": "delta", "columns": ["amount"]}], "/0/action"),
+        ([{"kind": "insert_exists", "action": "discard", "columns": ["amount"]}], "/0/columns"),
+        ([{**OF_ORDERS, "action": "discard", "columns": ["amount", "amount"]}], "/0/columns"),
+        (
+            [
+                {**OF_ORDERS, "action": "discard", "columns": ["amount"]},
+                {**OF_ORDERS, "action": "delta", "columns": ["stock", "amount"]},
+            ],
+            "/1/columns",
+        ),
     ]
     for handlers, place in wrong:
         answer = await operator.post(STREAMS, json=body_of(registered, parameters={"conflict_handlers": handlers}))

@@ -11,9 +11,10 @@ import pytest
 from tests.conftest import Sides
 from tests.features.test_databases import PATH, try_settings
 from tests.support.servers import free_port
-from thalweg.inspection.hosts import Server, servers_of
+from thalweg.db.models import DatabaseRow
 from thalweg.kernel import networks as kernel_networks
 from thalweg.kernel.context import Resources
+from thalweg.kernel.hosts import Server, servers_of
 from thalweg.kernel.networks import Networks, parse_networks
 
 
@@ -139,6 +140,17 @@ async def test_uri_that_cannot_be_taken(operator: httpx.AsyncClient, uri: str, t
     assert answer.status_code == 422
     assert told in answer.text
     assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("a:1,127.0.0.1:2", "a:1,127.0.0.1:2/d"), ("a,b:2", "a:5432,b:2/d"), ("a", "a:5432/d"),
+        ("[::1]:1,[::2]", "[::1]:1,[::2]:5432/d"),
+    ],
+)  # fmt: skip
+def test_each_server_is_shown_with_its_own_port(host: str, shown: str) -> None:
+    assert DatabaseRow(host=host, port=5432, dbname="d").address == shown
 
 
 async def test_services_come_from_the_administrators_file_only(

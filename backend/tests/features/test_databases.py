@@ -37,6 +37,20 @@ async def test_password_never_comes_out(
     assert sides.source["password"] not in stored
 
 
+async def test_tests_of_connections_are_audited(
+    operator: httpx.AsyncClient, admin: httpx.AsyncClient, sides: Sides
+) -> None:
+    """Of registered databases: who has let the control plane connect, and with what result."""
+    made = (await operator.post(PATH, json=sides.source)).json()
+    assert (await operator.post(f"{PATH}/{made['id']}/test")).json()["code"] is None
+    sides.cluster.execute(f"ALTER ROLE {sides.source['user']} NOLOGIN")
+    failed = (await operator.post(f"{PATH}/{made['id']}/test")).json()["code"]
+    assert failed == "authentication_failed"
+    entries = (await admin.get("/api/v1/audit", params={"target_id": made["id"]})).json()["items"]
+    told = [(entry["actor_name"], entry["after"]) for entry in entries if entry["action"] == "databases_test"]
+    assert told == [("operator", {"code": failed}), ("operator", {"code": None})]
+
+
 async def test_update_changes_only_what_is_sent(operator: httpx.AsyncClient, sides: Sides) -> None:
     made = (await operator.post(PATH, json=sides.source)).json()
     path = f"{PATH}/{made['id']}"

@@ -151,3 +151,17 @@ def test_a_change_that_does_not_fit_has_its_operation_and_kind_for_everybody(
     document = {**ERROR, "code": "apply_conflict", "sqlstate": sqlstate, "table": table}
     error = EngineError.model_validate({**document, "message": message.format(f"{table} (key = '{SECRET}')")})
     assert error.message == told.format(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "sqlstate", "told"),
+    [
+        ('"public"."t"', "22021", '"public"."t": a value does not fit. The server\'s SQLSTATE: 22021.'),
+        ("", "22021", "A value does not fit. The server's SQLSTATE: 22021."),
+        ('"public"."t"', "XX000", '"public"."t". The server\'s SQLSTATE: XX000.'),
+        ("", "XX000", f"{ERROR['title']}. The server's SQLSTATE: XX000."),
+    ],
+)
+def test_an_error_of_a_copy_says_its_table_and_its_title_once(table: str, sqlstate: str, told: str) -> None:
+    document = {**ERROR, "code": "database_error", "sqlstate": sqlstate, "table": table}
+    assert EngineError.model_validate(document).message == told

@@ -106,21 +106,58 @@ async def test_a_copy_waits_while_another_tables_trouble_stops_the_stream(
     await wait_for(operator, asked.headers["location"], state="failed")
 
 
+@pytest.mark.parametrize("stopped", ["stream", "destination"])
+async def test_a_copy_waits_for_what_somebody_has_stopped(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Any, stopped: str,  # noqa: F811
+) -> None:  # fmt: skip
+    """And succeeds after the start, which takes nothing's place."""
+    replaced = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    engine.troubles["orders"] = replaced
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    stream = await until(operator, path, "REPLACED")
+    at = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    part = {"stream": path, "destination": at}[stopped]
+    engine.copy_finished = False
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    assert (await operator.post(f"{part}:stop")).status_code == 202
+
+    async def told() -> bool:
+        operation = (await operator.get(asked.headers["location"])).json()
+        assert operation["state"] == "running", operation
+        return (
+            f"The {stopped} " in operation["waiting_for"] and "which is stopped. Start it" in operation["waiting_for"]
+        )
+
+    await eventually(told)
+    assert (await operator.post(f"{part}:start")).status_code == 202
+    engine.copy_finished, engine.copied_at = True, "2026-11-21T00:00:09.000000Z"
+    ended = await wait_for(operator, asked.headers["location"], state="succeeded")
+    assert ended["error"] is None
+    # A removal does end it.
+    engine.copy_finished, engine.troubles["orders"] = False, replaced
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    assert (await operator.delete(path)).status_code == 202
+    await wait_for(operator, asked.headers["location"], state="failed")
+
+
 async def test_what_a_copy_has_made_obsolete_is_noted_once_however_its_operation_ended(
     operator: httpx.AsyncClient,
     admin: httpx.AsyncClient,
     registered: dict[str, str],
     engine: EngineDouble,
     collector: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
     path = f"{STREAMS}/{(await created(operator, registered))['id']}"
     at = f"{path}/destinations/{(await until(operator, path, 'REPLACED'))['destinations'][0]['id']}"
     engine.copy_finished = False
+    monkeypatch.setattr(progress, "RESTARTS_WITHIN", timedelta(0))
     asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
-    assert (await operator.post(f"{path}:stop")).status_code == 202
+    error = {**example("status")["streams"][1]["error"], "table": '"public"."orders"'}
+    engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", error
     await wait_for(operator, asked.headers["location"], state="failed")
-    assert (await operator.post(f"{path}:start")).status_code == 202
+    engine.status, engine.phase, engine.error = "ENABLED", "REPLICATING", None
 
     async def noted(counts: list[int]) -> bool:
         entries = (await admin.get("/api/v1/audit", params={"target_id": path.rpartition("/")[2]})).json()["items"]

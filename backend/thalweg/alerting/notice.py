@@ -72,13 +72,16 @@ def page_of(rule: RuleId, subject_type: SubjectType, subject_id: str) -> str:
     return "/settings?tab=tokens" if subject_type is SubjectType.TOKEN else "/engines"
 
 
-def notice_of(row: AlertRow, event: NoticeEvent, delivery_id: str, at: datetime, console: str) -> Notice:
+def notice_of(
+    row: AlertRow, event: NoticeEvent, delivery_id: str, at: datetime, console: str, alert_id: str | None = None
+) -> Notice:  # fmt: skip
+    """`alert_id`: of an alert that the store has not numbered."""
     rule = RULES[RuleId(row.rule)]
     return Notice(
         version=PAYLOAD_VERSION, event=event, delivery_id=delivery_id, at=at,
         url=console + page_of(rule.id, SubjectType(row.subject_type), row.subject_id),
         alert=NoticeAlert(
-            id=str(row.id), rule=row.rule, title=rule.title, severity=row.severity, state=row.state,
+            id=alert_id or str(row.id), rule=row.rule, title=rule.title, severity=row.severity, state=row.state,
             subject=NoticeSubject(type=row.subject_type, id=row.subject_id, name=row.subject_name),
             message=row.message, meaning=rule.meaning, action=rule.action, value=row.value, threshold=row.threshold,
             unit=row.unit, evidence=row.evidence, fired_at=row.fired_at, resolved_at=row.resolved_at,

@@ -36,5 +36,8 @@ def follow(api: Api, accepted: Json, wait: bool, what: str, timeout: float = TIM
         time.sleep(0.5)
     error = operation["error"]
     if operation["state"] == OperationState.FAILED:
-        raise CommandError(f"{what} failed: {error['title']}. {error['message']}", error["cure"] or "")
+        raise CommandError(
+            f"{what} failed: {error['title']}. {error['message']}", error["cure"] or "",
+            tuple((error.get("detail") or "").splitlines()),
+        )  # fmt: skip
     done(f"{what}: done." + (f" {error['message']}" if error else ""), operation)

@@ -113,6 +113,11 @@ def print_json(document: Any) -> None:
     out.print_json(json.dumps(document), highlight=False)
 
 
+def print_json_line(document: Any) -> None:
+    """One of several documents, each on a line of its own."""
+    out.print(json.dumps(document), soft_wrap=True)
+
+
 def print_table(columns: list[str], rows: Sequence[Sequence[str | Text]]) -> None:
     """Columns that begin with `>` are numbers: right-aligned."""
     table = Table(box=None, pad_edge=False, header_style="bold")

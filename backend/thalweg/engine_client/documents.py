@@ -123,15 +123,19 @@ class EngineError(Document):
 
     def _without_rows(self) -> str:
         """The operation, the table and the kind of the error."""
-        what = self.title
-        if self.code in ABOUT_ROWS:
-            verb = next((verb for verb in VERBS if self.message.startswith(f"{verb} ")), "A change of")
-            what = f"{verb} {self.table or 'a table'}"
         state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
         retried = RETRIED.search(self.message)
         message, before = (self.message[: retried.start()], retried[0]) if retried else (self.message, "")
         kind = NO_SUCH_ROW if message.endswith(f": {NO_SUCH_ROW}") else kind_of_state(self.sqlstate)
-        return f"{what}{f': {kind}' if kind else ''}{before}.{state}"
+        if self.code in ABOUT_ROWS:
+            verb = next((verb for verb in VERBS if self.message.startswith(f"{verb} ")), "A change of")
+            what = f"{verb} {self.table or 'a table'}"
+        elif self.table or kind:  # beside the title, which says the rest
+            what = self.table
+        else:
+            what = self.title
+        told = ": ".join(part for part in (what, kind) if part)
+        return f"{told[:1].upper() if not what else told[:1]}{told[1:]}{before}.{state}"
 
 
 class EnginePositions(Document):

@@ -108,7 +108,7 @@ def with_place(check: Check, database: DatabaseRow) -> Check:
     another one of its server."""
     if not check.sql:
         return check
-    elsewhere = f"{database.host}:{database.port}/postgres"
+    elsewhere = f"{database.servers}/postgres"
     address = elsewhere if check.id == CONNECTION else database.address
     return check.model_copy(update={"sql_at": f"{database.name} ({address})"})
 

@@ -18,7 +18,14 @@ from thalweg.inspection.failure import ConnectionFailure, failure_of
 from thalweg.inspection.login import TooManyRounds, log_in
 from thalweg.inspection.reach import reachable_places
 from thalweg.inspection.schemas import ConnectionTest, RoleFacts
-from thalweg.inspection.session import POOLER_CURE, STATEMENT_TIMEOUT_SECONDS, is_own, new_marker, session_options
+from thalweg.inspection.session import (
+    POOLER_CURE,
+    STATEMENT_TIMEOUT_SECONDS,
+    is_own,
+    new_marker,
+    session_options,
+    settle,
+)
 from thalweg.inspection.target import Target
 from thalweg.kernel.outside import outside
 from thalweg.kernel.pem import PEM_FIELDS
@@ -91,7 +98,7 @@ async def connected(
         **(addresses if any(place.address for place in places) else {}),
         connect_timeout=seconds, application_name="thalweg control plane",
         client_encoding="UTF8",
-        options=session_options(marker, read_only=read_only),
+        options=session_options(marker),
     ) as conninfo:  # fmt: skip
         try:
             connection = await log_in(conninfo, shown, seconds * len(places))
@@ -118,6 +125,7 @@ async def connected(
                         "The session is not the one that was opened: a pooler in between drops its settings, or hands "
                         "out other clients' sessions.", POOLER_CURE,
                     )  # fmt: skip
+                await settle(connection, read_only=read_only)
                 yield connection
         except errors.InsufficientPrivilege as error:
             raise ConnectionFailure(

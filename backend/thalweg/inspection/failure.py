@@ -10,6 +10,12 @@ from thalweg.inspection.session import POOLER_CURE, is_poolers_refusal
 from thalweg.inspection.target import Target
 from thalweg.kernel.row_values import state_quotes_rows
 
+OTHER_SERVER = (
+    "session is read-only", "session is not read-only", "server is in hot standby mode",
+    "server is not in hot standby mode",
+)  # fmt: skip
+"""libpq's reasons to pass over a server that let it in, for the sake of target_session_attrs."""
+
 
 @dataclass
 class ConnectionFailure(Exception):
@@ -48,6 +54,14 @@ def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
             f"The server is older than PostgreSQL 14: {shown}",
             "Upgrade to PostgreSQL 14 or later.",
         )
+    if any(said in lowered for said in OTHER_SERVER):
+        wanted = target.options.get("target_session_attrs", "")
+        return ConnectionFailure(
+            "database_error", f"No server that answers is {wanted}, which target_session_attrs asks for: {shown}",
+            "Name all servers of the database as hosts and start the one that is meant, or set target_session_attrs to "
+            "any. A session counts as read-only also where default_transaction_read_only of the server, the database "
+            "or the user is on.",
+        )  # fmt: skip
     if ("ssl" in lowered and "pg_hba" not in lowered) or "certificate" in lowered:
         return ConnectionFailure(
             "tls_failed", shown,

@@ -16,7 +16,7 @@ WITH chosen AS (
   UNION SELECT root, root FROM unnest(%(oids)s::oid[]) root
 ), relations AS (
   SELECT chosen.oid, c.oid AS relation, c.relname, c.relkind, c.reltablespace, c.reloptions, c.relacl, c.relowner,
-         c.relrowsecurity, c.relam, c.reloftype, c.relispartition
+         c.relrowsecurity, c.relforcerowsecurity, c.relam, c.reloftype, c.relispartition
     FROM chosen JOIN pg_class c ON c.oid = chosen.relation
 ), indexes AS (
   SELECT r.oid, i.indexrelid AS relation, c.relname, c.reltablespace, i.indisvalid, i.indisclustered
@@ -37,7 +37,8 @@ SELECT DISTINCT found.oid::bigint AS oid, found.kind, found.name FROM (
     CROSS JOIN aclexplode(r.relacl) g WHERE g.grantee <> r.relowner
   UNION ALL SELECT c.oid, 'grants on columns', c.attname FROM columns c WHERE c.attacl IS NOT NULL
   UNION ALL SELECT r.oid, 'row-level security', p.polname FROM relations r
-    LEFT JOIN pg_policy p ON p.polrelid = r.relation WHERE r.relrowsecurity OR p.oid IS NOT NULL
+    LEFT JOIN pg_policy p ON p.polrelid = r.relation
+   WHERE r.relrowsecurity OR r.relforcerowsecurity OR p.oid IS NOT NULL
   UNION ALL SELECT r.oid, 'triggers', t.tgname FROM relations r
     JOIN pg_trigger t ON t.tgrelid = r.relation AND NOT t.tgisinternal
   UNION ALL SELECT r.oid, 'rules', w.rulename FROM relations r JOIN pg_rewrite w ON w.ev_class = r.relation

@@ -246,9 +246,13 @@ async def _io(connection: Connection) -> dict[str, float]:
 
 
 async def read_both(
-    source: Target, destination: Target, stream_id: str, tables: list[Name], timeout: int
+    source: Target, destination: Target, stream_id: str, tables: dict[Name, Name], timeout: int
 ) -> tuple[SourceFacts, DestinationFacts]:
-    """At the same time: it is one moment of the path."""
-    return await asyncio.gather(
-        read_source(source, stream_id, tables, timeout), read_destination(destination, stream_id, tables, timeout)
+    """At the same time: it is one moment of the path. `tables`: with their names at the destination, by which facts
+    name them."""
+    here, there = await asyncio.gather(
+        read_source(source, stream_id, list(tables), timeout),
+        read_destination(destination, stream_id, list(tables.values()), timeout),
     )
+    here.keys = {tables[name]: columns for name, columns in here.keys.items()}
+    return here, there

@@ -6,20 +6,25 @@ from dataclasses import dataclass, field
 from thalweg.inspection.carried_code import AskedCode, Call, check_amount, check_carried_code, code_of, read_calls
 from thalweg.inspection.catalogue import Table, read_columns, read_tables
 from thalweg.inspection.checks import Checklist, failed_connection
+from thalweg.inspection.compared_columns import check_compared
 from thalweg.inspection.connection import connected, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.inheritance import check_inheritance
 from thalweg.inspection.inserts_only import check_publication
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
+from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
 from thalweg.inspection.output_plugin import check_output_plugin
-from thalweg.inspection.preflight_destination import Columns, check_destination
+from thalweg.inspection.preflight_destination import Columns, check_destination, check_moved
 from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.sent_columns import check_targets, sent_columns
 from thalweg.inspection.standby import check_standby
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.conflict_detection import ComparedTable
+from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 
@@ -49,6 +54,7 @@ class _Source:
     system_identifier: str | None
     text: TextSettings | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    left_out_of_made: list[LeftOutOfMade] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
 
@@ -91,6 +97,12 @@ class DestinationTarget:
     own: TableNames = frozenset()
     accepted: AskedCode = field(default_factory=dict)
     """Definitions of the stream's tables that somebody has accepted already."""
+    compared: list[ComparedTable] = field(default_factory=list)
+    """The parameter conflict_detection."""
+    handlers: list[ConflictHandler] = field(default_factory=list)
+    """The parameter conflict_handlers."""
+    named: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """The names under which it has the stream's tables already."""
 
 
 async def preflight_stream(
@@ -174,10 +186,11 @@ async def _inspect_source(
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
         left_out = await read_left_out(connection, tables)
+        of_made = await read_left_out_of_made(connection, tables)
         calls = await read_calls(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier, text, left_out, calls)
+    return _Source(checklist.checks, tables, columns, identifier, text, left_out, of_made, calls)
 
 
 async def _inspect_destination(
@@ -185,25 +198,44 @@ async def _inspect_destination(
 ) -> _Destination:
     target = destination.target.for_writing
     async with connected(target, timeout) as connection:
-        present = [table for table in await read_tables(connection) if table.name in seen.columns]
+        names = rules.names
+        by_name = {names.of(name): name for name in seen.columns}
+        present = [table for table in await read_tables(connection) if table.name in by_name]
         columns = await read_columns(connection, present)
+        sent = sent_columns(seen.columns, rules.transformations)
         checklist = await check_destination(
-            connection, sent_columns(seen.columns, rules.transformations), present, columns,
-            destination.initial_copy, destination.own,
+            connection, {names.of(name): of_table for name, of_table in sent.items()}, present, columns,
+            destination.initial_copy, frozenset(names.of(name) for name in destination.own),
         )  # fmt: skip
+        moved = {name: names.of(name) for name in destination.own & seen.columns.keys()}
+        check_moved(
+            checklist,
+            {name: there for name, there in moved.items() if destination.named.get(name, there) != there},
+            {table.name for table in present},
+        )
+        at_source = Checklist(CheckSide.SOURCE)
+        if seen.tables:
+            changed = [table for table in seen.tables if table.name not in rules.given_up]
+            named_here = {by_name[there]: of_table for there, of_table in columns.items()}
+            check_compared(at_source, checklist, destination.compared, changed, sent, named_here, rules.transformations)
+            await check_handlers(checklist, connection, destination.handlers, sent, named_here)
         if rules.transformations:
-            check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations)
+            check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations, names)
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
         asked: list[Call] = []
         if seen.tables:
-            there = {table.name for table in present}
-            check_left_out(checklist, [part for part in seen.left_out if part.table not in there])
+            there = {by_name[table.name] for table in present}
+            of_made = await those_to_be_made(
+                connection, [one for one in seen.left_out_of_made if one.part.table not in there]
+            )
+            check_left_out(checklist, [*(part for part in seen.left_out if part.table not in there), *of_made])
             calls = [call for call in seen.calls if _may_come(call, destination, there)]
             asked = await check_carried_code(checklist, connection, calls)
         system = await read_system_identifier(connection)
         _check_different(checklist, source, target, seen.system_identifier, system)
-    return _Destination(checklist.checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
+    checks = [*at_source.checks, *checklist.checks]
+    return _Destination(checks, (system or f"{target.host}:{target.port}", target.dbname), asked)
 
 
 def _may_come(call: Call, destination: DestinationTarget, there: set[tuple[str, str]]) -> bool:

@@ -8,6 +8,7 @@ from thalweg.inspection.checks import Checklist, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_all, read_one, read_role
 from thalweg.inspection.preflight_source import check_version
 from thalweg.inspection.schemas import CheckSide, RoleFacts
+from thalweg.inspection.writing import check_writing
 from thalweg.kernel.words import counted
 
 SERVER = """
@@ -39,6 +40,7 @@ async def check_destination(
     server = await read_one(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, server)
+    await check_writing(checklist, connection, "rows")
     _check_role(checklist, server, role)
     await check_bookkeeping(checklist, connection, role)
     if wanted:
@@ -49,6 +51,20 @@ async def check_destination(
         new = [table for name, table in existing.items() if name not in own]
         await _check_empty(checklist, connection, new, initial_copy)
     return checklist
+
+
+def check_moved(
+    checklist: Checklist, moved: dict[tuple[str, str], tuple[str, str]], present: set[tuple[str, str]]
+) -> None:
+    """`moved`: tables that the destination has under other names, with those that they are to get there."""
+    if not moved:
+        return
+    taken = [f"{'.'.join(there)} (of {'.'.join(name)})" for name, there in moved.items() if there in present]
+    checklist.tables(
+        "moved_tables", "Renamed tables", taken, "other tables have these names already.",
+        "Choose other names, or rename or drop the tables that have them.", [],
+        f"{counted(len(moved), 'table')} can be renamed.",
+    )  # fmt: skip
 
 
 def _check_role(checklist: Checklist, server: dict[str, Any], role: RoleFacts) -> None:

@@ -7,6 +7,7 @@ from thalweg.inspection.checks import Checklist, listed, quoted, quoted_table
 from thalweg.inspection.connection import Connection, read_one, read_role
 from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
+from thalweg.inspection.writing import check_writing
 
 VERSION_MIN = 140000
 SYNCHRONISED_SLOTS_VERSION = 170000
@@ -43,8 +44,9 @@ async def check_source(
     server = await read_one(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
+    await check_writing(checklist, connection, "the stream's publication and heartbeats", reads_standby=reads_standby)
     _check_wal(checklist, server)
-    _check_idle_slots(checklist, server)
+    check_idle_slots(checklist, server)
     if not reads_standby:
         _check_failover(checklist, server)
     _check_role(checklist, server, role)
@@ -97,7 +99,7 @@ def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def _check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
+def check_idle_slots(checklist: Checklist, server: dict[str, Any]) -> None:
     """PostgreSQL 18 can invalidate slots that nobody reads for some time."""
     title = "Life of unread slots"
     if server["idle_timeout"] in (None, "0"):

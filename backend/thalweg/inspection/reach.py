@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass
 
 from thalweg.inspection.failure import ConnectionFailure
-from thalweg.inspection.hosts import Server
 from thalweg.inspection.target import Target
+from thalweg.kernel.hosts import Server
 from thalweg.kernel.networks import AddressRefused
 
 

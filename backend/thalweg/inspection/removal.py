@@ -52,7 +52,7 @@ def destination_sql(stream_id: str) -> str:
 
 
 def _left(side: str, target: Target, failure: ConnectionFailure, sql: str) -> str:
-    where = f"{target.host}:{target.port}/{target.dbname}"
+    where = f"{','.join(server.shown for server in target.servers)}/{target.dbname}"
     return f"Left behind at the {side} {where} ({failure.message.rstrip('.')}): {sql}"
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from thalweg.inspection.catalogue import Column, Table
 from thalweg.inspection.checks import Checklist, quoted, quoted_table
+from thalweg.kernel.renames import DestinationNames
 from thalweg.kernel.transformations import TableTransformations
 
 Columns = dict[tuple[str, str], list[Column]]
@@ -29,10 +30,10 @@ def _sent(columns: list[Column], transformations: TableTransformations) -> list[
 
 def check_targets(
     checklist: Checklist, tables: list[Table], columns: Columns, present: Columns,
-    transformations: list[TableTransformations],
+    transformations: list[TableTransformations], names: DestinationNames,
 ) -> None:  # fmt: skip
     """Engines make tables as they are at the source: those that come with other columns must be there, and take NULL
-    where it masks. `columns` are the source's, `present` the destination's."""
+    where it masks. `columns` are the source's, `present` the destination's, by its names."""
     keys = {table.name: table.key_columns for table in tables}
     bad: list[str] = []
     sql: list[str] = []
@@ -40,20 +41,21 @@ def check_targets(
         if one.key not in columns:
             continue
         sent, nulls = _sent(columns[one.key], one), one.null_columns
-        shown = ".".join(one.key)
-        is_there = one.key in present
-        names = [column.name for column in columns[one.key] if not column.generated]
+        there = names.of(one.key)
+        shown = ".".join(there)
+        is_there = there in present
+        at_source = [column.name for column in columns[one.key] if not column.generated]
         needed = [column.name for column in sent if column.not_null and column.name in nulls]
-        if not is_there and ([column.name for column in sent] != names or needed):
+        if not is_there and ([column.name for column in sent] != at_source or needed):
             bad.append(f"{shown} is not there, and its columns would not be the source's")
-            sql.append(_create(one, sent, keys.get(one.key, []), nulls))
-        for column in present.get(one.key, []):
+            sql.append(_create(one, there, sent, keys.get(one.key, []), nulls))
+        for column in present.get(there, []):
             if column.generated and any(column.name == item.name for item in sent):
                 bad.append(f"{shown}: column {column.name} is generated there, and values come for it")
-                sql.append(f"ALTER TABLE {quoted_table(one.key)} ALTER COLUMN {quoted(column.name)} DROP EXPRESSION;")
+                sql.append(f"ALTER TABLE {quoted_table(there)} ALTER COLUMN {quoted(column.name)} DROP EXPRESSION;")
             if column.not_null and column.name in nulls:
                 bad.append(f"{shown}: column {column.name} is NOT NULL, and masked with NULL")
-                sql.append(f"ALTER TABLE {quoted_table(one.key)} ALTER COLUMN {quoted(column.name)} DROP NOT NULL;")
+                sql.append(f"ALTER TABLE {quoted_table(there)} ALTER COLUMN {quoted(column.name)} DROP NOT NULL;")
     checklist.tables(
         "transformed_tables", "Transformed tables", bad, "they cannot take the rows as they are sent.",
         "Create and change these tables at the destination: the engine makes tables only as they are at the source.",
@@ -61,7 +63,9 @@ def check_targets(
     )  # fmt: skip
 
 
-def _create(one: TableTransformations, sent: list[Column], key: list[str], nulls: set[str]) -> str:
+def _create(
+    one: TableTransformations, there: tuple[str, str], sent: list[Column], key: list[str], nulls: set[str]
+) -> str:
     lines = [
         f"{quoted(column.name)} {column.type}{' NOT NULL' if column.not_null and column.name not in nulls else ''}"
         for column in sent
@@ -69,4 +73,4 @@ def _create(one: TableTransformations, sent: list[Column], key: list[str], nulls
     names = [name for name in (one.sent_name(column) for column in key) if name is not None]
     if names:
         lines.append(f"PRIMARY KEY ({', '.join(quoted(name) for name in names)})")
-    return f"CREATE TABLE {quoted_table(one.key)} ({', '.join(lines)});"
+    return f"CREATE TABLE {quoted_table(there)} ({', '.join(lines)});"

@@ -4,6 +4,10 @@ The settings come with the startup packet. There they win over those of the data
 SET), and a connection pooler refuses or drops them. With SET they would stay behind in a pooled session, for users of
 that pool. A refused or silently dropped setting reveals a pooler. A pooler that passes settings on hands out sessions
 that others have begun: each of ours has its own marker, and stays at one server process.
+
+Two settings follow once the session is known to be ours. libpq reads default_transaction_read_only at the start to find
+out whether a server is what target_session_attrs asks for, and must find what the server says; older servers do not
+know transaction_timeout.
 """
 
 import secrets
@@ -28,10 +32,9 @@ def new_marker() -> str:
     return secrets.token_hex(MARKER_BYTES)
 
 
-def session_options(marker: str, *, read_only: bool) -> str:
-    """`marker` is the session's own. Without `read_only` whatever the server or the role says of writing holds."""
-    settings = {"default_transaction_read_only": "on"} if read_only else {}
-    settings |= {
+def session_options(marker: str) -> str:
+    """`marker` is the session's own."""
+    settings = {
         # A user who may create in a schema of the path could put a function of theirs before the server's own.
         "search_path": "pg_catalog",
         "default_transaction_isolation": r"read\ committed",
@@ -63,6 +66,13 @@ async def is_own(connection: AsyncConnection[DictRow], marker: str) -> bool:
         pid = row["pid"]
         if pid == connection.info.backend_pid:
             break
-    if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
-        await connection.execute("SET transaction_timeout = 0")
     return True
+
+
+async def settle(connection: AsyncConnection[DictRow], *, read_only: bool) -> None:
+    """Of a session that is_own. Without `read_only` whatever the server or the role says of writing holds."""
+    settings = ["SET default_transaction_read_only = on"] if read_only else []
+    if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
+        settings.append("SET transaction_timeout = 0")
+    if settings:
+        await connection.execute("; ".join(settings).encode())

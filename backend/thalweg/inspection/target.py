@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from psycopg.conninfo import make_conninfo
 
 from thalweg.db.models import DatabaseRow
-from thalweg.inspection.hosts import Server, servers_of
 from thalweg.kernel.context import Resources
+from thalweg.kernel.hosts import Server, servers_of
 from thalweg.kernel.networks import Networks
 from thalweg.kernel.secret_box import SecretBox
 

@@ -9,7 +9,9 @@ from typing_extensions import TypedDict
 
 from thalweg.kernel.models import FieldProblem, TableIdentifier
 
+HANDLERS = "conflict_handlers"
 HANDLERS_MAX = 100
+COLUMNS_MAX = 1600
 
 
 class ConflictKind(StrEnum):
@@ -20,6 +22,8 @@ class ConflictKind(StrEnum):
     UPDATE_MISSING = "update_missing"
     DELETE_MISSING = "delete_missing"
     FOREIGN_KEY_MISSING = "foreign_key_missing"
+    UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
+    DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
 
 
 class LoggedKind(StrEnum):
@@ -30,6 +34,8 @@ class LoggedKind(StrEnum):
     UPDATE_MISSING = "update_missing"
     DELETE_MISSING = "delete_missing"
     FOREIGN_KEY_MISSING = "foreign_key_missing"
+    UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
+    DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
     ERROR = "error"
 
 
@@ -44,6 +50,15 @@ class HandlerAction(StrEnum):
     ERROR = "error"
     DISCARD = "discard"
     OVERWRITE = "overwrite"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    LATEST = "latest"
+    DELTA = "delta"
+
+
+class Tie(StrEnum):
+    DISCARD = "discard"
+    OVERWRITE = "overwrite"
 
 
 class ConflictHandler(TypedDict, total=False):
@@ -55,7 +70,10 @@ class ConflictHandler(TypedDict, total=False):
     schema: Annotated[TableIdentifier, Field(description="With `table`.", examples=["public"])]
     table: Annotated[
         TableIdentifier,
-        Field(description="The table whose change failed, by its exact name. Omitted: any.", examples=["orders"]),
+        Field(
+            description="The table whose change failed, by its exact name in the stream. Omitted: any.",
+            examples=["orders"],
+        ),
     ]
     action: Required[
         Annotated[
@@ -63,14 +81,45 @@ class ConflictHandler(TypedDict, total=False):
             Field(
                 strict=False,
                 description="`discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with "
-                "its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: "
-                "error_policies decides about the transaction.",
+                "its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is "
+                "not as the source's was is changed or deleted all the same (`update_origin_differs`, "
+                "`delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and "
+                "`minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the "
+                "later value of `by`, or without it the one that was committed later; `delta`, for "
+                "`update_origin_differs`: the difference of the source's two values is added. `error`: error_policies "
+                "decides about the transaction.",
             ),
         ]
     ]
+    columns: Annotated[
+        list[TableIdentifier],
+        Field(
+            min_length=1,
+            max_length=COLUMNS_MAX,
+            description="The group of columns that the handler decides about, by their names at the destination. A "
+            "handler of the kind and table without it, behind these, decides about all others. Omitted: all. With "
+            "`table`.",
+        ),
+    ]
+    by: Annotated[
+        TableIdentifier,
+        Field(description="Of `maximum`, `minimum` and `latest`: the column that decides.", examples=["changed_at"]),
+    ]
+    tie: Annotated[
+        Tie,
+        Field(strict=False, description="Of these: whose values stay where both are the same; `discard` if omitted."),
+    ]
 
 
-OVERWRITES = (ConflictKind.INSERT_EXISTS, ConflictKind.UPDATE_MISSING)
+OVERWRITES = (
+    ConflictKind.INSERT_EXISTS,
+    ConflictKind.UPDATE_MISSING,
+    ConflictKind.UPDATE_ORIGIN_DIFFERS,
+    ConflictKind.DELETE_ORIGIN_DIFFERS,
+)
+COMBINES = (ConflictKind.INSERT_EXISTS, ConflictKind.UPDATE_ORIGIN_DIFFERS)
+"""There are two rows of which one can be made."""
+COMPARES = (HandlerAction.MAXIMUM, HandlerAction.MINIMUM, HandlerAction.LATEST)
 _HANDLERS: TypeAdapter[list[ConflictHandler]] = TypeAdapter(
     Annotated[list[ConflictHandler], Field(max_length=HANDLERS_MAX)]
 )
@@ -92,7 +141,31 @@ def wrong_handlers(value: Any, at: str) -> list[FieldProblem]:
     return [
         _problem(f"{at}/{number}/{member}", message)
         for number, handler in enumerate(handlers)
-        for member, message in _contradictions(handler)
+        for member, message in [*_contradictions(handler), *_shared(handlers[:number], handler)]
+    ]
+
+
+def conflict_handlers(value: Any) -> list[ConflictHandler]:
+    """Of a value that was checked."""
+    return _HANDLERS.validate_python(value)
+
+
+def looks_at_columns(handler: ConflictHandler) -> bool:
+    """Whether the databases say if it fits."""
+    return "columns" in handler or "by" in handler or handler["action"] == HandlerAction.LATEST
+
+
+def _shared(before: list[ConflictHandler], handler: ConflictHandler) -> list[tuple[str, str]]:
+    """Two handlers must not decide about one column."""
+
+    def place(one: ConflictHandler) -> tuple[str, str, str]:
+        return one["kind"], one.get("schema", ""), one.get("table", "")
+
+    taken = {column for one in before if place(one) == place(handler) for column in one.get("columns", [])}
+    return [
+        ("columns", f"{column} is in the group of a handler before.")
+        for column in handler.get("columns", [])
+        if column in taken
     ]
 
 
@@ -107,5 +180,34 @@ def _contradictions(handler: ConflictHandler) -> list[tuple[str, str]]:
     if "schema" in handler and "table" not in handler:
         found.append(("table", "A schema is named with one of its tables."))
     if handler["action"] == HandlerAction.OVERWRITE and handler["kind"] not in OVERWRITES:
-        found.append(("action", f"Only {' and '.join(OVERWRITES)} can overwrite."))
+        found.append(("action", f"Only {', '.join(OVERWRITES)} can overwrite."))
+    return found + _misfits(handler)
+
+
+def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
+    """Of members that only some actions and kinds have."""
+    found: list[tuple[str, str]] = []
+    action, columns = handler["action"], handler.get("columns", [])
+    two_rows = handler["kind"] in COMBINES
+    if action in COMPARES and not two_rows:
+        found.append(("action", f"Only {' and '.join(COMBINES)} have two rows of which one wins."))
+    if action == HandlerAction.DELTA and handler["kind"] != ConflictKind.UPDATE_ORIGIN_DIFFERS:
+        found.append(("action", "Only update_origin_differs has old values to which a difference can be added."))
+    if action == HandlerAction.DELTA and not columns:
+        found.append(("columns", "Name the columns to which delta adds."))
+    if columns and not two_rows:
+        found.append(("columns", f"Only handlers of {' and '.join(COMBINES)} decide about groups of columns."))
+    if columns and "table" not in handler:
+        found.append(("columns", "Columns are those of one table: name it."))
+    if len(set(columns)) < len(columns):
+        found.append(("columns", "Name each column once."))
+    if action in (HandlerAction.MAXIMUM, HandlerAction.MINIMUM) and "by" not in handler:
+        found.append(("by", "Name the column that decides."))
+    if "by" in handler and "table" not in handler:
+        found.append(("by", "It is a column of one table: name it."))
+    found += [
+        (member, f"Only {', '.join(COMPARES)} have it.")
+        for member in ("by", "tie")
+        if member in handler and action not in COMPARES
+    ]
     return found

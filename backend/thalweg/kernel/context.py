@@ -53,7 +53,7 @@ class Resources:
     login_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Logins of an address are counted one after another anyway: they queue here, without a connection."""
     recent: Recent = field(default_factory=Recent)
-    """What was read at databases for views that refresh every few seconds."""
+    """Answers of databases, for views that refresh every few seconds."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,10 @@ class ErrorPolicy(TypedDict, total=False):
     schema: Annotated[TableIdentifier, Field(description="With `table`.", examples=["public"])]
     table: Annotated[
         TableIdentifier,
-        Field(description="The table whose change failed, by its exact name. Omitted: any.", examples=["orders"]),
+        Field(
+            description="The table whose change failed, by its exact name in the stream. Omitted: any.",
+            examples=["orders"],
+        ),
     ]
     action: Required[Annotated[PolicyAction, Field(strict=False)]]
     times: Annotated[int, Field(ge=1, le=100, description="Of `retry`: so often, then comes `after_retries`.")]

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
+from thalweg.kernel.renames import DestinationNames, Renames
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.transformations import Transformations
 
@@ -48,6 +49,17 @@ class TableRules(Body):
         description="Of tables, by their exact names: what becomes of their columns before changes leave the engine "
         "that captures, and while rows are copied. Rules see the source's columns.",
     )
+
+    renames: Renames = Field(
+        default_factory=list,
+        description="Names that tables have at the destinations, where those are others than at the source. Rules, "
+        "transformations, policies and the stream's tables go by the source's names. Where a name is changed later, "
+        "the destinations' tables are renamed.",
+    )
+
+    @property
+    def names(self) -> DestinationNames:
+        return DestinationNames(self.renames)
 
     @property
     def given_up(self) -> frozenset[tuple[str, str]]:

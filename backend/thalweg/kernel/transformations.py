@@ -155,6 +155,16 @@ class TableTransformations(Body):
         }  # fmt: skip
 
     @property
+    def made_columns(self) -> set[str]:
+        """Names as sent of the columns that are masked or added: their values are not the source's."""
+        masked = {
+            name
+            for at, step in enumerate(self.steps)
+            if isinstance(step, MaskColumn) and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
+        }
+        return masked | set(self.added_columns)
+
+    @property
     def added_columns(self) -> dict[str, AddedType]:
         """Names as sent of those that the source does not have, in their order, with their types."""
         return {

@@ -38,6 +38,11 @@ def share_in_words(share: float) -> str:
     return f"{percent:.1f} %" if 0 < percent < 9.95 else f"{percent:.0f} %"
 
 
+def ended(sentence: str) -> str:
+    """With a full stop: messages of servers and libraries have none."""
+    return sentence if sentence.endswith((".", "!", "?", "”")) else f"{sentence}."
+
+
 def days(count: float) -> str:
     return duration(count * 86400)
 

@@ -19,7 +19,7 @@ from thalweg.kernel.lifecycle import (
     TroubleKind,
 )
 from thalweg.kernel.sums import known_sum
-from thalweg.kernel.words import duration, go_on_in_words, grouped, listed, parked_in_words, share_in_words, size
+from thalweg.kernel.words import duration, ended, go_on_in_words, grouped, listed, parked_in_words, share_in_words, size
 from thalweg.live.changes_waiting import waiting_seconds
 from thalweg.live.going_on import applies, is_full, makes_room, that_go_on, that_park, that_stall
 from thalweg.live.lag import UNKNOWN_LAG
@@ -89,7 +89,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         )
     if facts.engine_state in SILENT:
         reason = f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}"
-        return _health(HealthLevel.UNKNOWN, reason + _held(facts))
+        return _health(HealthLevel.UNKNOWN, ended(reason) + _held(facts))
     if facts.observed is None or facts.observed_at is None:
         refused = f" {facts.engine_name}: {facts.engine_message}" if facts.engine_message else ""
         return _health(HealthLevel.UNKNOWN, f"The engine has not reported on it yet.{refused}")
@@ -98,13 +98,13 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
     error = facts.observed.get("error")
     if facts.observed_status == ObservedStatus.ABORTED:
-        return _health(HealthLevel.ERROR, _in_words(error) + _held(facts))
+        return _health(HealthLevel.ERROR, ended(_in_words(error)) + _held(facts))
     if facts.desired_status == DesiredStatus.DROPPED:
-        reason = f"It is being deleted, held up by: {error['message']}" if error else "It is being deleted."
+        reason = f"It is being deleted, held up by: {ended(error['message'])}" if error else "It is being deleted."
         reason = " ".join([reason, *waits_in_words(facts.observed, at)])
         return _health(HealthLevel.WARNING, reason)
     if error is not None:
-        return _health(HealthLevel.WARNING, f"The engine is retrying. {_in_words(error)}")
+        return _health(HealthLevel.WARNING, f"The engine is retrying. {ended(_in_words(error))}")
     # An only destination that is stopped stops its stream.
     if facts.desired_status == DesiredStatus.DISABLED or facts.observed_status == ObservedStatus.DISABLED:
         return _stopped(facts)

@@ -9,9 +9,11 @@ import signal
 import time
 from datetime import datetime, timedelta
 
+import psycopg
 import structlog
 from pydantic import BaseModel
 from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
 
 from thalweg.composition import close_resources, make_resources
 from thalweg.db.election import Election
@@ -64,6 +66,8 @@ class Collector:
         self._outages: set[str] = set()
         self._turned: dict[str, tuple[datetime, str | None]] = {}
         """When each engine's loop last recorded a poll, and why it does not any more."""
+        self._unrecorded: dict[str, datetime] = {}
+        """Engines of which the store takes no record, each since when: there is nothing for history then, either."""
         self._addresses: dict[str, tuple[str, str]] = {}
         self._last_samples = LastSamples()
         self._history = HistoryWriter(resources, self._history_lost)
@@ -126,7 +130,8 @@ class Collector:
             await self._lab.start()
 
     async def _tell_rounds(self) -> None:
-        self._alerts.live.history_failing_since = self._history.failing_since
+        failing = [since for since in (self._history.failing_since, *self._unrecorded.values()) if since is not None]
+        self._alerts.live.history_failing_since = min(failing, default=None)
         at = now()
         slowest = min(self._turned.values(), key=lambda turned: turned[0], default=(at, None))
         try:
@@ -147,9 +152,12 @@ class Collector:
                 if not await self._turn(engine.id, client, memory):
                     return
                 self._turned[engine.id] = (now(), None)
+                self._unrecorded.pop(engine.id, None)
                 self._over(f"engine {engine.name}")
             except OUTAGES as error:
                 memory.missed = True
+                if isinstance(error, SQLAlchemyError | psycopg.Error):
+                    self._unrecorded.setdefault(engine.id, now())
                 self._turned[engine.id] = (self._turned[engine.id][0], in_brief(error))
                 self._outage(f"engine {engine.name}", error)
             spent = time.monotonic() - started
@@ -278,6 +286,7 @@ class Collector:
     async def _stop_loop(self, engine_id: str) -> None:
         await stop_task(self._loops.pop(engine_id))
         self._turned.pop(engine_id, None)
+        self._unrecorded.pop(engine_id, None)
 
     async def _stop_loops(self) -> None:
         await self._lab.stop()

@@ -97,7 +97,8 @@ def _table_copied(
     if not concerned:
         return None
     if concerned[0].status == ObservedStatus.ABORTED:
-        its_own = error is not None and error.table.replace('"', "") == _table_of(operation)
+        there = (operation.table or {}).get("there")
+        its_own = error is not None and error.table.replace('"', "") in (_table_of(operation), there)
         over = its_own and asked_at - operation.created_at > RESTARTS_WITHIN
         return OperationState.FAILED if over else None
     done = _copies_anew(operation, concerned[0]) and _copied(concerned[0]) and concerned[0].phase in REPLICATES
@@ -107,7 +108,8 @@ def _table_copied(
 def _error_document(error: EngineError | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    return {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
+    document = {"code": error.code, "title": error.title, "message": error.message, "cure": error.cure or None}
+    return document | ({"detail": error.detail} if error.detail else {})
 
 
 def _copied(destination: DestinationStatus) -> bool:

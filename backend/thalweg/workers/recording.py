@@ -13,6 +13,7 @@ from thalweg.db.readings import forget_slot
 from thalweg.db.streams import former_ids
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.engine_client.identity import observe_identity
+from thalweg.history.starts import forget_starts, note_start
 from thalweg.kernel.lifecycle import DesiredStatus, EngineState, ObservedStatus
 from thalweg.kernel.lsn import lsn_text
 from thalweg.live.health import Facts, engine_of_concern, health_of
@@ -23,6 +24,7 @@ from thalweg.live.shown_states import with_states
 from thalweg.live.sources import slot_name
 from thalweg.workers import repository
 from thalweg.workers.abandoning import forget_abandoned
+from thalweg.workers.copy_trails import follow_copies
 from thalweg.workers.former_ids import poll_of_today
 from thalweg.workers.lags import Lags
 from thalweg.workers.last_latency import LastLatencies
@@ -88,11 +90,14 @@ async def record_poll(
         return None
     poll = poll_of_today(poll, await former_ids(session, StreamRow.capture_engine_id == engine_id))
     outcome = Outcome()
-    before, trouble = engine.state, engine_trouble(engine)
+    before, trouble, started_at = engine.state, engine_trouble(engine), engine.started_at
     if poll.status is None or poll.stats is None:
         _record_failure(engine, poll, memory)
     else:
         _record_answer(engine, poll, memory, outcome, at)
+        if engine.started_at is not None and engine.started_at != started_at:
+            await note_start(session, engine.id, engine.started_at)
+            await forget_starts(session, at - memories.outages_kept)
         await _record_streams(session, engine, engines, poll, last, memories, outcome, at)
         dropped = {stream.id for stream in poll.status.streams if stream.status == ObservedStatus.DROPPED}
         await forget_abandoned(session, engine, dropped, poll.asked_at)
@@ -207,6 +212,7 @@ def _observe(row: StreamRow, status: StreamStatus, rates: TableRates, at: dateti
     """True when something changed that people wait for: status, phase or error, also of a destination."""
     document = observed_document(status)
     rates.add_to(document, at)
+    follow_copies(document, row.observed or {}, at)
     changed = _state_key(row.observed or {}) != _state_key(document)
     if row.observed != document or row.observed_at is None or at - row.observed_at >= REWRITE_AFTER:
         row.observed, row.observed_at = document, at

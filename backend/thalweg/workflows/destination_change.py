@@ -2,7 +2,8 @@
 
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.features.streams import destination_actions, service
-from thalweg.features.streams.schemas import DestinationUpdate, Json, Stream
+from thalweg.features.streams.parameters import check_destination_parameters
+from thalweg.features.streams.schemas import DestinationUpdate, Json, Parameters, Stream
 from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.preflight import preflight_of
 from thalweg.inspection.schemas import CheckSide
@@ -11,6 +12,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
+from thalweg.workflows.conflict_check import NAMES, check_conflicts
 from thalweg.workflows.row_rules import DESTINATION, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_preparation import Places, accepted_facts, not_ready
 
@@ -19,6 +21,8 @@ async def update_destination(
     context: Context, stream_id: str, destination_id: str, body: DestinationUpdate, if_match: str | None
 ) -> Stream:
     accepted: Json = {}
+    if body.parameters and NAMES & body.parameters.keys():
+        await _check_conflicts(context, stream_id, destination_id, body.parameters, if_match)
     if body.row_rules is not None:
         row = await service.existing_stream(context, stream_id)
         check_if_match(if_match, row.version)
@@ -27,6 +31,18 @@ async def update_destination(
             raise service.being_deleted()
         accepted = await _checked(context, row, destination, body.row_rules, body.accept)
     return await destination_actions.update(context, stream_id, destination_id, body, if_match, accepted)
+
+
+async def _check_conflicts(
+    context: Context, stream_id: str, destination_id: str, parameters: Parameters, if_match: str | None
+) -> None:
+    row = await service.existing_stream(context, stream_id)
+    check_if_match(if_match, row.version)
+    destination = service.existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
+        raise service.being_deleted()
+    check_destination_parameters(service.definitions_of(context), parameters, "")
+    await check_conflicts(context, row, [(destination, {**row.parameters, **parameters})], parameters)
 
 
 async def _checked(

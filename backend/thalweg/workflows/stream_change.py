@@ -1,13 +1,15 @@
 """Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
 
 from thalweg.features.streams import service
-from thalweg.features.streams.schemas import Stream, StreamUpdate
+from thalweg.features.streams.parameters import check_parameters
+from thalweg.features.streams.schemas import Parameters, Stream, StreamUpdate
 from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
+from thalweg.workflows.conflict_check import NAMES, check_conflicts
 from thalweg.workflows.stream_preparation import (
     Places,
     Planned,
@@ -21,10 +23,23 @@ from thalweg.workflows.stream_preparation import (
 
 async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
     if body.rules is None:
+        if body.parameters and NAMES & body.parameters.keys():
+            await _check_conflicts(context, stream_id, body.parameters, if_match)
         return await service.update_stream(context, stream_id, body, if_match, None, {})
     result = await _checked(context, stream_id, body, body.rules, if_match)
     tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
     return await service.update_stream(context, stream_id, body, if_match, tables, accepted_facts(result.preflight))
+
+
+async def _check_conflicts(context: Context, stream_id: str, changes: Parameters, if_match: str | None) -> None:
+    row = await service.existing_stream(context, stream_id)
+    check_if_match(if_match, row.version)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise service.being_deleted()
+    check_parameters(service.definitions_of(context), changes)
+    parameters = {**row.parameters, **changes}
+    present = [one for one in row.destinations if one.desired_status != DesiredStatus.DROPPED]
+    await check_conflicts(context, row, [(one, {**parameters, **one.parameters}) for one in present], changes)
 
 
 async def _checked(
@@ -51,6 +66,8 @@ async def _checked(
     )  # fmt: skip
     if not result.preflight.ready:
         names = {destination.database.id: destination.database.name for destination in destinations}
-        places = Places({"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", names=names)
+        places = Places(
+            {"": "/rules"}, "/rules", "/rules/row_rules", "/rules/transformations", "/rules/renames", names=names
+        )
         raise not_ready(result.preflight, "Nothing was changed.", places, result.rule_problems)
     return result

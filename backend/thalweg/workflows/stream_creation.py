@@ -61,7 +61,7 @@ def _places(body: StreamCreate, destinations: list[Planned]) -> Places:
         destination.database_id: f"/destinations/{at}/row_rules" for at, destination in enumerate(body.destinations)
     }
     names = {destination.database.id: destination.database.name for destination in destinations}
-    return Places(databases, "/source_id", "/rules/row_rules", "/rules/transformations", ruled, names)
+    return Places(databases, "/source_id", "/rules/row_rules", "/rules/transformations", "/rules/renames", ruled, names)
 
 
 async def create_stream(context: Context, body: StreamCreate, checked: Checked) -> Created:

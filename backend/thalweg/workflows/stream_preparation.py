@@ -32,13 +32,19 @@ from thalweg.inspection.preflight import (
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.conflict_detection import DETECTION, compared_tables
+from thalweg.kernel.conflict_handlers import HANDLERS, conflict_handlers
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
+from thalweg.workflows.renames import CHANGED as CHANGED_NAMES
+from thalweg.workflows.renames import CHECK as RENAMES
+from thalweg.workflows.renames import ask_for_changed_names, check_renames
 from thalweg.workflows.row_rules import CHANGED as CHANGED_ROW_RULES
 from thalweg.workflows.row_rules import DESTINATION, STREAM, ask_for_changed_rules, check_row_rules, with_rules
 from thalweg.workflows.stream_placement import place
@@ -173,6 +179,9 @@ async def preflight(
                 _copies(definitions, destination.parameters),
                 destination.own,
                 _accepted_code(of),
+                compared_tables(destination.parameters.get(DETECTION, [])),
+                conflict_handlers(destination.parameters.get(HANDLERS, [])),
+                _names_before(of),
             )
             for destination in destinations
         ],
@@ -180,20 +189,24 @@ async def preflight(
         of.id if of is not None else "",
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
-    rule_problems: RuleProblems = {}
+    named, problems = check_renames(result.tables, rules.renames)
+    checks += named
+    rule_problems: RuleProblems = {(RENAMES, None): problems}
     if capture is not None and _may_ask_source(checks):
         asked = target_of(source, context.resources)
-        found, rule_problems = await _check_rules(context, capture, asked, destinations, result.tables, rules)
+        found, of_rules = await _check_rules(context, capture, asked, destinations, result.tables, rules)
         checks += found
+        rule_problems |= of_rules
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
-        if _may_rehearse(checks, database_id):
+        if not problems and _may_rehearse(checks, database_id):
             tables = [name for name in result.tables if name in result.replicable - destination.own]
-            rehearsed = await _rehearse(context, destination, source, _copied_tables(tables, rules))
+            rehearsed = await _rehearse(context, destination, source, rules.names.told(_copied_tables(tables, rules)))
             checks += [check.model_copy(update={"database_id": database_id}) for check in rehearsed]
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
-        check = await _check_other_streams(context, destination.database, result.tables, of)
+        there = [rules.names.of(name) for name in result.tables]
+        check = await _check_other_streams(context, destination.database, there, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
     checks = [_placed(check, source, destinations) for check in with_consents(checks, accept)]
     return replace(result, preflight=preflight_of(checks), rule_problems=rule_problems)
@@ -232,7 +245,7 @@ async def _check_rules(
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
     """As the engine is told of them, with what somebody has given up and with their rules."""
-    return with_rules(_copied_tables(tables, rules), rules.row_rules)
+    return rules.names.told(with_rules(_copied_tables(tables, rules), rules.row_rules))
 
 
 def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -259,6 +272,11 @@ def _accepted_code(of: StreamRow | None) -> AskedCode:
     return {(table["schema"], table["table"]): frozenset(table.get("accepted_code", ())) for table in tables}
 
 
+def _names_before(of: StreamRow | None) -> dict[tuple[str, str], tuple[str, str]]:
+    tables = of.tables if of is not None else []
+    return {(table["schema"], table["table"]): name_there(table) for table in tables}
+
+
 def _changed(
     context: Context, of: StreamRow | None, tables: list[tuple[str, str]], rules: TableRules, mask_key: str | None
 ) -> list[Check]:
@@ -269,6 +287,7 @@ def _changed(
     ask_for_what_was_given_up(checklist, [".".join(name) for name in back])
     ask_for_changed_rules(checklist, of.tables if of else [], desired_tables(tables, rules))
     ask_for_changed_transformations(checklist, of.tables if of else [], desired_tables(tables, rules))
+    ask_for_changed_names(checklist, of.tables if of else [], desired_tables(tables, rules))
     if of is not None and mask_key is not None:
         ask_for_changed_key(checklist, of, context.resources.secrets, mask_key)
     return checklist.checks
@@ -304,14 +323,15 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 
 @dataclass(frozen=True)
 class Places:
-    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables
-    and its transformations, and to the rules of each destination, by the database's id. Empty: the request does not
-    have it. `names`: the databases' names, by their ids."""
+    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables,
+    its transformations and renames, and to the rules of each destination, by the database's id. Empty: the request does
+    not have it. `names`: the databases' names, by their ids."""
 
     databases: dict[str, str]
     source: str = ""
     row_rules: str = ""
     transformations: str = ""
+    renames: str = ""
     destination_rules: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
@@ -340,7 +360,9 @@ def _sql_and_place(check: Check) -> str:
 
 def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[FieldProblem]:
     place, problems = _pointer(check, places), rule_problems.get((check.id, check.database_id))
-    members = {DESTINATION.check: places.destination_rules, TRANSFORMATIONS: places.transformations}
+    members = {
+        DESTINATION.check: places.destination_rules, TRANSFORMATIONS: places.transformations, RENAMES: places.renames,
+    }  # fmt: skip
     if problems and members.get(check.id, places.row_rules):
         return [one.model_copy(update={"pointer": f"{place}{one.pointer}"}) for one in problems]
     return [
@@ -369,6 +391,8 @@ def _pointer(check: Check, places: Places) -> str:
         return "/mask_key"
     if check.id in (TRANSFORMATIONS, CHANGED_TRANSFORMATIONS):
         return places.transformations
+    if check.id in (RENAMES, CHANGED_NAMES):
+        return places.renames
     if check.id == DESTINATION.check and places.destination_rules:
         return places.destination_rules.get(check.database_id or "", next(iter(places.destination_rules.values())))
     if check.side is CheckSide.SOURCE:
@@ -381,7 +405,7 @@ async def check_still_apart(
     of: StreamRow | None = None,
 ) -> None:  # fmt: skip
     """Again, in the transaction that writes: another stream may have been made since the databases were looked into."""
-    names = [(str(table["schema"]), str(table["table"])) for table in tables]
+    names = [name_there(table) for table in tables]
     for destination in destinations:
         check = await _check_other_streams(context, destination.database, names, of)
         if check.status is CheckStatus.FAILED:
@@ -392,12 +416,13 @@ async def check_still_apart(
 async def _check_other_streams(
     context: Context, destination: DatabaseRow, tables: list[tuple[str, str]], of: StreamRow | None
 ) -> Check:
+    """`tables`: by their names there."""
     wanted = set(tables)
     clashes: list[str] = []
     for stream in await repository.streams_into(context.session, destination.id):
         if of is not None and stream.id == of.id:
             continue
-        shared = sorted({(table["schema"], table["table"]) for table in stream.tables} & wanted)
+        shared = sorted({name_there(table) for table in stream.tables} & wanted)
         if shared:
             clashes.append(f"{stream.name} writes {', '.join('.'.join(name) for name in shared[:10])}")
     if not clashes:

@@ -9,7 +9,7 @@ import guard
 from bench import report
 
 SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata",
-             "copy", "rules", "errors", "preflight", "charts", "console")
+             "copy", "rules", "conflicts", "errors", "preflight", "charts", "console")
 
 
 def main() -> None:

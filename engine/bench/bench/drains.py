@@ -18,7 +18,7 @@ LIMIT_SECONDS = 900
 POLL_SECONDS = 0.01
 METHODS = "native-binary,native-text,thalweg"
 
-Parameters = dict[str, int | str | bool]
+Parameters = dict[str, int | str | bool | list[dict[str, Any]]]
 
 
 class Workload(Protocol):

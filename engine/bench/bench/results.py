@@ -136,6 +136,8 @@ SCENARIOS = [
              "Not in the paper, whose instantiation was an export and an import.", _copy),
     Scenario("rules", "Rules of tables", "0.95 or more; with a condition over without",
              "Not in the paper: what judging every change of a table costs, end to end.", _rates),
+    Scenario("conflicts", "Conflict detection", "0.8 or more; with old values compared over without",
+             "Not in the paper: what comparing every update and delete with its row costs, end to end.", _rates),
     Scenario("queue", "The queue", "above 1",
              "Wong et al. 2009, figure 14: 5 500 LCR/s with the latch-based queue, 21 000 to 25 000 "
              "with the latch-free one.",

@@ -58,6 +58,7 @@ struct Apply::State {
     shared.stream_id = options.stream_id;
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
+    shared.compared = options.parameters.compared;
     shared.retries = options.retries == nullptr ? &own_retries : options.retries;
     set_parameters(options.parameters);
   }

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "lcr/frame.h"
 #include "pg/session_board.h"
 #include "queue/frame_source.h"
 #include "telemetry/agent.h"
@@ -41,9 +42,17 @@ struct CatchUpSpan {
   std::string table_name;
   base::Lsn copied_from;
   base::Lsn copied_to;
-  base::RelationId relation = {};  // at the source, whatever it is called there; zero: the one of the same name
+  base::RelationId relation = {};  // at the source, whatever it is called there; zero: the one of the stream's name
   bool stopped = false;            // its changes are left out
   bool recorded = false;           // thalweg.stream_table has a row of it, which is told of TRUNCATEs
+  std::string stream_schema = {};  // as the stream names it; empty: as the destination does
+  std::string stream_table = {};
+
+  bool is_named(const lcr::TableDescription& table) const {
+    const bool has_own = !stream_table.empty();
+    return (has_own ? stream_schema : schema_name) == table.schema_name &&
+           (has_own ? stream_table : table_name) == table.table_name;
+  }
 };
 
 struct ApplyOptions {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lcr/frame.h"
 #include "telemetry/conflict.h"
@@ -14,16 +15,27 @@ namespace thalweg::apply {
 using telemetry::ConflictKind;
 
 enum class ConflictAction : uint8_t {
-  error,      // as though there were no handler
-  discard,    // leaves the change out
-  overwrite,  // an INSERT takes the place of the row with its key, an UPDATE inserts the row that it lacks
+  error,    // as though there were no handler
+  discard,  // leaves the change out
+  // An INSERT takes the place of the row with its key, an UPDATE inserts the row that it lacks; where the row has other
+  // values than at the source, the change is made all the same.
+  overwrite,
+  maximum,  // the row with the higher value of a column wins
+  minimum,
+  latest,  // the row with the later value of a column, or of which the commit is later
+  delta,   // adds the difference of the source's two values
 };
+
+std::string_view name_of(ConflictAction action);
 
 // Immutable.
 struct ConflictHandler {
   ConflictKind kind = ConflictKind::insert_exists;
   std::string table = {};  // schema-qualified and quoted, as errors name it; empty: any
   ConflictAction action = ConflictAction::error;
+  std::vector<std::string> columns = {};  // with a table: the group that it decides about; empty: all others
+  std::string by = {};                    // of maximum, minimum, latest: the column; empty: the time of the commit
+  bool tie_overwrites = false;            // of these: the source's row wins where both are the same
   bool operator==(const ConflictHandler&) const = default;
 };
 
@@ -31,6 +43,7 @@ struct ConflictHandler {
 struct FailedChange {
   lcr::FrameKind operation = lcr::FrameKind::insert;
   bool missing_row = false;        // it found no row
+  bool differs = false;            // for it has other values than at the source
   std::string_view sqlstate = {};  // else the server's
   bool is_parent = false;          // the foreign key that refused it is another table's
 };

@@ -42,10 +42,16 @@ ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, in
 RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind> kind, const base::Error& error,
                        int retries) {
   RowDecision decision;
-  const auto handler = std::ranges::find_if(policies.conflict_handlers, [&](const ConflictHandler& candidate) {
-    return candidate.kind == kind && (candidate.table.empty() || candidate.table == error.table);
-  });
-  if (handler != policies.conflict_handlers.end()) decision.action = handler->action;
+  for (const ConflictHandler& handler : policies.conflict_handlers) {
+    if (handler.kind != kind || (!handler.table.empty() && handler.table != error.table)) continue;
+    const bool decides_alone = handler.columns.empty() && handler.action <= ConflictAction::overwrite;
+    if (decides_alone && decision.combined.empty()) {
+      decision.action = handler.action;
+    } else {
+      decision.combined.push_back(handler);
+    }
+    if (handler.columns.empty()) break;
+  }
   const ErrorPolicy* const policy = find_policy(policies, error);
   decision.skips = policy != nullptr && action_of(*policy, retries) == ErrorAction::skip;
   return decision;

@@ -56,7 +56,8 @@ ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, in
 struct RowDecision {
   ConflictAction action = ConflictAction::error;  // of the conflict's handler
   bool skips = false;                             // where that is error, or cannot be done: leave the row out
-  bool goes_on() const { return action != ConflictAction::error || skips; }
+  std::vector<ConflictHandler> combined = {};     // in place of `action`: of groups of columns, in their order
+  bool goes_on() const { return action != ConflictAction::error || skips || !combined.empty(); }
   bool operator==(const RowDecision&) const = default;
 };
 // `kind`: none where the error is no conflict.

@@ -162,7 +162,8 @@ base::Result<void> mark_freed(pg::Connection& connection, std::string_view strea
 // under that: both are the same relation.
 constexpr const char* kDiscardSuperseded = R"sql(
 WITH named AS MATERIALIZED (
-  SELECT t.*, '"' || replace(schema_name, '"', '""') || '"."' || replace(table_name, '"', '""') || '"' AS name,
+  SELECT t.*, '"' || replace(coalesce(to_jsonb(t) ->> 'destination_schema', schema_name), '"', '""') || '"."' ||
+         replace(coalesce(to_jsonb(t) ->> 'destination_table', table_name), '"', '""') || '"' AS name,
          coalesce(to_jsonb(t) -> 'identity' ->> 'relation', '0') AS relation
   FROM thalweg.stream_table t WHERE stream_id = $1),
 filled AS MATERIALIZED (

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apply/error_policy.h"
+#include "metadata/table_metadata.h"
 
 // The parameters of an apply; engine/contract/parameters.json has their ranges and descriptions.
 
@@ -21,6 +22,7 @@ struct ApplyParameters {
   bool disable_on_error = true;
   std::vector<ErrorPolicy> error_policies;
   std::vector<ConflictHandler> conflict_handlers;
+  std::vector<metadata::ComparedTable> compared;           // not live
   std::chrono::days conflict_retention{30};                // of the conflict log's entries
   bool data_layer = true;                                  // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -102,38 +103,43 @@ base::Result<TableNames> TableNames::read(pg::Connection& connection, std::strin
   if (!exists) return found;
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT coalesce((to_jsonb(t) -> 'identity' ->> 'relation')::bigint, 0), "
-                                  "schema_name, table_name FROM thalweg.stream_table t WHERE stream_id = $1 "
+                                  "schema_name, table_name, coalesce(to_jsonb(t) ->> 'destination_schema', "
+                                  "schema_name), coalesce(to_jsonb(t) ->> 'destination_table', table_name) "
+                                  "FROM thalweg.stream_table t WHERE stream_id = $1 "
                                   "ORDER BY to_jsonb(t) ->> 'trouble' IS NULL",
                                   {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
     const base::RelationId relation{static_cast<uint32_t>(rows.integer(row, 0))};
-    Name name{rows.text(row, 1), rows.text(row, 2)};
+    Names names{.in_stream = Name(rows.text(row, 1), rows.text(row, 2)),
+                .there = Name(rows.text(row, 3), rows.text(row, 4))};
     if (relation.value == 0) {
-      found.of_unknown_relation_.insert(std::move(name));
+      found.of_unknown_relation_[names.in_stream] = std::move(names.there);
     } else {
-      found.names_[relation] = std::move(name);
+      found.names_[relation] = std::move(names);
     }
   }
   return found;
 }
 
 void TableNames::apply_to(lcr::TableDescription& description) const {
-  const auto now = names_.find(description.relation);
-  if (now == names_.end()) return;
-  description.schema_name = now->second.first;
-  description.table_name = now->second.second;
+  const auto known = names_.find(description.relation);
+  const auto by_name = of_unknown_relation_.find({description.schema_name, description.table_name});
+  if (known == names_.end() && by_name == of_unknown_relation_.end()) return;
+  std::tie(description.schema_name, description.table_name) =
+      known == names_.end() ? by_name->second : known->second.there;
 }
 
 bool TableNames::is_anothers(const lcr::TableDescription& description) const {
   if (names_.contains(description.relation)) return false;
   const Name name{description.schema_name, description.table_name};
-  return std::ranges::any_of(names_, [&](const auto& entry) { return entry.second == name; });
+  return std::ranges::any_of(names_, [&](const auto& entry) { return entry.second.in_stream == name; });
 }
 
 bool TableNames::is_taken_out(const lcr::TableDescription& description) const {
   if (names_.empty() && of_unknown_relation_.empty()) return false;
+  const Name name{description.schema_name, description.table_name};
   return !names_.contains(description.relation) && !is_anothers(description) &&
-         !of_unknown_relation_.contains({description.schema_name, description.table_name});
+         std::ranges::none_of(of_unknown_relation_, [&](const auto& entry) { return entry.second == name; });
 }
 
 base::Result<std::shared_ptr<metadata::SourceTable>> described_table(const lcr::FrameView& frame, uint64_t id,

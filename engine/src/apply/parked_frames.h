@@ -54,7 +54,8 @@ class TableNames {
   // Tables of unknown relation, which an older engine copied, keep the name that they have. Of two records with one
   // relation, one of which stands for an earlier name, the one without trouble counts.
   void apply_to(lcr::TableDescription& description) const;
-  // Whether the name is that of another table of the stream.
+  // The following are of a description that apply_to() has seen. Whether the name is that of another table of the
+  // stream.
   bool is_anothers(const lcr::TableDescription& description) const;
   // Whether it was taken out of the stream, and nothing of the stream has its name: that may be anybody's table by now.
   // Never where the stream has no records.
@@ -64,8 +65,14 @@ class TableNames {
  private:
   using Name = std::pair<std::string, std::string>;  // schema and table
 
-  std::map<base::RelationId, Name> names_;
-  std::set<Name> of_unknown_relation_;
+  struct Names {
+    Name in_stream;
+    Name there;  // at the destination
+    bool operator==(const Names&) const = default;
+  };
+
+  std::map<base::RelationId, Names> names_;
+  std::map<Name, Name> of_unknown_relation_;  // by the stream's name, that at the destination
 };
 
 // The table that a TABLE frame describes, under its name of now. `id`: see SourceTable.

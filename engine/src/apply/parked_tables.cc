@@ -57,7 +57,8 @@ base::Result<void> ParkedTables::read_copies(std::string_view stream_id) {
   if (!exists) return {};
   THALWEG_ASSIGN(
       const pg::Rows rows,
-      connection_.query("SELECT schema_name, table_name, copied_from, copied_to, NOT copy_again AND copied_to "
+      connection_.query("SELECT coalesce(to_jsonb(t) ->> 'destination_schema', schema_name), coalesce(to_jsonb(t) ->> "
+                        "'destination_table', table_name), copied_from, copied_to, NOT copy_again AND copied_to "
                         "IS NOT NULL, coalesce(to_jsonb(t) -> 'identity' ->> 'relation', '0') "
                         "FROM thalweg.stream_table t WHERE stream_id = $1 AND (copy_again OR "
                         "EXISTS (SELECT FROM thalweg.copy_range r WHERE (r.stream_id, r.schema_name, "

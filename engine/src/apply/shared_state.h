@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -78,6 +79,7 @@ struct SharedState {
   base::Conninfo destination_conninfo;
   const base::Clock* clock = nullptr;
   int64_t epoch = 0;
+  std::vector<metadata::ComparedTable> compared;  // for TableLoader; as it is at start
   Retries* retries = nullptr;
   LiveParameters parameters;
   FirstError error;

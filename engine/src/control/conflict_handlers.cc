@@ -19,7 +19,15 @@ using telemetry::ConflictKind;
 constexpr size_t kHandlersMax = 100;
 constexpr size_t kWordBytesMax = 64;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
-constexpr std::array<std::string_view, 3> kActions = {"error", "discard", "overwrite"};
+constexpr size_t kColumnsMax = 1600;
+constexpr std::array<std::string_view, 7> kActions = {"error",   "discard", "overwrite", "maximum",
+                                                      "minimum", "latest",  "delta"};
+constexpr std::array<std::string_view, 2> kTies = {"discard", "overwrite"};
+
+bool can_overwrite(ConflictKind kind) {
+  return kind == ConflictKind::insert_exists || kind == ConflictKind::update_missing ||
+         kind == ConflictKind::update_origin_differs || kind == ConflictKind::delete_origin_differs;
+}
 
 size_t read_choice(ObjectReader& reader, std::string_view member, std::span<const std::string_view> allowed) {
   const std::string text = reader.string(member, 1, kWordBytesMax);
@@ -27,6 +35,52 @@ size_t read_choice(ObjectReader& reader, std::string_view member, std::span<cons
   if (found != allowed.end()) return static_cast<size_t>(found - allowed.begin());
   if (!reader.failed()) reader.refuse(member, fmt::format("must be one of {}", fmt::join(allowed, ", ")));
   return 0;
+}
+
+bool compares(HandlerAction action) {
+  return action == HandlerAction::maximum || action == HandlerAction::minimum || action == HandlerAction::latest;
+}
+
+// There are two rows of which one can be made.
+bool can_combine(ConflictKind kind) {
+  return kind == ConflictKind::insert_exists || kind == ConflictKind::update_origin_differs;
+}
+
+void read_group(ObjectReader& reader, ConflictHandlerDefinition& out) {
+  const json* const columns = reader.member("columns", false);
+  if (columns == nullptr) return;
+  if (out.table.empty()) reader.refuse("columns", "are those of one table: name it");
+  if (!can_combine(out.kind)) reader.refuse("columns", "are for insert_exists and update_origin_differs only");
+  const std::string rule =
+      fmt::format("must be 1 to {} names of 1 to {} bytes, each once", kColumnsMax, kIdentifierBytesMax);
+  if (!columns->is_array() || columns->empty() || columns->size() > kColumnsMax) return reader.refuse("columns", rule);
+  for (const json& column : *columns) {
+    const auto* const name = column.get_ptr<const std::string*>();
+    const bool fits = name != nullptr && !name->empty() && name->size() <= kIdentifierBytesMax;
+    if (!fits || std::ranges::find(out.columns, *name) != out.columns.end()) return reader.refuse("columns", rule);
+    out.columns.push_back(*name);
+  }
+}
+
+void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
+  if (reader.member("by", false) != nullptr) out.by = reader.string("by", 1, kIdentifierBytesMax);
+  const bool has_tie = reader.member("tie", false) != nullptr;
+  if (has_tie) out.tie_overwrites = read_choice(reader, "tie", kTies) == 1;
+  if (reader.failed()) return;
+  if ((!out.by.empty() || has_tie) && !compares(out.action)) {
+    reader.refuse(has_tie ? "tie" : "by", "is for maximum, minimum and latest only");
+  }
+  if (out.by.empty() && (out.action == HandlerAction::maximum || out.action == HandlerAction::minimum)) {
+    reader.refuse("by", "names the column that decides");
+  }
+  if (!out.by.empty() && out.table.empty()) reader.refuse("by", "is a column of one table: name it");
+  if (compares(out.action) && !can_combine(out.kind)) {
+    reader.refuse("action", "of two rows is for insert_exists and update_origin_differs only");
+  }
+  if (out.action == HandlerAction::delta && out.kind != ConflictKind::update_origin_differs) {
+    reader.refuse("action", "can be delta for update_origin_differs only");
+  }
+  if (out.action == HandlerAction::delta && out.columns.empty()) reader.refuse("columns", "names what delta adds to");
 }
 
 base::Result<ConflictHandlerDefinition> read_handler(const json& value, const std::string& pointer) {
@@ -39,10 +93,13 @@ base::Result<ConflictHandlerDefinition> read_handler(const json& value, const st
     out.table = reader.string("table", 1, kIdentifierBytesMax);
   }
   out.action = static_cast<HandlerAction>(read_choice(reader, "action", kActions));
-  if (!reader.failed() && out.action == HandlerAction::overwrite && out.kind != ConflictKind::insert_exists &&
-      out.kind != ConflictKind::update_missing) {
-    reader.refuse("action", "can be overwrite for insert_exists and update_missing only");
+  if (!reader.failed() && out.action == HandlerAction::overwrite && !can_overwrite(out.kind)) {
+    reader.refuse("action",
+                  "can be overwrite for insert_exists, update_missing, update_origin_differs and "
+                  "delete_origin_differs only");
   }
+  read_group(reader, out);
+  read_resolution(reader, out);
   THALWEG_TRY(reader.finish());
   return out;
 }
@@ -58,6 +115,13 @@ base::Result<ConflictHandlerDefinitions> read_conflict_handlers(const json& valu
   ConflictHandlerDefinitions out;
   for (size_t i = 0; i < value.size(); ++i) {
     THALWEG_ASSIGN(ConflictHandlerDefinition handler, read_handler(value[i], fmt::format("{}/{}", pointer, i)));
+    for (const ConflictHandlerDefinition& before : out) {
+      if (before.kind != handler.kind || before.schema != handler.schema || before.table != handler.table) continue;
+      const auto shared = std::ranges::find_first_of(handler.columns, before.columns);
+      if (shared == handler.columns.end()) continue;
+      return std::unexpected(invalid_at(fmt::format("{}/{}/columns", pointer, i),
+                                        fmt::format("has {}, which is in the group of a handler before", *shared)));
+    }
     out.push_back(std::move(handler));
   }
   return out;
@@ -65,9 +129,13 @@ base::Result<ConflictHandlerDefinitions> read_conflict_handlers(const json& valu
 
 void to_json(json& out, const ConflictHandlerDefinition& handler) {
   out = {{"kind", telemetry::name_of(handler.kind)}, {"action", name_of(handler.action)}};
-  if (handler.table.empty()) return;
-  out["schema"] = handler.schema;
-  out["table"] = handler.table;
+  if (!handler.table.empty()) {
+    out["schema"] = handler.schema;
+    out["table"] = handler.table;
+  }
+  if (!handler.columns.empty()) out["columns"] = handler.columns;
+  if (!handler.by.empty()) out["by"] = handler.by;
+  if (handler.tie_overwrites) out["tie"] = "overwrite";
 }
 
 }  // namespace thalweg::control

@@ -13,7 +13,7 @@
 
 namespace thalweg::control {
 
-enum class HandlerAction : uint8_t { error, discard, overwrite };
+enum class HandlerAction : uint8_t { error, discard, overwrite, maximum, minimum, latest, delta };
 
 std::string_view name_of(HandlerAction action);
 
@@ -22,7 +22,10 @@ struct ConflictHandlerDefinition {
   telemetry::ConflictKind kind = telemetry::ConflictKind::insert_exists;
   std::string schema;  // with `table`; both empty: any table
   std::string table;
-  HandlerAction action = HandlerAction::error;  // overwrite: of insert_exists and update_missing only
+  HandlerAction action = HandlerAction::error;  // overwrite: of kinds that can
+  std::vector<std::string> columns = {};        // with a table: the group that it decides about; empty: all others
+  std::string by = {};          // of maximum, minimum and latest: a column; empty: the time of the commit
+  bool tie_overwrites = false;  // of these
   bool operator==(const ConflictHandlerDefinition&) const = default;
 };
 

@@ -15,7 +15,11 @@ TEST(ConflictHandlers, ComeBackAsTheyWere) {
   const json handlers = json::parse(R"([
     {"kind": "insert_exists", "schema": "public", "table": "orders", "action": "overwrite"},
     {"kind": "foreign_key_missing", "action": "discard"},
-    {"kind": "update_missing", "action": "error"}])");
+    {"kind": "update_missing", "action": "error"},
+    {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "delta", "columns": ["amount"]},
+    {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "maximum", "columns": ["note"],
+     "by": "changed", "tie": "overwrite"},
+    {"kind": "insert_exists", "action": "latest"}])");
   const auto read = read_conflict_handlers(handlers, "/at");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->at(0).table, "orders");
@@ -34,6 +38,17 @@ TEST(ConflictHandlers, AreRefusedWithTheirPlace) {
       {R"([{"kind": "update_exists", "action": "overwrite"}])", "/0/action"},
       {R"([{"kind": "delete_missing", "action": "overwrite"}])", "/0/action"},
       {R"([{"kind": "insert_exists", "action": "discard", "table": "orders"}])", "/0/schema"},
+      {R"([{"kind": "insert_exists", "action": "maximum", "schema": "a", "table": "b"}])", "/0/by"},
+      {R"([{"kind": "insert_exists", "action": "maximum", "by": "c"}])", "/0/by"},
+      {R"([{"kind": "insert_exists", "action": "discard", "schema": "a", "table": "b", "by": "c"}])", "/0/by"},
+      {R"([{"kind": "insert_exists", "action": "discard", "tie": "discard"}])", "/0/tie"},
+      {R"([{"kind": "update_missing", "action": "latest"}])", "/0/action"},
+      {R"([{"kind": "insert_exists", "action": "discard", "columns": ["c"]}])", "/0/columns"},
+      {R"([{"kind": "update_origin_differs", "schema": "a", "table": "b", "action": "delta"}])", "/0/columns"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "delta", "columns": ["c"]}])", "/0/action"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard", "columns": ["c", "d"]},
+           {"kind": "insert_exists", "schema": "a", "table": "b", "action": "overwrite", "columns": ["d"]}])",
+       "/1/columns"},
       {R"([{"kind": "insert_exists", "action": "discard", "error": "23505"}])", "/0/error"},
   };
   for (const auto& [handlers, place] : wrong) {

@@ -20,9 +20,15 @@ inline constexpr size_t kConninfoBytesMax = 512 * 1024;  // with certificates
 base::Result<std::string> read_conninfo(ObjectReader& parent, std::string_view database);
 // The member "database_networks": where databases may be. Left out: anywhere.
 base::Result<base::Networks> read_networks(ObjectReader& parent);
-// The member "tables": at least one, each once; those of which only inserts are wanted stand in the set, too. Where
-// one of the pointers is null, a table cannot have that member.
+// Where a pointer is null, a table cannot have that member.
+struct TableParts {
+  AcceptedCode* accepted_code = nullptr;
+  TableRules* rules = nullptr;
+  TableTransformations* transformations = nullptr;
+  DestinationNames* names = nullptr;
+};
+// The member "tables": at least one, each once; those of which only inserts are wanted stand in the set, too.
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
-                               AcceptedCode* accepted_code, TableRules* rules, TableTransformations* transformations);
+                               const TableParts& parts);
 
 }  // namespace thalweg::control

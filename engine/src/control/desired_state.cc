@@ -136,6 +136,8 @@ base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spe
     THALWEG_ASSIGN(out.**policies, read_error_policies(*value, reader.pointer(spec.name)));
   } else if (auto* handlers = std::get_if<ConflictHandlerDefinitions StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**handlers, read_conflict_handlers(*value, reader.pointer(spec.name)));
+  } else if (auto* detection = std::get_if<ConflictDetectionDefinition StreamParameters::*>(&spec.field)) {
+    THALWEG_ASSIGN(out.**detection, read_conflict_detection(*value, reader.pointer(spec.name)));
   }
   return {};
 }
@@ -278,8 +280,11 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   refuse_old_form(reader, "destination");
   refuse_old_form(reader, "send_to");
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
-  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only, &stream.accepted_code, &stream.rules,
-                          &stream.transformations));
+  THALWEG_TRY(read_tables(reader, stream.tables, stream.inserts_only,
+                          {.accepted_code = &stream.accepted_code,
+                           .rules = &stream.rules,
+                           .transformations = &stream.transformations,
+                           .names = &stream.names}));
   const auto is_keyed = [](const auto& of_table) { return needs_key(of_table.second); };
   stream.mask_key = read_mask_key(reader, std::ranges::any_of(stream.transformations, is_keyed));
   THALWEG_TRY(read_parameters(reader, stream.parameters));
@@ -363,6 +368,9 @@ json to_json(const StreamDefinition& stream) {
     if (const auto rules = stream.rules.find(table); rules != stream.rules.end()) {
       tables.back()["rules"] = to_json(rules->second);
     }
+    if (const auto there = stream.names.find(table); there != stream.names.end()) {
+      tables.back()["destination"] = {{"schema", there->second.schema}, {"table", there->second.table}};
+    }
     if (const auto steps = stream.transformations.find(table); steps != stream.transformations.end()) {
       tables.back()["transformations"] = to_json(steps->second);
     }
@@ -428,7 +436,7 @@ base::Result<void> read_accepted_code(ObjectReader& parent, const TableRef& tabl
 }  // namespace
 
 base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out, std::set<TableRef>& inserts_only,
-                               AcceptedCode* accepted_code, TableRules* rules, TableTransformations* transformations) {
+                               const TableParts& parts) {
   const json* value = parent.member("tables", true);
   if (!value) return {};
   if (!value->is_array() || value->empty() || value->size() > kTablesMax) {
@@ -441,20 +449,24 @@ base::Result<void> read_tables(ObjectReader& parent, std::vector<TableRef>& out,
     ObjectReader reader((*value)[i], pointer);
     TableRef table{reader.string("schema", 1, kIdentifierBytesMax), reader.string("table", 1, kIdentifierBytesMax)};
     if (reader.boolean("inserts_only", false)) inserts_only.insert(table);
-    if (accepted_code) THALWEG_TRY(read_accepted_code(reader, table, *accepted_code));
-    if (rules) {
+    if (parts.accepted_code) THALWEG_TRY(read_accepted_code(reader, table, *parts.accepted_code));
+    if (parts.rules) {
       THALWEG_ASSIGN(auto of_table, read_rules(reader));
-      if (of_table) rules->emplace(table, std::move(*of_table));
+      if (of_table) parts.rules->emplace(table, std::move(*of_table));
     }
-    if (transformations) {
+    if (parts.transformations) {
       THALWEG_ASSIGN(auto of_table, read_transformations(reader));
-      if (!of_table.empty()) transformations->emplace(table, std::move(of_table));
+      if (!of_table.empty()) parts.transformations->emplace(table, std::move(of_table));
+    }
+    if (parts.names) {
+      THALWEG_ASSIGN(TableRef there, read_destination_name(reader, table));
+      if (there != table) parts.names->emplace(table, std::move(there));
     }
     THALWEG_TRY(reader.finish());
     if (!seen.insert(table).second) return std::unexpected(invalid_at(pointer, "names a table twice"));
     out.push_back(std::move(table));
   }
-  return {};
+  return parts.names ? check_destination_names(out, *parts.names, parent.pointer("tables")) : base::Result<void>{};
 }
 
 base::Result<std::vector<std::string>> read_unknown(ObjectReader& parent, std::string_view member,

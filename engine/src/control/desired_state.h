@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/networks.h"
+#include "control/destination_names.h"
 #include "control/parameters.h"
 #include "control/rule_definitions.h"
+#include "control/table_ref.h"
 #include "control/transformation_definitions.h"
 
 // The desired state of the engine, as the control plane last sent it (engine/contract/desired.example.json).
@@ -28,12 +30,6 @@ struct DatabaseRef {
   // standby_first, until a start has found the server.
   bool reads_standby = false;
   bool operator==(const DatabaseRef&) const = default;
-};
-
-struct TableRef {
-  std::string schema;
-  std::string table;
-  auto operator<=>(const TableRef&) const = default;
 };
 
 // The receiving address of another engine, which applies.
@@ -88,6 +84,7 @@ struct StreamDefinition {
   AcceptedCode accepted_code;                       // of these; a table that is not in it: nothing is accepted
   TableRules rules;                                 // of these
   TableTransformations transformations;             // of these; the capture and the copies carry them out
+  DestinationNames names = {};                      // of these; everything else names tables as the source does
   std::string mask_key = {};                        // of their masks, a secret as passwords are; empty: none needs it
   StreamParameters parameters;
   bool operator==(const StreamDefinition&) const = default;

@@ -462,6 +462,7 @@ void make_another(bool& value) { value = !value; }
 void make_another(std::string& value) { value += "x"; }
 void make_another(ErrorPolicyDefinitions& value) { value.emplace_back(); }
 void make_another(ConflictHandlerDefinitions& value) { value.emplace_back(); }
+void make_another(ConflictDetectionDefinition& value) { value.emplace_back(); }
 
 TEST(Parameters, AreThoseOfTheContract) {
   json listed = json::parse(contract("parameters.json"))["parameters"];

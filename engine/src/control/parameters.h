@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "control/conflict_detection.h"
 #include "control/conflict_handlers.h"
 #include "control/error_policies.h"
 
@@ -21,6 +22,7 @@ struct StreamParameters {
   bool disable_on_error = true;
   ErrorPolicyDefinitions error_policies;
   ConflictHandlerDefinitions conflict_handlers;
+  ConflictDetectionDefinition conflict_detection;
   int64_t conflict_retention_days = 30;
   std::string on_table_trouble = "stop_stream";
   bool data_layer = true;
@@ -57,7 +59,8 @@ struct ParameterSpec {
   std::string_view name;
   bool live;  // takes effect while the stream runs
   std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*,
-               ErrorPolicyDefinitions StreamParameters::*, ConflictHandlerDefinitions StreamParameters::*>
+               ErrorPolicyDefinitions StreamParameters::*, ConflictHandlerDefinitions StreamParameters::*,
+               ConflictDetectionDefinition StreamParameters::*>
       field;
   int64_t minimum = 0;  // integers only
   int64_t maximum = 0;

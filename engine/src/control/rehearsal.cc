@@ -18,7 +18,8 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   request.destination_conninfo.within = request.source_conninfo.within;
   request.source_conninfo.side = base::ErrorSide::source;
   request.destination_conninfo.side = base::ErrorSide::destination;
-  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only, nullptr, nullptr, &request.transformations));
+  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only,
+                          {.transformations = &request.transformations, .names = &request.names}));
   THALWEG_TRY(reader.finish());
   return request;
 }

@@ -21,6 +21,7 @@ struct RehearsalRequest {
   std::vector<TableRef> tables;
   std::set<TableRef> inserts_only;       // of these
   TableTransformations transformations;  // of these
+  DestinationNames names = {};           // of these
 };
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text);  // fails with invalid_request
 

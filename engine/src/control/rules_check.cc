@@ -16,8 +16,8 @@ base::Result<RulesCheckRequest> parse_rules_check(std::string_view text) {
   THALWEG_ASSIGN(base::Networks networks, read_networks(reader));
   request.source_conninfo.within = std::make_shared<const base::Networks>(std::move(networks));
   request.source_conninfo.side = base::ErrorSide::source;
-  THALWEG_TRY(
-      read_tables(reader, request.tables, request.inserts_only, nullptr, &request.rules, &request.transformations));
+  THALWEG_TRY(read_tables(reader, request.tables, request.inserts_only,
+                          {.rules = &request.rules, .transformations = &request.transformations}));
   THALWEG_TRY(reader.finish());
   return request;
 }

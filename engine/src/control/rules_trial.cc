@@ -125,7 +125,7 @@ base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text) {
   std::vector<TableRef> tables;
   std::set<TableRef> inserts_only;
   TableRules rules;
-  THALWEG_TRY(read_tables(reader, tables, inserts_only, nullptr, &rules, nullptr));
+  THALWEG_TRY(read_tables(reader, tables, inserts_only, {.rules = &rules}));
   request.sample = reader.unsigned_integer("sample");
   if (request.sample > kSampleMax) reader.refuse("sample", fmt::format("must be at most {}", kSampleMax));
   if (tables.size() != 1 || rules.size() != 1) reader.refuse("tables", "must be one table, with rules");

@@ -1,5 +1,6 @@
 #include "daemon/queue_consumer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "pg/connection.h"
@@ -29,16 +30,73 @@ apply::ConflictAction action_of(control::HandlerAction action) {
       return apply::ConflictAction::discard;
     case control::HandlerAction::overwrite:
       return apply::ConflictAction::overwrite;
+    case control::HandlerAction::maximum:
+      return apply::ConflictAction::maximum;
+    case control::HandlerAction::minimum:
+      return apply::ConflictAction::minimum;
+    case control::HandlerAction::latest:
+      return apply::ConflictAction::latest;
+    case control::HandlerAction::delta:
+      return apply::ConflictAction::delta;
   }
   std::unreachable();
 }
 
-// As errors name it; empty: any.
-std::string quoted(const std::string& schema, const std::string& table) {
-  return table.empty() ? std::string{} : pg::quote_table(schema, table);
+// The stream's table as errors name it, by its name at the destination; empty: any.
+std::string quoted(const control::DestinationNames& names, const std::string& schema, const std::string& table) {
+  if (table.empty()) return {};
+  const control::TableRef stream_table{schema, table};
+  const control::TableRef& there = control::name_there(names, stream_table);
+  return pg::quote_table(there.schema, there.table);
 }
 
-apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters) {
+// The columns that are sent otherwise than the source has them, by the names that they are sent with.
+std::vector<std::string> made_columns(const control::Transformations& steps) {
+  std::vector<std::string> made;
+  for (const control::TransformationDefinition& step : steps) {
+    switch (step.type) {
+      case control::TransformationType::mask_column:
+      case control::TransformationType::add_column:
+        made.push_back(step.column);
+        break;
+      case control::TransformationType::rename_column:
+        std::ranges::replace(made, step.column, step.to);
+        break;
+      case control::TransformationType::drop_column:
+        std::erase(made, step.column);
+        break;
+      case control::TransformationType::keep_columns:
+        std::erase_if(made, [&](const std::string& column) {
+          return std::ranges::find(step.columns, column) == step.columns.end();
+        });
+        break;
+    }
+  }
+  return made;
+}
+
+// Values that a transformation makes tell nothing of the source's row: rows that were sent before it was changed have
+// other ones. So a table with such columns has an entry of its own, before the one for any table.
+std::vector<metadata::ComparedTable> compared_tables(const control::Delivery& definition) {
+  std::vector<metadata::ComparedTable> tables;
+  for (const control::ComparedTableDefinition& compared : definition.parameters.conflict_detection) {
+    metadata::ComparedTable entry{.table = quoted(definition.names, compared.schema, compared.table),
+                                  .columns = compared.columns};
+    for (const auto& [table, transformations] : definition.transformations) {
+      const std::string name = quoted(definition.names, table.schema, table.table);
+      if (entry.table.empty()) {
+        tables.push_back({.table = name, .except = made_columns(transformations)});
+      } else if (entry.table == name) {
+        entry.except = made_columns(transformations);
+      }
+    }
+    tables.push_back(std::move(entry));
+  }
+  return tables;
+}
+
+apply::ApplyParameters apply_parameters(const control::StreamParameters& parameters,
+                                        const control::DestinationNames& names) {
   apply::ApplyParameters out;
   out.parallelism = static_cast<int>(parameters.parallelism);
   out.commit_serialization = parameters.commit_serialization == "full" ? apply::CommitSerialization::full
@@ -48,15 +106,19 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   out.disable_on_error = parameters.disable_on_error;
   for (const control::ErrorPolicyDefinition& policy : parameters.error_policies) {
     out.error_policies.push_back({.error = policy.error,
-                                  .table = quoted(policy.schema, policy.table),
+                                  .table = quoted(names, policy.schema, policy.table),
                                   .action = action_of(policy.action),
                                   .times = static_cast<int>(policy.times),
                                   .delay = policy.delay,
                                   .after_retries = action_of(policy.after_retries)});
   }
   for (const control::ConflictHandlerDefinition& handler : parameters.conflict_handlers) {
-    out.conflict_handlers.push_back(
-        {.kind = handler.kind, .table = quoted(handler.schema, handler.table), .action = action_of(handler.action)});
+    out.conflict_handlers.push_back({.kind = handler.kind,
+                                     .table = quoted(names, handler.schema, handler.table),
+                                     .action = action_of(handler.action),
+                                     .columns = handler.columns,
+                                     .by = handler.by,
+                                     .tie_overwrites = handler.tie_overwrites});
   }
   out.conflict_retention = std::chrono::days(parameters.conflict_retention_days);
   out.data_layer = parameters.data_layer;
@@ -69,6 +131,12 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   return out;
 }
 
+apply::ApplyParameters starting_parameters(const control::Delivery& definition) {
+  apply::ApplyParameters out = apply_parameters(definition.parameters, definition.names);
+  out.compared = compared_tables(definition);
+  return out;
+}
+
 class ApplyConsumer final : public QueueConsumer {
  public:
   ApplyConsumer(const control::Delivery& definition, std::vector<apply::CatchUpSpan> catch_up,
@@ -77,13 +145,14 @@ class ApplyConsumer final : public QueueConsumer {
       : apply_({.stream_id = definition.id,
                 .destination_conninfo = definition.destination.conninfo,
                 .frames = &frames,
-                .parameters = apply_parameters(definition.parameters),
+                .parameters = starting_parameters(definition),
                 .spill_directory = std::move(spill_directory),
                 .catch_up = std::move(catch_up),
                 .clock = &clock,
                 .stop_start = work.stop,
                 .board = work.board,
                 .retries = retries}),
+        names_(definition.names),
         destination_(definition.destination.conninfo),
         work_(work) {}
 
@@ -93,7 +162,7 @@ class ApplyConsumer final : public QueueConsumer {
     return started;
   }
   void set_parameters(const control::StreamParameters& parameters) override {
-    apply_.set_parameters(apply_parameters(parameters));
+    apply_.set_parameters(apply_parameters(parameters, names_));
   }
   void request_stop(bool drain) override { apply_.request_stop(drain); }
   bool is_running() const override { return apply_.status().running; }
@@ -108,15 +177,26 @@ class ApplyConsumer final : public QueueConsumer {
     for (size_t i = 0; i < latency.size(); ++i) {
       if (latency[i] > 0) stats.latency.emplace_back(telemetry::LatencyHistogram::upper_bound_micros(i), latency[i]);
     }
-    stats.tables = apply_.tables();
+    stats.tables = tables();
     stats.error_queue_transactions = apply_.parked_transactions();
   }
   void add_to(telemetry::MarkerTrail& trail) const override { apply_.add_to(trail); }
-  std::vector<telemetry::TableSample> tables() const override { return apply_.tables(); }
+  // As the stream names them.
+  std::vector<telemetry::TableSample> tables() const override {
+    std::vector<telemetry::TableSample> tables = apply_.tables();
+    for (telemetry::TableSample& table : tables) {
+      const control::TableRef there{table.schema_name, table.table_name};
+      const control::TableRef& named = control::table_named_there(names_, there);
+      table.schema_name = named.schema;
+      table.table_name = named.table;
+    }
+    return tables;
+  }
   apply::Apply* apply() override { return &apply_; }
 
  private:
   apply::Apply apply_;
+  const control::DestinationNames names_;
   const base::Conninfo destination_;
   const DatabaseWork work_;
 };

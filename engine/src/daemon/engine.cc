@@ -272,11 +272,15 @@ control::EngineStats Engine::stats() const {
 base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const control::RehearsalRequest& request) {
   const Place place = take_place(rehearsals_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other rehearsals are under way");
-  instantiation::RehearsalOptions options{request.source_conninfo, request.destination_conninfo, {}, {}, {}, &abandon_};
+  instantiation::RehearsalOptions options{
+      request.source_conninfo, request.destination_conninfo, {}, {}, {}, {}, &abandon_};
   for (const control::TableRef& table : request.tables) options.tables.push_back({table.schema, table.table});
   for (const control::TableRef& table : request.inserts_only) options.inserts_only.insert({table.schema, table.table});
   for (const auto& [table, steps] : request.transformations) {
     options.transformations[{table.schema, table.table}] = steps_of(steps, {});
+  }
+  for (const auto& [table, there] : request.names) {
+    options.names.add({table.schema, table.table}, {there.schema, there.table});
   }
   THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
   std::vector<control::RehearsalFinding> out;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemon/operator_connection.h"
@@ -14,19 +14,30 @@ using base::ErrorCode;
 using base::ErrorSide;
 using instantiation::TableName;
 
+namespace {
+
+// As the side names it.
+std::optional<TableName> table_of(const base::Error& error, const control::Delivery& definition, ErrorSide side) {
+  for (const control::TableRef& table : definition.tables) {
+    const auto& [schema, name] = side == ErrorSide::source ? table : control::name_there(definition.names, table);
+    if (TableName named{schema, name}; named.quoted() == error.table) return named;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 base::Error with_row_security(base::Error error, const control::Delivery& definition,
                               const std::atomic<bool>* abandon) {
   if (error.code != ErrorCode::insufficient_privilege) return error;
-  const auto table = std::ranges::find_if(definition.tables, [&](const control::TableRef& candidate) {
-    return TableName{candidate.schema, candidate.table}.quoted() == error.table;
-  });
-  if (table == definition.tables.end()) return error;
   for (const auto& [side, conninfo] : {std::pair{ErrorSide::source, definition.source.conninfo},
                                        std::pair{ErrorSide::destination, definition.destination.conninfo}}) {
     if (base::side_of(error) != side) continue;
+    const auto table = table_of(error, definition, side);
+    if (!table) return error;
     auto connection = open_for_operator(conninfo, "thalweg tables " + definition.id, {.abandon = abandon});
     if (!connection) return error;
-    const auto checked = instantiation::check_row_security(*connection, {{table->schema, table->table}}, side);
+    const auto checked = instantiation::check_row_security(*connection, {*table}, side);
     if (checked || checked.error().code != ErrorCode::insufficient_privilege) return error;
     error.message = fmt::format("{} PostgreSQL says: {}", checked.error().message, error.message);
   }

@@ -45,6 +45,9 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   for (const auto& [table, steps] : definition.transformations) {
     options.transformations[{table.schema, table.table}] = steps_of(steps, definition.mask_key);
   }
+  for (const auto& [table, there] : definition.names) {
+    options.names.add({table.schema, table.table}, {there.schema, there.table});
+  }
   options.mask_key = definition.mask_key;
   options.source_name = definition.source.name;
   options.stops_tables = definition.parameters.stops_tables();
@@ -418,7 +421,9 @@ base::Result<StartedDestination> Starter::run() {
                                 .copied_to = table.copied_to,
                                 .relation = {table.relation},
                                 .stopped = table.stopped,
-                                .recorded = true});
+                                .recorded = true,
+                                .stream_schema = table.stream_table.schema,
+                                .stream_table = table.stream_table.name});
   }
   return started;
 }

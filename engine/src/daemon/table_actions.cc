@@ -8,13 +8,16 @@
 #include "apply/error_queue.h"
 #include "base/log.h"
 #include "daemon/operator_connection.h"
+#include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "instantiation/bookkeeping.h"
 #include "instantiation/called_code.h"
 #include "instantiation/catalogue.h"
 #include "instantiation/comparison.h"
+#include "instantiation/destination_names.h"
 #include "instantiation/destination_schema.h"
 #include "instantiation/row_security.h"
+#include "instantiation/sent_table.h"
 #include "instantiation/source_look.h"
 #include "pg/connection.h"
 
@@ -65,6 +68,21 @@ base::Result<void> check_code(Sides& sides, const Delivery& definition, const in
   return instantiation::check_called_code(sides.source, sides.destination, {carried}, accepted);
 }
 
+// As its rows come to the destination.
+base::Result<instantiation::TableShape> shape_there(pg::Connection& source, const Delivery& definition,
+                                                    const control::TableRef& table,
+                                                    const instantiation::TableShape& shape) {
+  const control::TableRef& there = control::name_there(definition.names, table);
+  instantiation::DestinationNames names;
+  if (there != table) names.add(shape.name, {there.schema, there.table});
+  names.add_parts(shape);
+  const auto steps = definition.transformations.find(table);
+  if (steps == definition.transformations.end()) return instantiation::named_there(shape, names);
+  THALWEG_ASSIGN(instantiation::SentTable sent,
+                 instantiation::sent_table(source, shape, steps_of(steps->second, definition.mask_key)));
+  return instantiation::named_there(std::move(sent.shape), names);
+}
+
 }  // namespace
 
 base::Result<void> ask_for_copy(const Delivery& definition, const control::TableRef& table,
@@ -90,18 +108,20 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
     return std::unexpected(std::move(missing));
   }
   THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
-  THALWEG_ASSIGN(const auto at_destination, destination.table(name));
+  THALWEG_ASSIGN(const instantiation::TableShape there, shape_there(sides.source, definition, table, *at_source));
+  THALWEG_ASSIGN(const auto at_destination, destination.table(there.name));
   if (at_destination) {
-    THALWEG_TRY(instantiation::check_same_table(*at_source, *at_destination));
+    THALWEG_TRY(instantiation::check_same_table(there, *at_destination));
     instantiation::DestinationSchema schema(sides.destination, destination);
-    THALWEG_TRY(schema.check_partition_names(*at_source, *at_destination));
+    THALWEG_TRY(schema.check_partition_names(there, *at_destination));
     if (!record && definition.parameters.initial_copy) THALWEG_TRY(schema.check_empty(*at_destination));
   }
-  THALWEG_TRY(check_code(sides, definition,
-                         instantiation::carried_table(*at_source, at_destination ? &*at_destination : nullptr,
-                                                      record && record->created)));
+  instantiation::CarriedTable carried =
+      instantiation::carried_table(there, at_destination ? &*at_destination : nullptr, record && record->created);
+  carried.table = name;
+  THALWEG_TRY(check_code(sides, definition, carried));
   THALWEG_TRY(instantiation::check_row_security(sides.source, {name}, base::ErrorSide::source));
-  THALWEG_TRY(instantiation::check_row_security(sides.destination, {name}, base::ErrorSide::destination));
+  THALWEG_TRY(instantiation::check_row_security(sides.destination, {there.name}, base::ErrorSide::destination));
   if (record) THALWEG_TRY(bookkeeping.ask_for_copy(name));
   base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
   return {};

@@ -63,10 +63,20 @@ base::Result<void> Instantiation::State::read_source() {
     }
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
     THALWEG_TRY(read_transformations(shape->second));
-    THALWEG_TRY(source->catalogue.types_of(sent_shape(shape->second), seen, types));
+    const auto sent = sent_tables.find(name);
+    THALWEG_TRY(
+        source->catalogue.types_of(sent == sent_tables.end() ? shape->second : sent->second.shape, seen, types));
     shapes.push_back(std::move(shape->second));
   }
+  name_shapes();
   return read_rules();
+}
+
+void Instantiation::State::name_shapes() {
+  names = options.names;
+  for (const TableShape& shape : shapes) names.add_parts(shape);
+  for (const TableShape& shape : shapes) shapes_there.push_back(named_there(shape, names));
+  for (auto& [name, sent] : sent_tables) sent.shape = named_there(std::move(sent.shape), names);
 }
 
 base::Result<void> Instantiation::State::read_transformations(const TableShape& shape) {
@@ -151,6 +161,7 @@ base::Result<void> Instantiation::State::look_at_tables() {
   if (known.empty()) return {};
   THALWEG_ASSIGN(SourceTables now, look_at_source(source->connection, options.publications, watched));
   THALWEG_TRY(follow_renames(now));
+  THALWEG_TRY(follow_other_names());
   THALWEG_TRY(forget_others());
   // Whether a partition was truncated with its table shows once the stream has come that far.
   for (const TableName& name : Rewrites().settle(known, now, {}, {})) {
@@ -176,23 +187,48 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
     if (record == known.end()) continue;
     DestinationSchema schema(destination->connection, destination->catalogue);
     const TableName from = record->first;
+    const TableName there = options.names.of(to);
     THALWEG_TRY(destination->connection.script("BEGIN"));
-    auto renamed = schema.rename_table(from, to);
-    if (renamed) renamed = bookkeeping->rename_table(from, to);
+    auto renamed = schema.rename_table(record->second.there, there);
+    if (renamed) renamed = bookkeeping->rename_table(record->second, to, there);
     // "Another table has its name" is over: this one has its own again, and the stream did not go on.
     const bool was_replaced = record->second.trouble && record->second.trouble->kind == TroubleKind::replaced;
     const bool is_well = was_replaced && !record->second.stopped && !record->second.copy_again;
     if (renamed && is_well) renamed = bookkeeping->accept(to, record->second.identity);
     THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
     THALWEG_TRY(renamed);
-    base::log_event(base::LogLevel::info, "table_renamed",
-                    {{"stream", options.stream_id}, {"from", from.quoted()}, {"to", to.quoted()}});
+    base::log_event(
+        base::LogLevel::info, "table_renamed",
+        {{"stream", options.stream_id}, {"from", from.quoted()}, {"to", to.quoted()}, {"destination", there.quoted()}});
     auto moved = known.extract(record);
     moved.key() = to;
     moved.mapped().table = to;
+    moved.mapped().there = there;
     if (is_well) moved.mapped().trouble.reset();
     moved.mapped().inserts_only = takes_inserts_only(to);
     known.insert(std::move(moved));
+  }
+  return {};
+}
+
+// The stream wants another name for a table at the destination than the one under which it has been filled.
+base::Result<void> Instantiation::State::follow_other_names() {
+  for (auto& [name, record] : known) {
+    const TableName& there = options.names.of(name);
+    const bool is_wanted = std::ranges::find(options.tables, name) != options.tables.end();
+    if (!is_wanted || record.there == there) continue;
+    DestinationSchema schema(destination->connection, destination->catalogue);
+    THALWEG_TRY(destination->connection.script("BEGIN"));
+    auto renamed = schema.rename_table(record.there, there);
+    if (renamed) renamed = bookkeeping->rename_table(record, name, there);
+    THALWEG_TRY(destination->connection.script(renamed ? "COMMIT" : "ROLLBACK"));
+    THALWEG_TRY(renamed);
+    base::log_event(base::LogLevel::info, "destination_table_renamed",
+                    {{"stream", options.stream_id},
+                     {"table", name.quoted()},
+                     {"from", record.there.quoted()},
+                     {"to", there.quoted()}});
+    record.there = there;
   }
   return {};
 }
@@ -227,7 +263,7 @@ base::Result<void> Instantiation::State::stop_or_refuse(const TableName& name) {
 
 base::Result<void> Instantiation::State::check_destination(const TableShape& shape, const TableShape* there) {
   if (const auto steps = options.transformations.find(shape.name); steps != options.transformations.end()) {
-    THALWEG_TRY(check_takes_columns(shape, steps->second, there));
+    THALWEG_TRY(check_takes_columns(shape, steps->second, shape_there(shape).name, there));
   }
   if (!there) {
     to_create.insert(shape.name);
@@ -241,8 +277,8 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
       check_same_table(sent_shape(shape), *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
   // Partitions are added to a table of the engine's before its rows go, and are not to be in anything's way.
   if (record != known.end() && !record->second.finished && is_copied(record->second)) {
-    THALWEG_TRY(
-        DestinationSchema(destination->connection, destination->catalogue).check_partition_names(shape, *there));
+    THALWEG_TRY(DestinationSchema(destination->connection, destination->catalogue)
+                    .check_partition_names(shape_there(shape), *there));
   }
   if (!options.initial_copy || record != known.end()) return {};
   return DestinationSchema(destination->connection, destination->catalogue).check_empty(*there);
@@ -253,24 +289,27 @@ base::Result<void> Instantiation::State::check_code(const Catalogue::Tables& the
   std::vector<CarriedTable> carried;
   for (const TableShape& shape : shapes) {
     const auto record = known.find(shape.name);
-    const auto found = there.find(shape.name);
+    const auto found = there.find(shape_there(shape).name);
     const TableShape* const existing = found == there.end() ? nullptr : &found->second;
     const bool follows = record != known.end() && !record->second.constraints_done;
     if (existing != nullptr && !follows) continue;
-    carried.push_back(carried_table(shape, existing, follows && record->second.created));
+    carried.push_back(carried_table(shape_there(shape), existing, follows && record->second.created));
+    carried.back().table = shape.name;
   }
   return check_called_code(source->connection, destination->connection, carried, options.accepted_code);
 }
 
 // In one snapshot: what is checked is what is made.
 base::Result<void> Instantiation::State::look_at_definitions() {
-  THALWEG_ASSIGN(const Catalogue::Tables there, destination->catalogue.tables(options.tables));
+  std::vector<TableName> wanted;
+  for (const TableName& name : options.tables) wanted.push_back(options.names.of(name));
+  THALWEG_ASSIGN(const Catalogue::Tables there, destination->catalogue.tables(wanted));
   pg::Connection& connection = source->connection;
   THALWEG_TRY(connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"));
   auto looked = [&]() -> base::Result<void> {
     THALWEG_TRY(read_source());
     for (const TableShape& shape : shapes) {
-      const auto found = there.find(shape.name);
+      const auto found = there.find(shape_there(shape).name);
       THALWEG_TRY(check_destination(shape, found == there.end() ? nullptr : &found->second));
     }
     return check_code(there);
@@ -284,7 +323,7 @@ base::Result<void> Instantiation::State::look_at_definitions() {
 std::vector<const TableShape*> Instantiation::State::missing_tables() const {
   std::vector<const TableShape*> missing;
   for (const TableShape& shape : shapes) {
-    if (to_create.contains(shape.name)) missing.push_back(&shape);
+    if (to_create.contains(shape.name)) missing.push_back(&shape_there(shape));
   }
   return missing;
 }
@@ -296,7 +335,7 @@ base::Result<void> Instantiation::State::check_row_security() {
   for (const TableShape& shape : shapes) {
     const auto record = known.find(shape.name);
     if (record != known.end() && record->second.finished) continue;
-    written.push_back(shape.name);
+    written.push_back(shape_there(shape).name);
     if (record == known.end() ? options.initial_copy : is_copied(record->second)) read.push_back(shape.name);
   }
   THALWEG_TRY(instantiation::check_row_security(source->connection, read, base::ErrorSide::source));
@@ -305,13 +344,13 @@ base::Result<void> Instantiation::State::check_row_security() {
 
 // Apply and copy need these rights on every table, new or old.
 base::Result<void> Instantiation::State::check_privileges() {
-  std::vector<std::string> names;
-  for (const TableShape& shape : shapes) names.push_back(shape.name.quoted());
+  std::vector<std::string> tables;
+  for (const TableShape& shape : shapes) tables.push_back(shape_there(shape).name.quoted());
   THALWEG_ASSIGN(const pg::Rows lacking,
                  destination->connection.query("SELECT p, t FROM unnest($1::text[]) WITH ORDINALITY AS n(t, place), "
                                                "unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE']) p "
                                                "WHERE NOT has_table_privilege(t, p) ORDER BY place LIMIT 1",
-                                               {pg::text_array(names)}));
+                                               {pg::text_array(tables)}));
   if (lacking.size() == 0) return {};
   return base::fail(
       ErrorCode::insufficient_privilege,

@@ -43,6 +43,8 @@ CREATE TABLE IF NOT EXISTS thalweg.stream_table (
   range_key jsonb,
   truncations jsonb NOT NULL DEFAULT '[]',
   errors_discarded bigint NOT NULL DEFAULT 0,
+  destination_schema text,
+  destination_table text,
   PRIMARY KEY (stream_id, schema_name, table_name)
 );
 CREATE TABLE IF NOT EXISTS thalweg.copy_range (
@@ -66,7 +68,8 @@ ALTER TABLE thalweg.stream_table ADD COLUMN IF NOT EXISTS identity jsonb,
   ADD COLUMN IF NOT EXISTS trouble jsonb, ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
   ADD COLUMN IF NOT EXISTS copy_again boolean NOT NULL DEFAULT false, ADD COLUMN IF NOT EXISTS range_key jsonb,
   ADD COLUMN IF NOT EXISTS truncations jsonb NOT NULL DEFAULT '[]',
-  ADD COLUMN IF NOT EXISTS errors_discarded bigint NOT NULL DEFAULT 0
+  ADD COLUMN IF NOT EXISTS errors_discarded bigint NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS destination_schema text, ADD COLUMN IF NOT EXISTS destination_table text
 )sql";
 
 std::string to_json(const TableTrouble& trouble) {
@@ -129,7 +132,7 @@ base::Result<void> Bookkeeping::upgrade() {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection_.query("SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
                                    "'thalweg.stream_table'::regclass AND attname IN ('truncations', "
-                                   "'errors_discarded') HAVING count(*) = 2)"));
+                                   "'errors_discarded', 'destination_table') HAVING count(*) = 3)"));
   if (rows.boolean(0, 0)) return {};
   return done(connection_.script(kUpgrade));
 }
@@ -159,12 +162,14 @@ base::Result<std::vector<TableRecord>> Bookkeeping::tables() {
       pg::Rows rows,
       connection_.query(
           "SELECT schema_name, table_name, created, planned, copied_from, copied_to, rows_estimated, seconds, "
-          "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations, errors_discarded FROM "
+          "constraints_done, identity, trouble, stopped, copy_again, range_key, truncations, errors_discarded, "
+          "coalesce(destination_schema, schema_name), coalesce(destination_table, table_name) FROM "
           "thalweg.stream_table WHERE stream_id = $1 ORDER BY 1, 2",
           {stream_id_}));
   std::vector<TableRecord> records;
   for (size_t i = 0; i < rows.size(); ++i) {
     records.push_back({.table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
+                       .there = {std::string(rows.text(i, 16)), std::string(rows.text(i, 17))},
                        .created = rows.boolean(i, 2),
                        .planned = rows.boolean(i, 3),
                        .range_key = key_values(rows, i, 13).value_or(KeyColumns{}),
@@ -216,13 +221,18 @@ base::Result<void> Bookkeeping::add_tables(const std::vector<NewTable>& tables) 
   for (const NewTable& new_table : tables) {
     added.push_back({{"schema", new_table.table.schema},
                      {"name", new_table.table.name},
+                     {"there_schema", new_table.there.schema},
+                     {"there_name", new_table.there.name},
                      {"created", new_table.created},
                      {"identity", instantiation::to_json(new_table.identity)}});
   }
   return done(connection_.query(
-      "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created, identity) "
-      "SELECT $1, t.schema, t.name, t.created, t.identity::jsonb "
-      "FROM jsonb_to_recordset($2::jsonb) AS t(schema text, name text, created boolean, identity text)",
+      "INSERT INTO thalweg.stream_table (stream_id, schema_name, table_name, created, identity, destination_schema, "
+      "destination_table) SELECT $1, t.schema, t.name, t.created, t.identity::jsonb, "
+      "CASE WHEN (t.there_schema, t.there_name) <> (t.schema, t.name) THEN t.there_schema END, "
+      "CASE WHEN (t.there_schema, t.there_name) <> (t.schema, t.name) THEN t.there_name END "
+      "FROM jsonb_to_recordset($2::jsonb) AS t(schema text, name text, created boolean, identity text, "
+      "there_schema text, there_name text)",
       {stream_id_, added.dump()}));
 }
 
@@ -262,20 +272,30 @@ base::Result<void> Bookkeeping::accept(const TableName& table, const TableIdenti
   return update(table, "identity = $4::jsonb, trouble = NULL", instantiation::to_json(identity));
 }
 
-base::Result<void> Bookkeeping::rename_table(const TableName& table, const TableName& to) {
+base::Result<void> Bookkeeping::rename_table(const TableRecord& record, const TableName& to, const TableName& there) {
+  const TableName& table = record.table;
   for (const char* in : {"thalweg.copy_range", "thalweg.stream_table"}) {
     THALWEG_TRY(connection_.query(fmt::format("UPDATE {} SET schema_name = $4, table_name = $5 WHERE stream_id = $1 "
                                               "AND schema_name = $2 AND table_name = $3",
                                               in),
                                   {stream_id_, table.schema, table.name, to.schema, to.name}));
   }
+  const auto other_than = [&](const std::string& name) {
+    return to == there ? std::string("NULL") : connection_.quote_literal(name);
+  };
+  THALWEG_TRY(connection_.query(
+      fmt::format("UPDATE thalweg.stream_table SET destination_schema = {}, destination_table = {} WHERE stream_id = "
+                  "$1 AND schema_name = $2 AND table_name = $3",
+                  other_than(there.schema), other_than(there.name)),
+      {stream_id_, to.schema, to.name}));
+  if (record.there == there) return {};
   // Parked transactions are found by their tables' names: the old name may be given to another table.
   THALWEG_ASSIGN(const bool may_be_parked, pg::trusted_bookkeeping(connection_, {"error_queue"}));
   if (!may_be_parked) return {};
   return done(
       connection_.query("UPDATE thalweg.error_queue SET tables = array_replace(tables, $2::text, $3::text) "
                         "WHERE stream_id = $1 AND $2::text = ANY (tables)",
-                        {stream_id_, table.quoted(), to.quoted()}));
+                        {stream_id_, record.there.quoted(), there.quoted()}));
 }
 
 base::Result<void> Bookkeeping::ask_for_copy(const TableName& table) {

@@ -16,7 +16,8 @@
 namespace thalweg::instantiation {
 
 struct TableRecord {
-  TableName table;
+  TableName table;       // as the stream names it
+  TableName there = {};  // at the destination
   bool created = false;  // by the engine: its indexes and constraints are the engine's to add
   bool planned = false;  // its ranges are recorded
   KeyColumns range_key;  // that their bounds are of; empty: an older engine planned them
@@ -47,6 +48,7 @@ struct RangeRecord {
 
 struct NewTable {
   TableName table;
+  TableName there;  // at the destination
   bool created = false;
   TableIdentity identity;
 };
@@ -98,7 +100,8 @@ class Bookkeeping {
   base::Result<void> forget_truncations(base::Lsn below);
   // An operator's decision: the table's present identity becomes its recorded one.
   base::Result<void> accept(const TableName& table, const TableIdentity& identity);
-  base::Result<void> rename_table(const TableName& table, const TableName& to);
+  // The stream has another name for it, or the destination has.
+  base::Result<void> rename_table(const TableRecord& record, const TableName& to, const TableName& there);
   // Marks the copied ranges as void; then, once the rows are deleted, records the ranges to copy.
   base::Result<void> ask_for_copy(const TableName& table);
   base::Result<void> begin_copy_again(const TableName& table, bool created, const TableIdentity& identity);

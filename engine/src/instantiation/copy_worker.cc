@@ -114,15 +114,16 @@ std::vector<pg::Connection::Canceller> CopyWorker::cancellers() const {
 
 base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
                                          const std::atomic<bool>& stop) {
-  const std::string columns = column_list(copied_columns(table.sent_shape()));
+  const std::string columns = column_list(copied_columns(*table.there));
   const std::string& read = table.sent == nullptr ? columns : table.sent->select;
+  const std::string there = table.there->name.quoted();
   const char* format = table.text ? "text" : "binary";
-  const std::string target = table.resumed ? fmt::format("pg_temp.{}", kStaging) : table.shape->name.quoted();
+  const std::string target = table.resumed ? fmt::format("pg_temp.{}", kStaging) : there;
   if (table.resumed) {
     THALWEG_TRY(
         destination_->script(fmt::format("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO "
                                          "DATA",
-                                         kStaging, columns, table.shape->name.quoted())));
+                                         kStaging, columns, there)));
   }
   THALWEG_ASSIGN(const std::string condition, range_condition(*source_, *table.shape, step.range, table.row_filter));
   THALWEG_TRY(source_->copy_out_begin(fmt::format("COPY (SELECT {} FROM {}{}) TO STDOUT (FORMAT {})", read,
@@ -182,7 +183,7 @@ base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& ste
   RangeCount count(*table.counters);
   THALWEG_TRY(destination_->script("BEGIN; SET LOCAL session_replication_role = replica"));
   THALWEG_ASSIGN(int64_t rows, stream(table, step, count, stop));
-  if (table.resumed) THALWEG_TRY(merge(table.sent_shape()));
+  if (table.resumed) THALWEG_TRY(merge(*table.there));
   count.set(rows, count.bytes());
   Bookkeeping bookkeeping(*destination_, options_.stream_id);
   THALWEG_TRY(bookkeeping.range_copied(table.shape->name, step.number, snapshot_lsn_, rows, count.bytes()));

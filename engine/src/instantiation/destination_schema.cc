@@ -134,7 +134,7 @@ base::Result<void> DestinationSchema::check_partition_names(const TableShape& so
   const TableName& name = *taken.begin();
   THALWEG_ASSIGN(const std::string what, catalogue_.what_is(name));
   return differs(source.name,
-                 fmt::format("{0} is a partition of {1} at the source. The destination's {2} has that name "
+                 fmt::format("{0} is to be a partition of {1}, as at the source. The destination's {2} has that name "
                              "and is no partition of {1}: rename or drop it there, or attach it.",
                              name.quoted(), source.name.quoted(), what));
 }
@@ -176,12 +176,12 @@ base::Result<void> DestinationSchema::empty_table(const TableName& table) {
 }
 
 base::Result<void> DestinationSchema::rename_table(const TableName& from, const TableName& to) {
+  if (from == to) return {};
   THALWEG_ASSIGN(const std::set<TableName> existing, catalogue_.existing({from, to}));
   if (!existing.contains(from)) return {};  // somebody has done it, or dropped it: then the copy's checks say so
   if (existing.contains(to)) {
-    return differs(to,
-                   fmt::format("{} was renamed to {} at the source; the destination has both. Rename or drop its {}.",
-                               from.quoted(), to.quoted(), to.quoted()));
+    return differs(to, fmt::format("{} is to be {} at the destination, which has both. Rename or drop its {}.",
+                                   from.quoted(), to.quoted(), to.quoted()));
   }
   TableName at = from;
   if (from.schema != to.schema) {

@@ -39,7 +39,7 @@ class DestinationSchema {
   // Fails with destination_table_not_empty: a first copy adds to no rows.
   base::Result<void> check_empty(const TableShape& table);
   // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
-  // other name, unless it bears that already.
+  // other name, unless it bears that already; its partitions stay where they are.
   base::Result<void> add_partitions(const TableShape& table, const Warn& warn);
   base::Result<void> empty_table(const TableName& table);
   base::Result<void> rename_table(const TableName& from, const TableName& to);

@@ -77,8 +77,9 @@ base::Result<void> Instantiation::State::make_room() {
     if (record == known.end() || !record->second.copy_again || record->second.planned) continue;
     const bool create = to_create.contains(shape.name);
     if (!create) {
-      THALWEG_TRY(schema.add_partitions(shape, [&](std::string warning) { return bookkeeping->warn(warning); }));
-      THALWEG_TRY(schema.empty_table(shape.name));
+      THALWEG_TRY(
+          schema.add_partitions(shape_there(shape), [&](std::string warning) { return bookkeeping->warn(warning); }));
+      THALWEG_TRY(schema.empty_table(shape_there(shape).name));
     }
     THALWEG_TRY(bookkeeping->begin_copy_again(shape.name, create, identities[shape.name]));
   }
@@ -106,7 +107,7 @@ base::Result<bool> Instantiation::State::may_resume(const TableShape& shape) {
                      "SELECT EXISTS (SELECT FROM pg_catalog.pg_index WHERE (indisunique OR indisexclusion) AND NOT "
                      "indisprimary AND indrelid IN (SELECT to_regclass($1) UNION SELECT relid FROM "
                      "pg_catalog.pg_partition_tree(to_regclass($1))))",
-                     {shape.name.quoted()}));
+                     {shape_there(shape).name.quoted()}));
   return !unique.boolean(0, 0);
 }
 
@@ -125,13 +126,14 @@ base::Result<void> Instantiation::State::prepare_resumption() {
     const auto [copied, left] = ranges[shape.name];
     if (!left) continue;
     if (!to_create.contains(shape.name))
-      THALWEG_TRY(schema.add_partitions(shape, [&](std::string warning) { return bookkeeping->warn(warning); }));
+      THALWEG_TRY(
+          schema.add_partitions(shape_there(shape), [&](std::string warning) { return bookkeeping->warn(warning); }));
     if (copied) {
       THALWEG_ASSIGN(const bool resumes, may_resume(shape));
       if (resumes) continue;
       base::log_event(base::LogLevel::info, "table_copy_starts_anew",
                       {{"stream", options.stream_id}, {"table", shape.name.quoted()}});
-      if (!to_create.contains(shape.name)) THALWEG_TRY(schema.empty_table(shape.name));
+      if (!to_create.contains(shape.name)) THALWEG_TRY(schema.empty_table(shape_there(shape).name));
     }
     THALWEG_TRY(bookkeeping->forget_plan(shape.name));
   }
@@ -156,7 +158,8 @@ base::Result<void> Instantiation::prepare() {
     std::vector<NewTable> added;
     for (const TableShape& shape : s.shapes) {
       if (s.known.contains(shape.name)) continue;
-      added.push_back({shape.name, s.to_create.contains(shape.name), s.identities[shape.name]});
+      added.push_back(
+          {shape.name, s.shape_there(shape).name, s.to_create.contains(shape.name), s.identities[shape.name]});
     }
     if (!added.empty()) THALWEG_TRY(s.bookkeeping->add_tables(added));
     THALWEG_TRY(s.prepare_resumption());
@@ -231,13 +234,15 @@ base::Result<base::Lsn> Instantiation::add_constraints(base::Lsn applied) {
 base::Result<std::vector<CopiedTable>> Instantiation::copied_tables() {
   std::vector<CopiedTable> out;
   for (const auto& [name, record] : state_->known) {
-    TableName there = name;
-    if (record.trouble && record.trouble->loses_nothing()) {
+    TableName there = record.there;
+    TableName stream_table = name;
+    if (record.trouble && record.trouble->loses_nothing() && there == name) {
       // Somebody may have renamed the destination's, too.
       THALWEG_ASSIGN(const auto existing, state_->destination->catalogue.existing({name}));
-      if (existing.empty()) there = record.trouble->now;
+      if (existing.empty()) stream_table = there = record.trouble->now;
     }
-    out.push_back({there, record.identity.relation, record.copied_from, record.copied_to, record.stopped});
+    out.push_back(
+        {there, stream_table, record.identity.relation, record.copied_from, record.copied_to, record.stopped});
   }
   return out;
 }

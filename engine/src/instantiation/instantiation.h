@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "instantiation/called_code.h"
+#include "instantiation/destination_names.h"
 #include "instantiation/progress.h"
 #include "instantiation/table_name.h"
 #include "pg/connection.h"
@@ -35,6 +36,7 @@ struct InstantiationOptions {
   // Of these: rows that any of their sets, the stream's and the destination's, would not let pass are not copied.
   std::map<TableName, std::vector<rules::RuleSets>> rules = {};
   std::map<TableName, transform::Steps> transformations = {};  // of these: their rows are copied so
+  DestinationNames names = {};                                 // of these
   std::string mask_key = {};                                   // of their masks
   std::string source_name = {};                                // a rule's attribute `source`
   bool stops_tables = false;  // a table's trouble stops the table; else assess() fails with table_trouble
@@ -47,7 +49,8 @@ struct InstantiationOptions {
 
 // Between copied_from and copied_to a change may or may not be in the copy already; equal where one snapshot had all.
 struct CopiedTable {
-  TableName table;        // at the destination
+  TableName table;  // at the destination
+  TableName stream_table;
   uint32_t relation = 0;  // pg_class.oid at the source; 0: not known
   base::Lsn copied_from;
   base::Lsn copied_to;
@@ -84,8 +87,8 @@ class Instantiation {
   // earlier stream with the same id does not count. Refuses rules and transformations that do not fit their table, and
   // to create definitions that would run code at the destination that nobody has accepted (called_code.h). Stops tables
   // that have changed at the source (table_identity.h), or fails because of them; leaves out tables that do not exist
-  // there, unless that is all of them, or fails with missing_table. Tables with a new name in the stream get it at the
-  // destination, too.
+  // there, unless that is all of them, or fails with missing_table. Tables with a new name in the stream, or
+  // of which the stream wants another name at the destination, get it there.
   base::Result<Assessment> assess(bool fresh);
   // The tables that the publications must publish, under their present names at the source.
   PublishedTables published_tables() const;

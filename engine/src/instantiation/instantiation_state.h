@@ -46,6 +46,8 @@ struct Instantiation::State {
   std::map<TableName, TableIdentity> identities;  // of tables that are about to be copied
   std::map<TableName, std::string> row_filters;   // SQL over the rows at the source; of tables with rules
   std::map<TableName, SentTable> sent_tables;     // of tables with transformations
+  DestinationNames names;                         // with the parts of tables
+  std::vector<TableShape> shapes_there;           // the same by their names at the destination
   std::set<TableName> to_create;
   std::vector<TypeShape> types;
   std::optional<Copier> copier;  // from the first work for it on
@@ -58,10 +60,15 @@ struct Instantiation::State {
   base::Result<void> read_source();
   base::Result<void> read_rules();
   base::Result<void> read_transformations(const TableShape& shape);
-  // As its rows come to the destination.
+  void name_shapes();
+  // By its names at the destination, as which the engine makes it. `shape` is one of `shapes`.
+  const TableShape& shape_there(const TableShape& shape) const {
+    return shapes_there.at(static_cast<size_t>(&shape - shapes.data()));
+  }
+  // The same, as its rows come to the destination.
   const TableShape& sent_shape(const TableShape& shape) const {
     const auto sent = sent_tables.find(shape.name);
-    return sent == sent_tables.end() ? shape : sent->second.shape;
+    return sent == sent_tables.end() ? shape_there(shape) : sent->second.shape;
   }
   base::Result<void> missing_at_source(const TableName& name);  // fails
   base::Result<void> read_records();
@@ -70,6 +77,7 @@ struct Instantiation::State {
   base::Result<void> look_at_definitions();
   base::Result<void> look_at_tables();
   base::Result<void> follow_renames(const SourceTables& now);
+  base::Result<void> follow_other_names();
   base::Result<void> forget_others();
   base::Result<void> stop_or_refuse(const TableName& name);
   base::Result<void> make_room();

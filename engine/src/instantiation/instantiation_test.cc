@@ -549,7 +549,7 @@ TEST_F(InstantiationTest, AStoppedTableStaysStoppedForWhatItWas) {
   const TableName table{"public", "t"};
   Bookkeeping bookkeeping(*destination_, "teststream");
   ASSERT_TRUE(bookkeeping.create_tables());
-  ASSERT_TRUE(bookkeeping.add_tables({{table, false, {}}}));
+  ASSERT_TRUE(bookkeeping.add_tables({{table, table, false, {}}}));
   const auto set = [&](const char* reason, bool stopped) {
     EXPECT_TRUE(bookkeeping.set_trouble(
         table, {}, {.kind = TroubleKind::unpublished, .reason = reason, .since = {}, .now = {}}, stopped));

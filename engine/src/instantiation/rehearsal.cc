@@ -96,9 +96,11 @@ class Rehearsal {
   const RehearsalOptions& options_;
   pg::Connection source_, destination_;
   Catalogue source_catalogue_, destination_catalogue_;
+  DestinationNames names_;          // with the parts of tables
   std::vector<TableShape> shapes_;  // of tables that the destination lacks
   std::vector<TypeShape> types_;    // that tables need
-  std::set<TableName> hopeless_;    // tables that cannot be made, whose reason is a finding already
+  // By their names at the destination: tables that cannot be made, whose reason is a finding already.
+  std::set<TableName> hopeless_;
   std::set<std::pair<TableName, std::string>> hopeless_parts_;
   std::vector<Finding> findings_;
 };
@@ -122,6 +124,8 @@ base::Result<void> Rehearsal::read_source() {
       shapes_.push_back(std::move(table->second));
     }
   }
+  names_ = options_.names;
+  for (const TableShape& shape : shapes_) names_.add_parts(shape);
   return {};
 }
 
@@ -135,17 +139,19 @@ base::Result<TableShape> Rehearsal::sent_shape(const TableShape& shape) {
 // `existing`: null where the table would be made.
 base::Result<void> Rehearsal::check_fits(const TableShape& shape, const TableShape* existing) {
   if (const auto steps = options_.transformations.find(shape.name); steps != options_.transformations.end()) {
-    THALWEG_TRY(check_takes_columns(shape, steps->second, existing));
+    THALWEG_TRY(check_takes_columns(shape, steps->second, names_.of(shape.name), existing));
   }
   if (existing == nullptr) return {};
   THALWEG_ASSIGN(const TableShape sent, sent_shape(shape));
-  return check_same_table(sent, *existing);
+  return check_same_table(named_there(sent, names_), *existing);
 }
 
 base::Result<void> Rehearsal::compare_tables() {
-  THALWEG_ASSIGN(const Catalogue::Tables there, destination_catalogue_.tables(options_.tables));
+  std::vector<TableName> wanted;
+  for (const TableName& name : options_.tables) wanted.push_back(names_.of(name));
+  THALWEG_ASSIGN(const Catalogue::Tables there, destination_catalogue_.tables(wanted));
   std::erase_if(shapes_, [&](const TableShape& shape) {
-    const auto found = there.find(shape.name);
+    const auto found = there.find(names_.of(shape.name));
     const TableShape* const existing = found == there.end() ? nullptr : &found->second;
     if (const auto fit = check_fits(shape, existing); !fit) {
       findings_.push_back(finding_of(fit.error(), "table", shape.name));
@@ -201,9 +207,9 @@ base::Result<void> Rehearsal::compare_requirements() {
       const ConstraintShape* key = shape == shapes_.end() ? nullptr : shape->primary_key();
       if (part.empty() || (key && key->name == part)) {
         finding.outcome = Outcome::refused;
-        hopeless_.insert(table);
+        hopeless_.insert(names_.of(table));
       } else {
-        hopeless_parts_.emplace(table, part);
+        hopeless_parts_.emplace(names_.of(table), part);
       }
       if (i >= kDependantsShown) continue;
       dependants += (i > 0 ? ", " : "") + table.quoted();
@@ -223,7 +229,7 @@ base::Result<void> Rehearsal::leave_out_called_code() {
   THALWEG_ASSIGN(const std::vector<CalledCode> calls, code_to_accept(source_, destination_, carried, {}));
   for (const CalledCode& call : calls) {
     const auto shape = std::ranges::find(shapes_, call.table, &TableShape::name);
-    if (shape == shapes_.end() || hopeless_.contains(call.table)) continue;
+    if (shape == shapes_.end() || hopeless_.contains(names_.of(call.table))) continue;
     leave_out(*shape, call);
     for (const TableShape& partition : shape->partitions) leave_out(partition, call);
     findings_.push_back({.outcome = Outcome::not_tried,
@@ -242,24 +248,23 @@ base::Result<void> Rehearsal::leave_out_called_code() {
 // A part that a table can do without has a statement of its own, and is left out alone; any other takes the table with
 // it. A type is left out with its tables.
 void Rehearsal::leave_out(const TableShape& table, const CalledCode& call) {
+  const TableName& there = names_.of(table.name);
   for (const std::string_view kind : {"default of ", "constraint "}) {
     if (!call.part.starts_with(kind)) continue;
-    hopeless_parts_.emplace(table.name, call.part.substr(kind.size()));
+    hopeless_parts_.emplace(there, call.part.substr(kind.size()));
     return;
   }
   if (call.part.starts_with("index ")) {
     const std::string index = without_quotes(call.part.substr(6));
     for (const IndexShape& shape : table.indexes) {
-      if (without_quotes(table.name.schema + "." + shape.name) == index)
-        hopeless_parts_.emplace(table.name, shape.name);
+      if (without_quotes(table.name.schema + "." + shape.name) == index) hopeless_parts_.emplace(there, shape.name);
     }
     for (const ConstraintShape& shape : table.constraints) {
-      if (without_quotes(table.name.schema + "." + shape.name) == index)
-        hopeless_parts_.emplace(table.name, shape.name);
+      if (without_quotes(table.name.schema + "." + shape.name) == index) hopeless_parts_.emplace(there, shape.name);
     }
     return;
   }
-  hopeless_.insert(table.name);
+  hopeless_.insert(there);
   if (!call.part.starts_with("type ")) return;
   const std::string type = without_quotes(call.part.substr(5));
   for (const TypeShape& shape : types_) {
@@ -273,6 +278,7 @@ bool Rehearsal::is_tried(const Statement& statement) const {
 }
 
 base::Result<std::vector<Statement>> Rehearsal::plan() {
+  for (TableShape& shape : shapes_) shape = named_there(std::move(shape), names_);
   std::vector<const TableShape*> tables;
   for (const TableShape& shape : shapes_) {
     tables.push_back(&shape);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/networks.h"
+#include "instantiation/destination_names.h"
 #include "instantiation/table_name.h"
 #include "transform/step.h"
 
@@ -24,6 +25,7 @@ struct RehearsalOptions {
   std::vector<TableName> tables;
   std::set<TableName> inserts_only;                            // of these
   std::map<TableName, transform::Steps> transformations = {};  // of these
+  DestinationNames names = {};                                 // of these
   const std::atomic<bool>* abandon = nullptr;  // once it is set, whatever waits for a database is given up; may be null
   std::chrono::milliseconds time_max{75'000};  // for all of it: the control plane waits for 90 s
 };

@@ -48,7 +48,10 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
       const auto before = seen_.find(file);
       const base::Lsn seen = before == seen_.end() ? now.wal_end : before->second;
       waiting[file] = seen;
-      const bool is_suspect = name.quoted() == suspect || leaf.name.quoted() == suspect;
+      // Errors name it as the destination does.
+      const TableName leaf_there{record.there.schema, leaf.name.name};
+      const auto is_named = [&](const TableName& one) { return one.quoted() == suspect; };
+      const bool is_suspect = is_named(name) || is_named(leaf.name) || is_named(record.there) || is_named(leaf_there);
       if (low_watermark < seen && !is_suspect) leaf.file = was->file;
     }
     if (changed) taken_over.push_back(name);

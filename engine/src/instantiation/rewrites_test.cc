@@ -97,6 +97,14 @@ TEST_F(RewritesTest, WhatHasMadeTheStreamFailDoesNotWait) {
   EXPECT_TRUE(look(source({11, 77}, {2, 8}), {}, "\"public\".\"event_1\"").any());
 }
 
+TEST_F(RewritesTest, ThatWhichFailsIsNamedAsTheDestinationDoes) {
+  record().there = {"archive", "happened"};
+  EXPECT_FALSE(look(source({11, 77}, {2, 8}), {}, "\"archive\".\"event_2\"").any());
+  EXPECT_TRUE(look(source({11, 77}, {2, 8}), {}, "\"archive\".\"event_1\"").any());
+  record().trouble.reset();
+  EXPECT_TRUE(look(source({12, 78}, {2, 8}), {}, "\"archive\".\"happened\"").any());
+}
+
 TEST_F(RewritesTest, ATroubleThatIsThereStays) {
   record().trouble =
       TableTrouble{.kind = TroubleKind::partitions_changed, .reason = "It was.", .since = kAt, .now = {}};

@@ -123,9 +123,9 @@ base::Result<void> check_constants(pg::Connection& source, const TableShape& sha
   return {};
 }
 
-base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps,
+base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps, const TableName& there,
                                        const TableShape* destination) {
-  const std::string name = source.name.quoted();
+  const std::string name = there.quoted();
   const auto refuse = [&](std::string message) -> base::Result<void> {
     base::Error error = base::fail(base::ErrorCode::destination_table_differs, std::move(message)).error();
     error.table = name;

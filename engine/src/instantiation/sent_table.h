@@ -22,10 +22,10 @@ base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& sha
 // After it: fails with transformation_refused where a constant is none of its column's type.
 base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);
 
-// After sent_table(). `destination`: null where the engine would have to make the table. It makes tables as they are at
-// the source: fails with destination_table_differs where columns have other names, are left out, or would be NULL
-// against a constraint.
-base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps,
+// After sent_table(). `there`: its name at the destination. `destination`: null where the engine would have to make the
+// table. It makes tables as they are at the source: fails with destination_table_differs where columns have other
+// names, are left out, or would be NULL against a constraint.
+base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps, const TableName& there,
                                        const TableShape* destination);
 
 }  // namespace thalweg::instantiation

@@ -30,13 +30,14 @@ constexpr const char* kTables =
 
 // Not pg_partition_tree, which waits for whoever changes the tree.
 const std::string kLeaves =
-    "WITH RECURSIVE tree (root, relation) AS (SELECT o, o FROM unnest($1::oid[]) o UNION ALL "
-    "SELECT t.root, i.inhrelid FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation "
+    "WITH RECURSIVE tree (root, relation, attached) AS (SELECT o, o, 0::bigint FROM unnest($1::oid[]) o UNION ALL "
+    "SELECT t.root, i.inhrelid, t.attached # i.xmin::text::bigint FROM tree t JOIN pg_catalog.pg_inherits i ON "
+    "i.inhparent = t.relation "
     "AND NOT i.inhdetachpending) "
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
     "c.xmin::text, " +
     pg::has_replica_identity("c") +
-    " FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
+    ", t.attached FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 
 uint32_t oid_at(const pg::Rows& rows, size_t row, size_t column) {
@@ -125,7 +126,10 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
     const auto table = std::ranges::find_if(out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& candidate) {
       return candidate.now.relation == root;
     });
-    Leaf leaf{.relation = oid_at(leaves, i, 1), .file = oid_at(leaves, i, 2), .name = name_at(leaves, i, 3)};
+    Leaf leaf{.relation = oid_at(leaves, i, 1),
+              .file = oid_at(leaves, i, 2),
+              .name = name_at(leaves, i, 3),
+              .attached = oid_at(leaves, i, 8)};
     if (leaves.boolean(i, 5)) {
       table->outside_wal.push_back(leaf.relation);
     } else if (relations.contains(table->now.relation) && !known_leaves.contains(leaf.relation)) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "instantiation/destination_names.h"
 #include "pg/text_array.h"
 
 namespace thalweg::instantiation {
@@ -15,10 +16,10 @@ namespace {
 
 constexpr std::string_view kPrefix = "thalweg rehearsal of ";
 
-// By table: its name as a definition writes it, whether it may be referenced, the columns of its keys, and its keys. A
+// By table: whether it may be referenced, the columns of its keys, and its keys. A
 // foreign key can reference a unique index that is not partial, is over columns, and is checked at once.
 constexpr const char* kReferenced = R"sql(
-SELECT wanted.place, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
+SELECT wanted.place,
        pg_catalog.has_table_privilege(c.oid, 'REFERENCES') OR pg_catalog.has_any_column_privilege(c.oid, 'REFERENCES'),
        coalesce((SELECT pg_catalog.string_agg(pg_catalog.format('%I %s%s', a.attname,
                 pg_catalog.format_type(a.atttypid, a.atttypmod),
@@ -43,7 +44,6 @@ SELECT wanted.place, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quot
 
 struct StandIn {
   TableName name;
-  std::string written;  // the table that it stands for, as a definition names it
   bool may_be_referenced = false;
   std::string sql;
 };
@@ -79,18 +79,10 @@ base::Result<StandIns> read_stand_ins(pg::Connection& destination, const std::ve
     const TableName& table = tables[place];
     const TableName name{wanted[table], fmt::format("{}{}", kPrefix, place + 1)};
     found[table] = {.name = name,
-                    .written = std::string(rows.text(row, 1)),
-                    .may_be_referenced = rows.boolean(row, 2),
-                    .sql = fmt::format("CREATE TABLE {} ({}{})", name.quoted(), rows.text(row, 3), rows.text(row, 4))};
+                    .may_be_referenced = rows.boolean(row, 1),
+                    .sql = fmt::format("CREATE TABLE {} ({}{})", name.quoted(), rows.text(row, 2), rows.text(row, 3))};
   }
   return found;
-}
-
-std::string replaced(const std::string& sql, const std::string& written, const std::string& by) {
-  const std::string named = " REFERENCES " + written + "(";
-  const size_t at = sql.rfind(named);
-  if (at == std::string::npos) return sql;
-  return sql.substr(0, at) + " REFERENCES " + by + "(" + sql.substr(at + named.size());
 }
 
 }  // namespace
@@ -118,7 +110,7 @@ base::Result<void> use_stand_ins(pg::Connection& destination, std::vector<Statem
     } else {
       const StandIn& substitute = stand_in->second;
       at->stands_for = std::pair(*at->references, at->sql);
-      at->sql = replaced(at->sql, substitute.written, substitute.name.quoted());
+      at->sql = with_reference(at->sql, *at->references, substitute.name);
       at->references = substitute.name;
       planned.push_back(std::move(*at));
     }

@@ -84,10 +84,13 @@ base::Result<void> Instantiation::State::plan_ranges(const std::vector<const Tab
 base::Result<Builds> Instantiation::State::plan_indexes(const std::vector<const TableShape*>& tables) {
   Builds builds;
   if (tables.empty()) return builds;
-  THALWEG_ASSIGN(std::vector<TableBuild> planned, plan_builds(destination->catalogue, tables));
-  for (TableBuild& build : planned) {
-    progress.plan_indexes(progress.table(build.table->name), build.total, build.total - build.missing());
-    builds.emplace(build.table->name, std::move(build));
+  std::vector<const TableShape*> there;
+  for (const TableShape* table : tables) there.push_back(&shape_there(*table));
+  THALWEG_ASSIGN(std::vector<TableBuild> planned, plan_builds(destination->catalogue, there));
+  for (size_t i = 0; i < planned.size(); ++i) {  // in the order of the tables
+    TableBuild& build = planned[i];
+    progress.plan_indexes(progress.table(tables[i]->name), build.total, build.total - build.missing());
+    builds.emplace(tables[i]->name, std::move(build));
   }
   return builds;
 }
@@ -115,6 +118,7 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
     const auto build = builds.find(shape->name);
     const auto sent = sent_tables.find(shape->name);
     TableWork work{.table = {.shape = shape,
+                             .there = &sent_shape(*shape),
                              .text = form != forms.end() && (form->second.needs_text || form->second.holds_type_oids),
                              .resumed = std::ranges::any_of(of_table, &RangeRecord::copied),
                              .row_filter = row_filters[shape->name],
@@ -129,7 +133,7 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
       work.stages.push_back(range_steps(of_table));
       const bool big = work.table.counters->rows_estimated > kBigRows;
       std::ranges::move(build == builds.end()
-                            ? std::vector<std::vector<Step>>{{BuildStep{plan_statistics(shape->name)}}}
+                            ? std::vector<std::vector<Step>>{{BuildStep{plan_statistics(shape_there(*shape).name)}}}
                             : build_stages(build->second, big),
                         std::back_inserter(work.stages));
       built.insert(shape->name);
@@ -178,7 +182,7 @@ base::Result<void> Instantiation::State::build_foreign_keys(const Builds& builds
   std::vector<TableWork> works;
   for (const auto& [name, build] : builds) {
     TableCounters& counters = progress.table(name);
-    if (!build.foreign_keys.empty()) works.push_back(foreign_key_work(build, counters, shapes));
+    if (!build.foreign_keys.empty()) works.push_back(foreign_key_work(build, counters, shapes_there));
     for (const Statement& key : build.without_target) {
       const std::string warning =
           fmt::format("{} left out: {} does not exist at the destination", key.what(), key.references->quoted());

@@ -37,17 +37,22 @@ void add_sentence(std::string& to, const Listed& partitions, std::string_view wh
 }
 
 std::string changed_partitions(const TableIdentity& was, const SourceTable& now) {
-  Listed gone, emptied, attached, outside;
+  Listed gone, emptied, attached, away, outside;
   for (const Leaf& leaf : was.leaves) {
     const auto found = std::ranges::find(now.now.leaves, leaf.relation, &Leaf::relation);
     if (found == now.now.leaves.end()) {
       gone.add(leaf.name);
     } else if (found->file != leaf.file) {
       emptied.add(leaf.name);
+    } else if (leaf.attached != 0 && found->attached != leaf.attached) {
+      away.add(found->name);
     }
   }
   for (const Leaf& leaf : now.now.leaves) {
-    if (std::ranges::find(was.leaves, leaf) != was.leaves.end()) continue;
+    const auto is_known = [&](const Leaf& known) {
+      return known.relation == leaf.relation && known.file == leaf.file && known.name == leaf.name;
+    };
+    if (std::ranges::any_of(was.leaves, is_known)) continue;
     const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
     if (std::ranges::any_of(now.with_rows, is_it)) attached.add(leaf.name);
     if (std::ranges::any_of(now.outside_wal, is_it)) outside.add(leaf.name);
@@ -55,6 +60,7 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
   std::string reason;
   add_sentence(reason, emptied, "was truncated or rewritten, which PostgreSQL does not publish of a partition alone.");
   add_sentence(reason, attached, "was attached with rows, which PostgreSQL does not publish.");
+  add_sentence(reason, away, "was detached and attached again: what was written to it meanwhile was not published.");
   add_sentence(reason, gone, "was detached or dropped: its rows are still at the destination.");
   add_sentence(reason, outside, "is unlogged or foreign: its changes are in no WAL.");
   return reason;
@@ -96,7 +102,7 @@ std::string wrongly_published(const TableName& name, const TableIdentity& was, c
 std::string to_json(const TableIdentity& identity) {
   json leaves = json::array();
   for (const Leaf& leaf : identity.leaves) {
-    leaves.push_back({leaf.relation, leaf.file, leaf.name.schema, leaf.name.name});
+    leaves.push_back({leaf.relation, leaf.file, leaf.name.schema, leaf.name.name, leaf.attached});
   }
   json out = {{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}};
   if (identity.inserts_only) out["inserts_only"] = true;
@@ -111,9 +117,11 @@ TableIdentity identity_from_json(std::string_view text) {
   identity.publication_entry = document.value("entry", 0U);
   identity.inserts_only = document.value("inserts_only", false);
   for (const json& leaf : document.value("leaves", json::array())) {
-    if (!leaf.is_array() || leaf.size() != 4) return {};
-    identity.leaves.push_back(
-        {.relation = leaf[0], .file = leaf[1], .name = {leaf[2].get<std::string>(), leaf[3].get<std::string>()}});
+    if (!leaf.is_array() || leaf.size() < 4 || leaf.size() > 5) return {};  // an older engine's have four
+    identity.leaves.push_back({.relation = leaf[0],
+                               .file = leaf[1],
+                               .name = {leaf[2].get<std::string>(), leaf[3].get<std::string>()},
+                               .attached = leaf.size() == 5 ? leaf[4].get<uint32_t>() : 0});
   }
   return identity;
 }

@@ -8,6 +8,7 @@ namespace {
 const TableName kEvent{"public", "event"};
 const Leaf kFirst{.relation = 11, .file = 111, .name = {"public", "event_1"}};
 const Leaf kSecond{.relation = 12, .file = 112, .name = {"public", "event_2"}};
+const Leaf kThird{.relation = 13, .file = 113, .name = {"public", "event_3"}, .attached = 7};
 const TableIdentity kWas{.relation = 10, .publication_entry = 20, .leaves = {kFirst, kSecond}};
 
 SourceTable event(std::vector<Leaf> leaves) {
@@ -30,6 +31,11 @@ std::string reason_of(const SourceTable& now) {
 
 TEST(TableIdentityTest, SurvivesItsText) {
   EXPECT_EQ(identity_from_json(to_json(kWas)), kWas);
+  const TableIdentity attached{.relation = 10, .publication_entry = 20, .leaves = {kThird}};
+  EXPECT_EQ(identity_from_json(to_json(attached)), attached);
+  const TableIdentity older =
+      identity_from_json(R"({"relation":10,"entry":20,"leaves":[[11,111,"public","event_1"]]})");
+  EXPECT_EQ(older.leaves, std::vector{kFirst});
   for (const char* unknown : {"", "null", "[]", "{}", R"({"relation":1,"entry":2,"leaves":[[1,2]]})"}) {
     EXPECT_TRUE(identity_from_json(unknown).leaves.empty()) << unknown;
   }
@@ -91,6 +97,19 @@ TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
   grown.with_rows.clear();
   grown.outside_wal = {13};
   EXPECT_NE(reason_of(grown).find("\"event_3\" is unlogged or foreign"), std::string::npos);
+}
+
+TEST(TableIdentityTest, APartitionThatWasAwayMayHaveOtherRows) {
+  TableIdentity was = kWas;
+  was.leaves.push_back(kThird);
+  EXPECT_FALSE(examine(kEvent, was, {.tables = {event({kFirst, kSecond, kThird})}}));
+  Leaf again = kThird;
+  again.attached = 8;
+  const auto trouble = examine(kEvent, was, {.tables = {event({kFirst, kSecond, again})}});
+  ASSERT_TRUE(trouble);
+  EXPECT_NE(trouble->reason.find("\"event_3\" was detached and attached again"), std::string::npos);
+  was.leaves.back().attached = 0;  // an older engine copied it
+  EXPECT_FALSE(examine(kEvent, was, {.tables = {event({kFirst, kSecond, again})}}));
 }
 
 TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {

@@ -22,14 +22,12 @@ namespace thalweg::instantiation {
 // One table as the workers need it.
 struct CopyTable {
   const TableShape* shape = nullptr;
-  bool text = false;                // the other database would not take some column's binary form (pg::value_forms)
-  bool resumed = false;             // ranges were copied from an earlier snapshot: a row may be there already
-  std::string row_filter = {};      // SQL that is TRUE for the rows to copy; empty: all
-  const SentTable* sent = nullptr;  // its rows are transformed; null: they are copied as they are
+  const TableShape* there = nullptr;  // as the destination has it, with the columns that are sent
+  bool text = false;                  // the other database would not take some column's binary form (pg::value_forms)
+  bool resumed = false;               // ranges were copied from an earlier snapshot: a row may be there already
+  std::string row_filter = {};        // SQL that is TRUE for the rows to copy; empty: all
+  const SentTable* sent = nullptr;    // its rows are transformed; null: they are copied as they are
   TableCounters* counters = nullptr;
-
-  // As its rows come to the destination.
-  const TableShape& sent_shape() const { return sent == nullptr ? *shape : sent->shape; }
 };
 
 struct RangeStep {

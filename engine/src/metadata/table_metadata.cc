@@ -123,6 +123,24 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
   return {};
 }
 
+// A value may lose something where it is stored: the old value of the source is compared as it would have been stored.
+base::Result<void> load_modifiers(pg::Connection& connection, TableMetadata& table) {
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query("SELECT attnum, (WITH RECURSIVE base AS (SELECT atttypid AS type, atttypmod AS modifier UNION "
+                       "ALL SELECT t.typbasetype, t.typtypmod FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type "
+                       "WHERE t.typtype = 'd') SELECT pg_catalog.format_type(type, modifier) FROM base "
+                       "WHERE modifier >= 0 LIMIT 1) FROM pg_catalog.pg_attribute "
+                       "WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped",
+                       {std::to_string(table.destination.value)}));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const auto column =
+        std::ranges::find(table.columns, static_cast<int16_t>(rows.integer(row, 0)), &Column::attribute);
+    if (column != table.columns.end() && !rows.is_null(row, 1)) column->stored_as = rows.text(row, 1);
+  }
+  return {};
+}
+
 // The destination's primary key, else a unique index over NOT NULL columns, whose columns are in the source's replica
 // identity; else that identity itself.
 void choose_identity(TableMetadata& table, const pg::Rows& indexes) {
@@ -245,8 +263,35 @@ size_t heap_bytes(const TableMetadata& table) {
   }
   for (const auto& key : table.unique_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   for (const auto& key : table.foreign_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
-  bytes += table.parent_hashes.capacity() * sizeof(uint64_t);
+  bytes += table.parent_hashes.capacity() * sizeof(uint64_t) + table.compared.capacity() * sizeof(uint16_t);
   return bytes;
+}
+
+// The identity finds the row, and a table without one looks for a row that is like the old one in everything.
+base::Result<void> TableLoader::choose_compared(pg::Connection& connection, TableMetadata& table) const {
+  const auto chosen = std::ranges::find_if(compared_, [&](const ComparedTable& compared) {
+    return compared.table.empty() || compared.table == table.quoted_name;
+  });
+  if (chosen == compared_.end()) return {};
+  for (const std::string& name : chosen->columns) {
+    if (std::ranges::find(table.columns, name, &Column::name) != table.columns.end()) continue;
+    return differs(table, fmt::format("conflict_detection compares column {} of {}, which its changes do not have",
+                                      pg::quote_identifier(name), table.quoted_name));
+  }
+  if (table.keyless()) return {};
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (uint16_t column = 0; column < table.columns.size(); ++column) {
+    const Column& candidate = table.columns[column];
+    const bool is_chosen = chosen->columns.empty() || has(chosen->columns, candidate.name);
+    const bool finds_row = std::ranges::find(table.identity, column) != table.identity.end();
+    if (is_chosen && candidate.written && !finds_row && !has(chosen->except, candidate.name)) {
+      table.compared.push_back(column);
+    }
+  }
+  if (table.compared.empty()) return {};
+  return load_modifiers(connection, table);
 }
 
 base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connection& connection,
@@ -283,6 +328,7 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   table->table_hash = hash_of_table(table->destination);
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));
+  THALWEG_TRY(choose_compared(connection, *table));
   return std::unique_ptr<const TableMetadata>(std::move(table));
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Column {
   bool in_sets = true;
   // `=` of the type holds for the same bytes only, so that an index may look for a value.
   bool exact_equality = false;
+  // Of a column in TableMetadata::compared that has a type modifier: the type with it, for a cast. Else empty.
+  std::string stored_as = {};
   KeyForm key_form = KeyForm::unknown;
 };
 
@@ -80,11 +83,22 @@ struct TableMetadata {
   // The same for the tables that its foreign keys reference, whatever their columns; distinct.
   std::vector<uint64_t> parent_hashes;
   bool is_referenced = false;  // some foreign key points at it
+  // Columns whose old value an update or delete has to find in the row, else it is a conflict (ComparedTable). Never
+  // those of the identity.
+  std::vector<uint16_t> compared;
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;
 
   bool keyless() const { return identity.empty(); }
+};
+
+// The columns of a table that are compared (docs/decisions/conflicts.md). Immutable.
+struct ComparedTable {
+  std::string table = {};                 // schema-qualified and quoted, as at the destination; empty: any
+  std::vector<std::string> columns = {};  // empty: all
+  std::vector<std::string> except = {};   // that the source does not have as they are sent
+  bool operator==(const ComparedTable&) const = default;
 };
 
 // Memory of one table's metadata, without the types, which tables share.
@@ -94,8 +108,9 @@ size_t heap_bytes(const TableMetadata& table);
 class TableLoader {
  public:
   // `generations`: where the numbers of TableMetadata come from. Writers: all loaders that share it (relaxed: they only
-  // have to differ).
-  explicit TableLoader(std::atomic<uint64_t>& generations) : generations_(generations) {}
+  // have to differ). `compared`: the first that matches a table; they must live as long as the loader.
+  explicit TableLoader(std::atomic<uint64_t>& generations, std::span<const ComparedTable> compared = {})
+      : generations_(generations), compared_(compared) {}
 
   // Fails with missing_table or destination_table_differs (the message says what differs), or as a query fails.
   base::Result<std::unique_ptr<const TableMetadata>> load(pg::Connection& connection, const SourceTable& source);
@@ -103,7 +118,10 @@ class TableLoader {
   void forget_types() { types_ = {}; }
 
  private:
+  base::Result<void> choose_compared(pg::Connection& connection, TableMetadata& table) const;
+
   std::atomic<uint64_t>& generations_;
+  const std::span<const ComparedTable> compared_;
   TypeCatalog types_;
 };
 

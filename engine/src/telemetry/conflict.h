@@ -16,10 +16,19 @@
 namespace thalweg::telemetry {
 
 // Named as PostgreSQL 18 names them; it has none for a missing parent row.
-enum class ConflictKind : uint8_t { insert_exists, update_exists, update_missing, delete_missing, foreign_key_missing };
+enum class ConflictKind : uint8_t {
+  insert_exists,
+  update_exists,
+  update_missing,
+  delete_missing,
+  foreign_key_missing,
+  update_origin_differs,
+  delete_origin_differs
+};
 
-inline constexpr std::array<std::string_view, 5> kConflictKindNames = {
-    "insert_exists", "update_exists", "update_missing", "delete_missing", "foreign_key_missing"};
+inline constexpr std::array<std::string_view, 7> kConflictKindNames = {
+    "insert_exists",       "update_exists",         "update_missing",       "delete_missing",
+    "foreign_key_missing", "update_origin_differs", "delete_origin_differs"};
 
 constexpr std::string_view name_of(ConflictKind kind) { return kConflictKindNames[static_cast<size_t>(kind)]; }
 

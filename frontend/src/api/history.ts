@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { requestsOf } from "@/lib/statistics";
 import { client, unwrap } from "./client";
 import { keys } from "./keys";
-import type { StreamHistory } from "./types";
+import type { StreamEvent, StreamHistory } from "./types";
 
 /** A range of history: the last so many seconds, or from one time to another (milliseconds since the epoch). */
 export type HistoryRange = { seconds: number } | { from: number; until: number };
@@ -39,6 +39,39 @@ export const historyQuery = (streamId: string, statistics: string[], range: Hist
     refetchInterval: refreshAfterMs(range),
     placeholderData: keepPreviousData,
     retry: false,
+  });
+
+/** More marks than these tell nothing, and each request of a page takes its time. */
+export const EVENTS_MAX = 1000;
+const EVENTS_PAGE = 500;
+const EVENTS_REFRESH_MS = 15_000;
+
+/** The newest events of a range. `left` says that it has older ones. */
+export const streamEventsQuery = (streamId: string, range: HistoryRange) =>
+  queryOptions({
+    queryKey: keys.streamEvents(streamId, range),
+    queryFn: async ({ signal }) => {
+      const { from, until } = boundsOf(range);
+      const [since, end] = [new Date(from).toISOString(), new Date(until).toISOString()];
+      const items: StreamEvent[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await unwrap(
+          client.GET("/api/v1/streams/{stream_id}/history/events", {
+            params: {
+              path: { stream_id: streamId },
+              query: { since, until: end, limit: EVENTS_PAGE, cursor },
+            },
+            signal,
+          }),
+        );
+        items.push(...page.items);
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor && items.length < EVENTS_MAX);
+      return { items, left: cursor !== undefined };
+    },
+    refetchInterval: "seconds" in range ? EVENTS_REFRESH_MS : false,
+    placeholderData: keepPreviousData,
   });
 
 /**

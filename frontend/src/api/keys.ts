@@ -44,6 +44,7 @@ export const keys = {
   transactions: (id: string) => ["streams", id, "transactions"] as const,
   markers: (id: string) => ["streams", id, "markers"] as const,
   historyStatistics: (id: string) => ["history", id, "statistics"] as const,
+  streamEvents: (id: string, range: unknown) => ["history", id, "events", range] as const,
   history: (id: string, range: unknown) => ["history", id, range] as const,
   alertCounts: ["alerts", "counts"] as const,
   openAlerts: ["alerts", "open"] as const,

@@ -46,19 +46,6 @@ export const auditQuery = infiniteQueryOptions({
   getNextPageParam: (page) => page.next_cursor ?? undefined,
 });
 
-/** Changes that people made to one stream, newest first. For admins. */
-export const changesQuery = (streamId: string) =>
-  queryOptions({
-    queryKey: [...keys.audit, streamId],
-    queryFn: async ({ signal }) =>
-      (
-        await unwrap(
-          client.GET("/api/v1/audit", { params: { query: { target_id: streamId, limit: 200 } }, signal }),
-        )
-      ).items,
-    refetchInterval: 15_000,
-  });
-
 export const enginesQuery = queryOptions({
   queryKey: keys.engines,
   queryFn: ({ signal }) =>

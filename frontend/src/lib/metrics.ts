@@ -149,6 +149,15 @@ export const metrics = {
     definition:
       "Rows still to copy divided by the present rate, without indexes and foreign keys. Unknown where a table was never analysed.",
   },
+  indexesLeft: {
+    label: "Indexes in",
+    definition:
+      "Bytes of rows that missing indexes, constraints and foreign keys read, divided by the rate measured in this copy. An estimate; unknown before the first one is built.",
+  },
+  copyLeft: {
+    label: "Copy done in",
+    definition: "Rows, then indexes, constraints and foreign keys. Unknown while one of both is.",
+  },
 } as const;
 
 export type MetricName = keyof typeof metrics;

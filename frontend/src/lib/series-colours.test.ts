@@ -1,16 +1,28 @@
 import { describe, expect, it } from "vitest";
-import { coloursOf } from "./series-colours";
+import { coloursOf, destinationColour } from "./series-colours";
+
+const coloursOfLabels = (labels: string[]) => coloursOf(labels.map((label) => ({ label })));
 
 describe("the colours of a chart's lines", () => {
   it("are those of the thing, whatever stands beside it", () => {
-    expect(coloursOf(["Capture", "Apply reader", "Applied"])).toEqual([1, 2, 3]);
-    expect(coloursOf(["Capture", "Sender", "Receiver", "Apply reader", "Applied"])).toEqual([1, 5, 6, 2, 3]);
-    expect(coloursOf(["p50", "p99"])).toEqual([1, 3]);
+    expect(coloursOfLabels(["Capture", "Apply reader", "Applied"])).toEqual([1, 2, 3]);
+    expect(coloursOfLabels(["Capture", "Sender", "Receiver", "Apply reader", "Applied"])).toEqual([
+      1, 5, 6, 2, 3,
+    ]);
+    expect(coloursOfLabels(["p50", "p99"])).toEqual([1, 3]);
   });
 
   it("differ within a chart", () => {
     const labels = ["Capture", "Apply reader", "Coordinator", "Applier 1", "Applier 2", "Applier 3"];
-    expect(new Set(coloursOf(labels)).size).toBe(labels.length);
-    expect(coloursOf(["near", "far"])).toEqual([1, 2]);
+    expect(new Set(coloursOfLabels(labels)).size).toBe(labels.length);
+    expect(coloursOfLabels(["near", "far"])).toEqual([1, 2]);
+    expect(coloursOf([{ label: "near" }, { label: "far", own: 1 }])).toEqual([2, 1]);
+  });
+
+  it("of destinations differ from each other and from the components that are charted beside them", () => {
+    const destinations = Array.from({ length: 8 }, (_, place) => destinationColour(place));
+    const beside = coloursOfLabels(["Capture", "Sender", "Receiver", "Apply reader"]);
+    expect(new Set([...destinations, ...beside]).size).toBe(12);
+    expect(destinations[0]).toBe(coloursOfLabels(["Applied"])[0]);
   });
 });

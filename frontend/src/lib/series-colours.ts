@@ -1,6 +1,6 @@
 // One colour for one thing on all charts: "p99" is the same line on the page Now and in the history.
 
-/** Of the tokens --series-1 to --series-8, by a line's label. */
+/** Of the tokens --series-1 to --series-12, by a line's label. */
 const FIXED: Record<string, number> = {
   Capture: 1,
   "Apply reader": 2,
@@ -18,12 +18,25 @@ const FIXED: Record<string, number> = {
   "p99, at least": 2,
 };
 const COLOURS = 8;
+/** In the order of the tokens that destinations get: none is a component's that a chart shows beside them. */
+const DESTINATIONS = [3, 9, 11, 12, 10, 4, 8, 7];
 
-/** A colour for each line of one chart; lines without a colour of their own get those that are left. */
-export function coloursOf(labels: string[]): number[] {
-  const taken = new Set(labels.map((label) => FIXED[label]));
+/**
+ * The colour of one of a stream's several destinations, on every chart, by its place among the stream's destinations.
+ * The first one has the colour that "Applied" has where there is only one.
+ */
+export function destinationColour(place: number): number {
+  return DESTINATIONS[place % DESTINATIONS.length] ?? 1;
+}
+
+/**
+ * A colour for each line of one chart. A line has its `own`, or the one that its label stands for; others get those
+ * that are left.
+ */
+export function coloursOf(lines: readonly { label: string; own?: number }[]): number[] {
+  const fixed = lines.map(({ label, own }) => own ?? FIXED[label]);
   const left = Array.from({ length: COLOURS }, (_, place) => place + 1).filter(
-    (colour) => !taken.has(colour),
+    (colour) => !fixed.includes(colour),
   );
-  return labels.map((label, place) => FIXED[label] ?? left.shift() ?? (place % COLOURS) + 1);
+  return fixed.map((colour, place) => colour ?? left.shift() ?? (place % COLOURS) + 1);
 }

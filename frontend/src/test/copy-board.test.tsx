@@ -7,7 +7,13 @@ import { CopyBoard } from "@/features/instantiation/copy-board";
 import { destination } from "./data";
 import { expectNoAxeViolations, renderUi } from "./render";
 
-vi.mock("uplot", () => ({ default: class {} }));
+vi.mock("uplot", () => ({
+  default: class {
+    setData() {}
+    setSize() {}
+    destroy() {}
+  },
+}));
 
 const AT = "2026-11-21T00:00:05Z";
 
@@ -43,6 +49,11 @@ function copy(values: Partial<Instantiation>): Instantiation {
     rows_per_second: 50,
     bytes_per_second: 500,
     rows_seconds_left: 30,
+    index_bytes_left: 1024 ** 3,
+    index_bytes_per_second: null,
+    indexes_seconds_left: null,
+    seconds_left: null,
+    curve: [],
     tables: [table("done", "REPLICATING"), table("next", "WAITING"), table("now", "COPYING")],
     ...values,
   };
@@ -50,16 +61,14 @@ function copy(values: Partial<Instantiation>): Instantiation {
 
 it("puts running tables first, and says what is not known", async () => {
   const copied = destination({ phase: "INSTANTIATING", instantiation: copy({}) });
-  renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
+  renderUi(<CopyBoard destinations={[copied]} finished={false} />);
   const rows = within(screen.getByRole("table", { name: "Initial copy by table" })).getAllByRole("row");
   expect(rows.slice(1).map((row) => row.textContent?.match(/public\.(\w+?)(?=[A-Z])/)?.[1])).toEqual([
     "now",
     "next",
     "done",
   ]);
-  expect(
-    screen.getByText("Indexes, constraints and foreign keys follow the rows.", { exact: false }),
-  ).toBeVisible();
+  expect(screen.getByText(/how fast is not known before the first one is built\./)).toBeVisible();
   await expectNoAxeViolations();
 });
 
@@ -69,14 +78,33 @@ it("tells of indexes once all rows are there", () => {
     phase: "INSTANTIATING",
     instantiation: copy({ stage: "indexes", rows_seconds_left: 0, tables }),
   });
-  renderUi(<CopyBoard destinations={[copied]} observedAt={AT} finished={false} />);
+  renderUi(<CopyBoard destinations={[copied]} finished={false} />);
   expect(screen.getByText("all rows are there, indexes built: 9 of 15")).toBeVisible();
   expect(screen.getByRole("progressbar", { name: "Copy of public.now" })).toHaveAttribute(
     "aria-valuetext",
     "indexes 3 of 5",
   );
-  expect(screen.getByText(/are being built now. How long that takes is not known/)).toBeVisible();
+  expect(screen.getByText(/^6 of 15 indexes, constraints and foreign keys are being built/)).toBeVisible();
   expect(screen.queryByText("All rows in")).toBeNull();
+});
+
+it("shows the curve from before the page was opened, and the time with indexes and keys in it", () => {
+  const measured = { index_bytes_per_second: 1024 ** 2, indexes_seconds_left: 12, seconds_left: 42 };
+  const curve = [0, 200, 600].map((rows_copied, second) => ({
+    at: `2026-11-21T00:00:0${second}Z`,
+    rows_copied,
+  }));
+  const one = destination({ phase: "INSTANTIATING", instantiation: copy({ ...measured, curve }) });
+  renderUi(<CopyBoard destinations={[one]} finished={false} />);
+  expect(screen.getByRole("img", { name: /Rate of the copy, now: Copied 300/ })).toBeVisible();
+  for (const [label, value] of [
+    ["All rows in", "30"],
+    ["Indexes in", "12"],
+    ["Copy done in", "42"],
+  ] as const)
+    expect(screen.getByText(label).parentElement?.parentElement).toHaveTextContent(
+      new RegExp(`${label}.*${value}`),
+    );
 });
 
 it("says that a copy is interrupted", () => {
@@ -86,9 +114,9 @@ it("says that a copy is interrupted", () => {
     state: "PAUSED",
     instantiation: copy({ stage: "indexes" }),
   });
-  renderUi(<CopyBoard destinations={[one]} observedAt={AT} finished={false} />);
+  renderUi(<CopyBoard destinations={[one]} finished={false} />);
   expect(screen.getByText(/The copy is interrupted \(Paused\)/)).toBeVisible();
-  expect(screen.queryByText(/are being built now/)).toBeNull();
+  expect(screen.queryByText(/are being built/)).toBeNull();
 });
 
 it("folds finished copies to a line each, the latest first", async () => {
@@ -102,7 +130,7 @@ it("folds finished copies to a line each, the latest first", async () => {
     database: { id: "d2", name: "late", address: "b" },
     instantiation: copy({ stage: "finished", finished_at: "2026-11-21T00:02:00Z" }),
   });
-  renderUi(<CopyBoard destinations={[early, late]} observedAt={AT} finished />);
+  renderUi(<CopyBoard destinations={[early, late]} finished />);
   expect(screen.getAllByRole("heading").map((heading) => heading.textContent)).toEqual([
     "Initial copy of late",
     "Initial copy of early",

@@ -259,6 +259,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
       {
         schema: "public",
         table: "orders",
+        destination_name: { schema: "public", table: "orders" },
         inserts_only: false,
         filtered: false,
         state: "REPLICATING",

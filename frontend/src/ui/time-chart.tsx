@@ -10,8 +10,10 @@ import classes from "./time-chart.module.css";
 export interface Series {
   label: string;
   values: Maybe[];
-  /** 1..8: which of the --series tokens. */
+  /** 1..12: which of the --series tokens. */
   colour: number;
+  /** It belongs to the line of the same colour. */
+  isDashed?: boolean;
 }
 
 interface TimeChartProps {
@@ -123,7 +125,11 @@ function Legend({ series, format, lastKnown }: LegendProps) {
     <Group className={classes.legend}>
       {series.map((line) => (
         <Group key={line.label} gap={5} wrap="nowrap">
-          <span className={classes.swatch} style={{ background: `var(--series-${line.colour})` }} />
+          <span
+            className={classes.swatch}
+            data-dashed={line.isDashed || undefined}
+            style={{ color: `var(--series-${line.colour})` }}
+          />
           <Text size="xs" c="dimmed">
             {line.label}
           </Text>
@@ -188,7 +194,9 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   const over = useRef({ selected: props.selected, marks: props.marks, clip: props.clip });
   over.current = { selected: props.selected, marks: props.marks, clip: props.clip };
   const scheme = useScheme();
-  const shape = series.map((line) => `${line.label}\n${line.colour}`).join("\n\n");
+  const shape = series
+    .map((line) => `${line.label}\n${line.colour}\n${line.isDashed ? "dashed" : ""}`)
+    .join("\n\n");
 
   const data = useMemo<uPlot.AlignedData>(
     () => [times.map((time) => time / 1000), ...series.map((line) => gapsAsNull(line.values))],
@@ -209,10 +217,11 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
       font: "11px 'Inter Variable'",
     };
     const lines = shape.split("\n\n").map((line) => {
-      const [label = "", colour = "1"] = line.split("\n");
+      const [label = "", colour = "1", dashed] = line.split("\n");
       return {
         label,
         stroke: token(`--series-${colour}`),
+        ...(dashed ? { dash: [6, 3] } : {}),
         width: 1.5,
         points: { show: false },
         spanGaps: false,

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from thalweg.cli.client import Json, connect
-from thalweg.cli.output import line, out, styled
+from thalweg.cli.output import AsJson, line, out, print_json_line, styled
 
 LEGEND = """\
 C name captured/s bytes/s latency | Q enqueued/s spilled/s in-queue | PS sent/s bytes/s latency | PR received/s |
@@ -34,25 +34,34 @@ def monitor(
     interval: Annotated[float, typer.Option(min=1, max=3600, help="Seconds between two lines.")] = 2,
     count: Annotated[int | None, typer.Option(min=1, help="End after this many samples.")] = None,
     long: Annotated[bool, typer.Option("--long", help="Apply's reader and coordinator, too.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """One line for each sample and path, like Streams' strmmon. In colour on a terminal, plain in a pipe."""
+    """One line for each sample and path, like Streams' strmmon. In colour on a terminal, plain in a pipe. As JSON the
+    whole analysis of each sample, on a line of its own."""
     api = connect()
     stream_id = None if stream is None else api.find("/streams", "stream", stream)["id"]
-    if out.is_terminal:
+    if out.is_terminal and not as_json:
         out.print(LEGEND, style="dim")
     taken = 0
     while True:
         document = api.get("/advisor/analysis", stream_id=stream_id, window_seconds=max(3, round(interval) + 1))
-        analysis = document["analysis"]
-        at = datetime.fromisoformat(document["at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        for path in analysis["paths"]:
-            out.print(line(f"{at} ", line_of(analysis, path, long)), soft_wrap=True)
-        if not document["live"]:
-            out.print(f"{at} no samples: Redis cannot be reached")
+        if as_json:
+            print_json_line(document)
+        else:
+            _print_lines(document, long)
         taken += 1
         if count is not None and taken >= count:
             return
         time.sleep(interval)
+
+
+def _print_lines(document: Json, long: bool) -> None:
+    analysis = document["analysis"]
+    at = datetime.fromisoformat(document["at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    for path in analysis["paths"]:
+        out.print(line(f"{at} ", line_of(analysis, path, long)), soft_wrap=True)
+    if not document["live"]:
+        out.print(f"{at} no samples: Redis cannot be reached")
 
 
 def line_of(analysis: Json, path: Json, long: bool) -> Text:

@@ -35,6 +35,16 @@ Transformations = Annotated[
 ]
 
 
+Renames = Annotated[
+    typer.FileText | None,
+    typer.Option(
+        metavar="FILE",
+        help="A JSON file with the names that tables and schemas have at the destinations: a list like renames in the "
+        "REST API. - reads standard input.",
+    ),
+]
+
+
 MaskKeyFile = Annotated[
     Path | None,
     typer.Option(

@@ -11,6 +11,7 @@ from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
 from thalweg.cli.commands.rules import (
     MaskKeyFile,
+    Renames,
     RowRules,
     Transformations,
     list_in,
@@ -41,7 +42,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
-from thalweg.kernel import conflict_handlers, error_policies
+from thalweg.kernel import conflict_detection, conflict_handlers, error_policies
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -57,6 +58,10 @@ InsertsOnly = Annotated[
         help="Replicate only inserts and truncates of this table, not updates and deletes, so that it needs no key. "
         "May be repeated.",
     ),
+]
+CaptureEngine = Annotated[
+    str | None,
+    typer.Option("--engine", help="The engine that captures, if there are several; ideally near the source."),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
 Accept = Annotated[
@@ -80,7 +85,7 @@ To = Annotated[
 
 def rules_of(
     include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None,
-    transformations: typer.FileText | None,
+    transformations: typer.FileText | None, renames: typer.FileText | None,
 ) -> Json:  # fmt: skip
     """Members that are not given are left out: an earlier release does not know them."""
     rules: Json = {
@@ -93,6 +98,8 @@ def rules_of(
         rules["row_rules"] = row_rules_in(row_rules)
     if transformations:
         rules["transformations"] = list_in(transformations, "transformations")
+    if renames:
+        rules["renames"] = list_in(renames, "renames")
     return rules
 
 
@@ -108,7 +115,11 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
-CURES = {"error_policies": error_policies.CURE, "conflict_handlers": conflict_handlers.CURE}
+CURES = {
+    "error_policies": error_policies.CURE,
+    "conflict_handlers": conflict_handlers.CURE,
+    "conflict_detection": conflict_detection.CURE,
+}
 """Of values that are lists, by the parameter's type."""
 
 
@@ -148,9 +159,13 @@ def list_streams(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def watch(name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None) -> None:
-    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it."""
-    follow_samples(name)
+def watch(
+    name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it. As JSON a document for each
+    sample, on a line of its own."""
+    follow_samples(name, as_json=as_json)
 
 
 @app.command()
@@ -163,8 +178,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         return
     out.print(line(styled(stream["name"], "bold"), f" ({stream['id']})  {state_of(stream)}"))
     out.print(line("  ", health_of(stream), f": {stream['health']['reason']}"))
-    if stream["error"] and stream["error"]["cure"]:
-        out.print(f"  cure: {stream['error']['cure']}")
+    if stream["error"]:
+        print_error(stream["error"])
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
     latency, lag = stream["latency"], stream["lag"]
     out.print(
@@ -177,7 +192,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), table_state(table, stream["destinations"]),
+                named(table), replicated(table), table_state(table, stream["destinations"]),
                 number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
             ]
             for table in stream["tables"]
@@ -189,6 +204,14 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for destination in stream["destinations"]:
         if destination["rule_counts"]:
             print_rule_counts(destination["rule_counts"], destination["database"]["name"])
+
+
+def print_error(error: Json) -> None:
+    """Its detail and its cure; the health has said the rest."""
+    if error["detail"]:
+        out.print(f"  {error['detail']}")
+    if error["cure"]:
+        out.print(f"  cure: {error['cure']}")
 
 
 def print_rule_counts(counts: Json, destination: str | None = None) -> None:
@@ -211,6 +234,12 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
         "commit: what the source rolls back of them counts, too.",
         style="dim",
     )
+
+
+def named(table: Json) -> str:
+    """With its name at the destinations, where it has another one there."""
+    name, there = (f"{one['schema']}.{one['table']}" for one in (table, table.get("destination_name") or table))
+    return name if name == there else f"{name} → {there}"
 
 
 def replicated(table: Json) -> str:
@@ -297,6 +326,10 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
+def _captured_by(api: Api, engine: str | None) -> Json:
+    return {} if engine is None else {"capture_engine_id": api.find("/engines", "engine", engine)["id"]}
+
+
 def preflight(
     source: Database,
     to: To,
@@ -305,6 +338,9 @@ def preflight(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
+    settings: Set = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
@@ -312,8 +348,10 @@ def preflight(
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
+        "parameters": parameters_of(api, settings),
         "accept": accept or [],
+        **_captured_by(api, engine),
     }
     result = api.post("/preflights", body)
     if json_wanted(False):
@@ -333,11 +371,10 @@ def create(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
     mask_key_file: MaskKeyFile = None,
     settings: Set = None,
-    engine: Annotated[
-        str | None, typer.Option(help="The engine that captures, if there are several; ideally near the source.")
-    ] = None,
+    engine: CaptureEngine = None,
     accept: Accept = None,
     start: Annotated[bool, typer.Option(help="Start it.")] = True,
     wait: Wait = False,
@@ -349,14 +386,13 @@ def create(
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
         "destinations": [destination_of(api, name) for name in to],
-        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations),
+        "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
         **mask_key_in(mask_key_file),
+        **_captured_by(api, engine),
     }
-    if engine is not None:
-        body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
 
 
@@ -488,6 +524,7 @@ def set_rules(
     inserts_only: InsertsOnly = None,
     row_rules: RowRules = None,
     transformations: Transformations = None,
+    renames: Renames = None,
     mask_key_file: MaskKeyFile = None,
     accept: Accept = None,
 ) -> None:
@@ -496,11 +533,12 @@ def set_rules(
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
     --inserts-only names any more is replicated whole again, once it is copied again. The rules of tables become those
     of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed. Transformations become
-    those of --transformations; if they are others than before, it asks for --accept transformations_changed.
+    those of --transformations; if they are others than before, it asks for --accept transformations_changed. Tables
+    whose names at the destinations change with --renames are renamed there: it asks for --accept renames_changed.
     """
     api = connect()
     stream = api.find("/streams", "stream", name)
-    rules = rules_of(include, exclude, inserts_only, row_rules, transformations)
+    rules = rules_of(include, exclude, inserts_only, row_rules, transformations, renames)
     body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     done(f"The tables of {stream['name']} are chosen again.", changed)

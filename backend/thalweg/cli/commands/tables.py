@@ -6,7 +6,7 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
-from thalweg.cli.commands.streams import Name, counted, replicated, table_state
+from thalweg.cli.commands.streams import Name, counted, named, replicated, table_state
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
 from thalweg.cli.output import AsJson, Yes, confirm, done, line, number, out, print_json, print_table
@@ -37,7 +37,7 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
         ["TABLE", "REPLICATED", "STATE", "TROUBLE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
             [
-                f"{table['schema']}.{table['table']}", replicated(table), table_state(table, shown),
+                named(table), replicated(table), table_state(table, shown),
                 in_words(table["trouble"]["kind"]) if table["trouble"] else "–", number(table["inserts"]),
                 number(table["updates"]), number(table["deletes"]),
             ]

@@ -27,6 +27,7 @@ from thalweg.cli.output import (
     out,
     path_of,
     print_json,
+    print_json_line,
     print_table,
     size,
     state_of,
@@ -122,15 +123,17 @@ def watch(
     plain: Annotated[bool, typer.Option(help="A line for each sample and destination, without redrawing.")] = False,
     count: Annotated[int | None, typer.Option(help="End after this many samples.")] = None,
     stream: Annotated[str | None, typer.Option(help="Only this stream: its name or id.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """A live ticker of all streams, a line for each destination, fed by server-sent events. Ctrl-C ends it."""
-    follow_samples(stream, plain=plain, count=count)
+    """A live ticker of all streams, a line for each destination, fed by server-sent events. Ctrl-C ends it. As JSON a
+    document for each sample, on a line of its own."""
+    follow_samples(stream, plain=plain, count=count, as_json=as_json)
 
 
-def follow_samples(name: str | None, *, plain: bool = False, count: int | None = None) -> None:
+def follow_samples(name: str | None, *, plain: bool = False, count: int | None = None, as_json: bool = False) -> None:
     """Of the stream of that name or id, None for all. In a pipe always plain."""
     api = connect()
-    plain = plain or not out.is_terminal
+    plain = plain or as_json or not out.is_terminal
     only = None if name is None else api.find("/streams", "stream", name)["id"]
     streams = _streams(api, only)
     samples: dict[str, Json] = {}
@@ -147,7 +150,9 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                         continue
                     samples[data["stream_id"]] = data
                     seen += 1
-                    if plain:
+                    if as_json:
+                        print_json_line({"stream_name": streams[data["stream_id"]]["name"], **data})
+                    elif plain:
                         for text in _sample_lines(streams[data["stream_id"]], data):
                             out.print(line(text))
                     else:

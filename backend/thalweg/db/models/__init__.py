@@ -13,7 +13,7 @@ from thalweg.db.models.authority import AuthorityRow
 from thalweg.db.models.base import Base
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.destination import DestinationRow
-from thalweg.db.models.engine import EngineRow, EnrolmentRow
+from thalweg.db.models.engine import EngineRow, EngineStartRow, EnrolmentRow
 from thalweg.db.models.history import HistoryHourRow, HistoryMinuteRow, HistoryRow, HistorySecondRow
 from thalweg.db.models.identity import (
     AccessPolicyRow,
@@ -48,6 +48,7 @@ __all__ = [
     "DatabaseRow",
     "DestinationRow",
     "EngineRow",
+    "EngineStartRow",
     "EnrolmentRow",
     "HalfLoginRow",
     "HistoryHourRow",

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Mapped, mapped_column
 
 from thalweg.db.models.base import Base, Versioned
+from thalweg.kernel.hosts import servers_of
 
 
 class DatabaseRow(Versioned, Base):
@@ -28,5 +29,10 @@ class DatabaseRow(Versioned, Base):
     test_code: Mapped[str | None]
 
     @property
+    def servers(self) -> str:
+        """Each with its own port."""
+        return ",".join(server.shown for server in servers_of(self.host, self.port))
+
+    @property
     def address(self) -> str:
-        return f"{self.host}:{self.port}/{self.dbname}"
+        return f"{self.servers}/{self.dbname}"

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey
+from sqlalchemy import BigInteger, ForeignKey, Identity, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -54,6 +54,17 @@ class EngineRow(Identified, Base):
             return self.propagation_address
         host, _, _ = self.identity_listen.rpartition(":")
         return None if host in ANY_ADDRESS else self.identity_listen
+
+
+class EngineStartRow(Base):
+    """One start of an engine, as it told: an engine itself knows its latest only."""
+
+    __tablename__ = "engine_starts"
+    __table_args__ = (UniqueConstraint("engine_id", "started_at"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id", ondelete="CASCADE"))
+    started_at: Mapped[datetime]
 
 
 class EnrolmentRow(Identified, Base):

@@ -16,6 +16,7 @@ from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
+from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import SETS
 from thalweg.kernel.words import counted
 
@@ -41,7 +42,8 @@ class _Reading:
     stream_id: str
     source: Target
     destination: Target
-    tables: list[tuple[str, str]]
+    tables: dict[tuple[str, str], tuple[str, str]]
+    """With their names at the destination."""
 
 
 class Depth(Enum):
@@ -102,8 +104,8 @@ def _end_of(row: StreamRow, destination_id: str) -> DestinationRow:
     return row.destination(destination_id) or row.destinations[0]
 
 
-def _tables(row: StreamRow) -> list[tuple[str, str]]:
-    return [(table["schema"], table["table"]) for table in row.tables]
+def _tables(row: StreamRow) -> dict[tuple[str, str], tuple[str, str]]:
+    return {(table["schema"], table["table"]): name_there(table) for table in row.tables}
 
 
 def conditions_of(row: StreamRow) -> int:
@@ -128,7 +130,7 @@ def _known(
         for name, item in contract.items()
     }
     return StreamFacts(
-        row.source_id, end.database_id, parameters, _tables(row), conditions_of(row), source, destination
+        row.source_id, end.database_id, parameters, list(_tables(row).values()), conditions_of(row), source, destination
     )
 
 

@@ -14,7 +14,7 @@ from thalweg.db.models import AlertChannelRow, AlertDeliveryRow
 from thalweg.db.pages import page_by_name
 from thalweg.features.alerts import repository
 from thalweg.features.alerts.channel_secrets import check_secret_stays
-from thalweg.features.alerts.deliveries import delivery_of
+from thalweg.features.alerts.deliveries import delivery_of, reveals_address
 from thalweg.features.alerts.schemas import (
     AlertChannel,
     AlertChannelCreate,
@@ -27,7 +27,6 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.idempotency import Created
 from thalweg.kernel.models import FieldProblem, Page
-from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem, name_taken, not_found
 
 INTERRUPTED = {
@@ -35,18 +34,13 @@ INTERRUPTED = {
 }  # fmt: skip
 
 
-def _settings_for(principal: Principal, row: AlertChannelRow) -> dict[str, Any]:
-    """Hides a webhook's address from viewers, because knowing it is enough to post there."""
-    hidden = row.kind == ChannelKind.WEBHOOK and not principal.role.covers(Role.OPERATOR)
-    return {} if hidden else row.settings
-
-
 def _resource(context: Context, row: AlertChannelRow, last: AlertDeliveryRow | None) -> AlertChannel:
     return AlertChannel(
         id=row.id, name=row.name, kind=ChannelKind(row.kind), enabled=row.enabled,
         min_severity=AlertSeverity(row.min_severity), send_resolved=row.send_resolved,
-        settings=_settings_for(context.principal, row), has_secret=row.secret_sealed is not None,
-        last_delivery=delivery_of(last) if last else None,
+        settings=row.settings if reveals_address(context.principal, row) else {},
+        has_secret=row.secret_sealed is not None,
+        last_delivery=delivery_of(context.principal, last) if last else None,
         created_at=row.created_at, updated_at=row.updated_at, etag=etag_of(row.version),
     )  # fmt: skip
 
@@ -168,4 +162,4 @@ async def test_channel(context: Context, channel_id: str) -> AlertDelivery:
     else:
         delivery.error = {"code": answer.code, "message": answer.message, "cure": answer.cure}
     record(context, "alert_channels_test", ("alert_channel", row.id, row.name), after={"state": delivery.state})
-    return delivery_of(delivery)
+    return delivery_of(context.principal, delivery)

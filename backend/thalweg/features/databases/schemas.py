@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, StrictInt, StringConstraints, model_validator
 
 from thalweg.features.databases.addresses import fields_of_uri
-from thalweg.inspection.hosts import servers_of
+from thalweg.kernel.hosts import servers_of
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource, Secret
 from thalweg.kernel.pem import PEM_BYTES_MAX, PEM_FIELDS
 

@@ -25,6 +25,7 @@ from thalweg.features.engines.schemas import (
     StreamDrop,
     UnknownStream,
 )
+from thalweg.history.starts import note_start
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context, Resources, release
 from thalweg.kernel.etags import check_if_match, etag_of
@@ -200,6 +201,8 @@ async def register(session: AsyncSession, resources: Resources, name: str, url: 
     await _identify(resources, row, authority)
     session.add(row)
     await session.flush()
+    if row.started_at is not None:
+        await note_start(session, row.id, row.started_at)
     await session.refresh(row)
     return row
 

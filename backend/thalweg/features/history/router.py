@@ -6,10 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BeforeValidator, StringConstraints
 
-from thalweg.features.history import service
-from thalweg.features.history.schemas import History, HistorySamples, HistoryStatistics, StreamHistory
+from thalweg.features.history import events, service
+from thalweg.features.history.schemas import History, HistorySamples, HistoryStatistics, StreamEvent, StreamHistory
 from thalweg.kernel.context import TransactionalRoute, Viewer
-from thalweg.kernel.models import IdPath
+from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["history"])
 
@@ -61,6 +62,20 @@ async def get_chart(
 async def list_statistics(stream_id: IdPath, context: Viewer) -> HistoryStatistics:
     """Names and units of what can be charted, as of the newest sample."""
     return await service.list_statistics(context, stream_id)
+
+
+@router.get("/streams/{stream_id}/history/events", operation_id="stream_history_events")
+async def list_events(
+    stream_id: IdPath,
+    context: Viewer,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = LIMIT_DEFAULT,
+    cursor: Cursor = None,
+) -> Page[StreamEvent]:
+    """Events of a range, newest first: restarts of the stream and its engines, changes, alerts. The audit log, for
+    admins, also tells from where a change came, and what was before and after it."""
+    return await events.list_events(context, stream_id, since, until, limit, cursor)
 
 
 @router.get("/streams/{stream_id}/history/samples", operation_id="stream_history_samples")

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from thalweg.alerting.catalogue import AlertSeverity
 from thalweg.history.tiers import Resolution
 from thalweg.kernel.lifecycle import OutageState
 from thalweg.kernel.models import Resource
@@ -39,6 +40,20 @@ class StreamHistory(Resource):
     times: list[int] = Field(description="The start of each step, in seconds since 1970 UTC: one for each point.")
     series: list[HistorySeries]
     outages: list[Outage] = Field(description="Outages that overlap the range, oldest first; at most 200.")
+
+
+class StreamEvent(Resource):
+    """Something that happened to a stream, without the data that it was about."""
+
+    id: str = Field(description="Stable: it tells the event from all others.")
+    at: datetime
+    until: datetime | None = Field(description="When an alert was resolved. Null: it is open, or no alert.")
+    kind: Literal["restart", "change", "alert"] = Field(
+        description="restart: the stream, one of its destinations or one of its engines was started or stopped."
+    )
+    sentence: str = Field(examples=["Stopped"])
+    actor_name: str | None = Field(description="The user who did it. Null: nobody did.")
+    severity: AlertSeverity | None = Field(description="Of an alert.")
 
 
 class HistorySamples(Resource):

@@ -5,7 +5,7 @@ from typing import Any
 
 from thalweg.db.models import OperationRow, StreamRow
 from thalweg.db.operations import OperationKind
-from thalweg.kernel.lifecycle import UNFINISHED, EngineState
+from thalweg.kernel.lifecycle import UNFINISHED, DesiredStatus, EngineState
 from thalweg.live.waits import waits_in_words
 
 WAITS = {
@@ -42,13 +42,30 @@ def waiting_for(operation: OperationRow, stream: StreamRow | None) -> str | None
             return f"Engine {stream.capture_engine.name}, which has not taken the request yet."
         if waits := waits_in_words(_waits_of(operation, stream), datetime.now(UTC)):
             return " ".join(waits)
-        if operation.kind == OperationKind.TABLE_COPY and operation.error is not None:
-            error = operation.error
-            cure = f" {error['cure']}" if error["cure"] else ""
-            return (
-                f"The stream, which is held up: {error['title']}. {error['message']}{cure} The copy follows by itself."
-            )
+        if operation.kind == OperationKind.TABLE_COPY and (stopped := _stopped_part(operation, stream)) is not None:
+            return f"{stopped}, which is stopped. Start it: the copy follows by itself."
+        if operation.error is not None:
+            return _held_up(operation, operation.error)
     return f"{WAITS[OperationKind(operation.kind)].capitalize()}."
+
+
+def _held_up(operation: OperationRow, error: dict[str, Any]) -> str:
+    """By an error that the engine tries again after: one that it gives up on ends the operation."""
+    copies_table = operation.kind == OperationKind.TABLE_COPY
+    part = "stream" if copies_table or operation.destination_id is None else "destination"
+    cure = f" {error['cure']}" if error["cure"] else ""
+    rest = " The copy follows by itself." if copies_table else ""
+    return f"The {part}, which is held up: {error['title']}. {error['message']}{cure}{rest}"
+
+
+def _stopped_part(operation: OperationRow, stream: StreamRow) -> str | None:
+    """The part that somebody has stopped, which copies no table until it is started."""
+    if stream.desired_status == DesiredStatus.DISABLED:
+        return f"The stream {stream.name}"
+    destination = stream.destination(operation.destination_id or "")
+    if destination is not None and destination.desired_status == DesiredStatus.DISABLED:
+        return f"The destination {destination.database.name}"
+    return None
 
 
 def _waits_of(operation: OperationRow, stream: StreamRow) -> dict[str, Any]:

@@ -50,7 +50,7 @@ async def list_slots(context: Context) -> SlotServers:
     for row in sorted(databases, key=lambda row: row.id not in sources):
         # Of the same hosts a standby is another server than its primary.
         read = " (standby)" if row.read_from == "standby" else ""
-        servers.setdefault(f"{row.host}:{row.port}{read}", []).append(row)
+        servers.setdefault(f"{row.servers}{read}", []).append(row)
     at = now()
     return SlotServers(
         servers=[

@@ -29,6 +29,8 @@ KINDS = {
     StreamAction.RETRY: OperationKind.STREAM_RETRY,
     StreamAction.DELETE: OperationKind.STREAM_DELETE,
 }
+OUTLAST_STOPS = (OperationKind.STREAM_CREATE, OperationKind.TABLE_COPY)
+"""The destination keeps the request of a table's copy: a stream that is started again carries it out."""
 SUPERSEDED = {
     "code": "superseded", "title": "A later request replaced it",
     "message": "A later request for the same stream took its place.", "cure": None,
@@ -100,9 +102,9 @@ async def _desire(
 
 
 async def _supersede(context: Context, row: StreamRow, action: StreamAction) -> None:
-    """An unfinished start is pointless after a stop, and everything is after a delete. The initial copy goes on."""
+    """An unfinished start is pointless after a stop, and everything is after a delete. Copies go on."""
     for operation in await unfinished_operations(context.session, [row.id]):
-        if action is StreamAction.DELETE or operation.kind != OperationKind.STREAM_CREATE:
+        if action is StreamAction.DELETE or operation.kind not in OUTLAST_STOPS:
             finish(operation, OperationState.FAILED, SUPERSEDED)
 
 

@@ -14,6 +14,11 @@ class LoggedAction(StrEnum):
     DISCARD = "discard"
     OVERWRITE = "overwrite"
     SKIP = "skip"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    LATEST = "latest"
+    DELTA = "delta"
+    COMBINED = "combined"
 
 
 class LoggedChange(Resource):
@@ -28,7 +33,10 @@ class LoggedChange(Resource):
     operation: ParkedOperation
     kind: LoggedKind = Field(description="`error`: the destination refused the change, but it is no conflict.")
     sqlstate: str | None
-    action: LoggedAction = Field(description="`skip`: error_policies had the change left out.")
+    action: LoggedAction = Field(
+        description="`skip`: error_policies had the change left out. `combined`: "
+        "several handlers decided, each about a group of columns."
+    )
     message: str | None = Field(description="Why it failed. Null for viewers, because it quotes values of rows.")
 
 

@@ -79,7 +79,8 @@ async def _desire(
     context: Context, row: StreamRow, destination: DestinationRow, action: DestinationAction, force: bool
 ) -> None:
     for operation in await unfinished_operations(context.session, [row.id]):
-        if operation.destination_id == destination.id:
+        copies = operation.kind == OperationKind.TABLE_COPY and action is not DestinationAction.DROP
+        if operation.destination_id == destination.id and not copies:
             finish(operation, OperationState.FAILED, SUPERSEDED)
     destination.desired_status = next_destination_status(destination.desired_status, action)
     destination.force = destination.force or force

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.features.streams.schemas import ParameterType, StreamParameter
+from thalweg.kernel.conflict_detection import wrong_detection
 from thalweg.kernel.conflict_handlers import wrong_handlers
 from thalweg.kernel.error_policies import wrong_policies
 from thalweg.kernel.models import FieldProblem
@@ -61,6 +62,9 @@ def check_parameters(definitions: dict[str, StreamParameter], values: Values, at
             continue
         if definition is not None and definition.type is ParameterType.CONFLICT_HANDLERS:
             errors += wrong_handlers(value, f"{at}/parameters/{name}")
+            continue
+        if definition is not None and definition.type is ParameterType.CONFLICT_DETECTION:
+            errors += wrong_detection(value, f"{at}/parameters/{name}")
             continue
         message = _unknown(definitions, name) if definition is None else _wrong(definition, value)
         if message is not None:

@@ -5,15 +5,14 @@ from typing import Any
 
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import CHANGES, DestinationBacklog
+from thalweg.features.streams.copying import instantiation_of, time_of
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.parameters import effective
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.features.streams.schemas import (
-    CopyStage,
     DatabaseRef,
     DestinationSummary,
     EngineRef,
-    Instantiation,
     Positions,
     Stream,
     StreamDestination,
@@ -24,11 +23,10 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
     StreamTable,
     StreamWait,
-    TableProgress,
+    TableName,
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.lifecycle import (
-    HAS_ROWS,
     SILENT,
     DesiredStatus,
     ObservedStatus,
@@ -36,6 +34,7 @@ from thalweg.kernel.lifecycle import (
     TableState,
     offered_stream_actions,
 )
+from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import ScopedRules, keys_of, scope_of
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.states import destination_state, stream_state
@@ -183,8 +182,10 @@ def _destination(
         rule_counts=_rule_counts(observed, destination.row_rules),
         effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
-        instantiation=instantiation_of(observed.get("instantiation"), runs=copies),
-        counted_since=_time(observed.get("counted_since")),
+        instantiation=instantiation_of(
+            observed.get("instantiation"), runs=copies, trail=observed.get("copy_trail")
+        ),
+        counted_since=time_of(observed.get("counted_since")),
         tables=_tables(row, observed, heard=heard, ruled=destination.row_rules),
     )  # fmt: skip
 
@@ -276,7 +277,7 @@ def _report(row: StreamRow, engine: EngineRow, destination_id: str | None) -> St
         destination_id=destination_id, engine=engine_ref(engine), status=status, phase=phase,
         state=destination_state(status, phase, parks=False, stalls=False, stream_desired_status=row.desired_status),
         error=_error(observed.get("error")),
-        retry_at=observed.get("retry_at"), observed_at=_time(report["asked_at"]) if report else None,
+        retry_at=observed.get("retry_at"), observed_at=time_of(report["asked_at"]) if report else None,
     )  # fmt: skip
 
 
@@ -331,10 +332,12 @@ def _tables(
     seen = {(table["schema"], table["table"]): table for table in observed.get("tables", [])}
     shown = []
     for table in row.tables:
-        counts = seen.get((table["schema"], table["table"]))
+        counts, there = seen.get((table["schema"], table["table"])), name_there(table)
         shown.append(
             StreamTable(
-                schema_name=table["schema"], table=table["table"], inserts_only=bool(table.get("inserts_only")),
+                schema_name=table["schema"], table=table["table"],
+                destination_name=TableName(schema_name=there[0], table=there[1]),
+                inserts_only=bool(table.get("inserts_only")),
                 filtered="rules" in table or not own.isdisjoint(keys_of(table["schema"], table["table"])),
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,
                 trouble=counts.get("trouble") if counts else None,
@@ -376,63 +379,3 @@ def _sum_of(destinations: list[list[StreamTable]]) -> list[StreamTable]:
         )
         summed.append(least.model_copy(update=update))
     return summed
-
-
-def instantiation_of(document: dict[str, Any] | None, *, runs: bool) -> Instantiation | None:
-    """Rates are those of the tables that are being copied, each since it began: ranges finish at once, so that shorter
-    intervals would jump, and a copy that comes later does not count the pause before it. A copy that is interrupted has
-    no rate."""
-    if document is None:
-        return None
-    tables = [_table_progress(table, runs=runs) for table in document["tables"]]
-    left = [table for table in tables if not _has_rows(table.state)]
-    running = [table for table in left if table.rows_per_second is not None]
-    finished = _time(document["finished_at"])
-    return Instantiation(
-        started_at=_time(document["started_at"]), finished_at=finished,
-        stage=CopyStage.FINISHED if finished else CopyStage.ROWS if left else CopyStage.INDEXES,
-        rows_estimated=known_sum(table.rows_estimated for table in tables),
-        rows_copied=sum(table.rows_copied for table in tables),
-        bytes_copied=sum(table.bytes_copied for table in tables),
-        indexes_total=sum(table.indexes_total for table in tables),
-        indexes_built=sum(table.indexes_built for table in tables),
-        rows_per_second=known_sum(table.rows_per_second for table in running),
-        bytes_per_second=known_sum(table.bytes_per_second for table in running),
-        rows_seconds_left=_rows_seconds_left(left, running), tables=tables,
-    )  # fmt: skip
-
-
-def _rows_seconds_left(left: list[TableProgress], running: list[TableProgress]) -> float | None:
-    """A table whose size nobody knows makes the whole unknown."""
-    if not left:
-        return 0.0
-    rate = sum(table.rows_per_second or 0 for table in running)
-    if not rate or any(table.rows_estimated is None for table in left):
-        return None
-    return sum(max(0, (table.rows_estimated or 0) - table.rows_copied) for table in left) / rate
-
-
-def _has_rows(state: str) -> bool:
-    return state in HAS_ROWS
-
-
-def _table_progress(table: dict[str, Any], *, runs: bool) -> TableProgress:
-    seconds, rows = table["seconds"], table["rows_copied"]
-    rate = rows / seconds if (runs or _has_rows(table["state"])) and seconds and rows else None
-    estimate = table["rows_estimated"] if table["rows_estimated"] >= 0 else None
-    return TableProgress(
-        schema_name=table["schema"], table=table["table"], state=table["state"], rows_estimated=estimate,
-        rows_copied=rows, bytes_copied=table["bytes_copied"], ranges_total=table["ranges_total"],
-        ranges_copied=table["ranges_copied"], indexes_total=table.get("indexes_total", 0),
-        indexes_built=table.get("indexes_built", 0), seconds=seconds, rows_per_second=rate,
-        bytes_per_second=table["bytes_copied"] / seconds if rate else None,
-        seconds_left=0.0 if _has_rows(table["state"]) else _left(estimate, rows, rate),
-    )  # fmt: skip
-
-
-def _left(total: int | None, done: int, rate: float | None) -> float | None:
-    return max(0, total - done) / rate if total is not None and rate else None
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

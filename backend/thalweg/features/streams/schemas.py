@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.error_policies import ErrorPolicy
 from thalweg.kernel.lifecycle import (
@@ -31,13 +32,13 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, Transactio
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler]
+ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable]
 Parameters = Annotated[
     dict[str, bool | int | str | list[dict[str, Any]]],
     Field(
         max_length=100,
         description="By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of "
-        "ConflictHandler.",
+        "ConflictHandler, conflict_detection one of ComparedTable.",
     ),
 ]
 
@@ -48,6 +49,7 @@ class ParameterType(StrEnum):
     ENUM = "enum"
     ERROR_POLICIES = "error_policies"
     CONFLICT_HANDLERS = "conflict_handlers"
+    CONFLICT_DETECTION = "conflict_detection"
 
 
 class StreamParameter(Resource):
@@ -240,6 +242,11 @@ class TableProgress(Resource):
     seconds_left: float | None = Field(description="Until its rows are copied. Null while this cannot be estimated.")
 
 
+class CopyPoint(Resource):
+    at: datetime
+    rows_copied: int
+
+
 class CopyStage(StrEnum):
     ROWS = "rows"
     INDEXES = "indexes"
@@ -258,8 +265,24 @@ class Instantiation(Resource):
     rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
     bytes_per_second: float | None
     rows_seconds_left: float | None = Field(
-        description="Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which "
-        "follow, have no estimate."
+        description="Until all rows are copied; null while this cannot be estimated."
+    )
+    index_bytes_left: int | None = Field(
+        description="Bytes of rows to read for the keys, constraints, indexes and foreign keys that are missing: a "
+        "table's bytes once for each. Of tables whose rows are not all there it is an estimate; null without one."
+    )
+    index_bytes_per_second: float | None = Field(
+        description="Measured in this copy while indexes were built; null before the first one is finished, and while "
+        "the copy does not run."
+    )
+    indexes_seconds_left: float | None = Field(
+        description="index_bytes_left at that rate, an estimate; null where one of both is. An index that is being "
+        "built counts whole."
+    )
+    seconds_left: float | None = Field(description="Until the copy is finished: rows, then indexes. Null where one is.")
+    curve: list[CopyPoint] = Field(
+        description="Rows over time, oldest first, as far as the control plane has seen the copy; empty once it is "
+        "finished."
     )
     tables: list[TableProgress]
 
@@ -269,9 +292,17 @@ class LastChange(Resource):
     at_destination: datetime = Field(description="When it was committed there, by the engine's clock.")
 
 
+class TableName(Resource):
+    schema_name: str = Field(alias="schema")
+    table: str
+
+
 class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
+    destination_name: TableName = Field(
+        description="Its name at the destinations; that at the source, unless the stream's rules rename it."
+    )
     inserts_only: bool = Field(
         description="Its updates and deletes are not replicated, so rows differ at the destination."
     )

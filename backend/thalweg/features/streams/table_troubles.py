@@ -21,6 +21,8 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import DesiredStatus, OperationState
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.renames import clashes, name_there
+from thalweg.kernel.rules import TableRules
 
 
 async def copy(
@@ -40,12 +42,22 @@ async def copy(
     operation = start_operation(
         context.session, OperationKind.TABLE_COPY, row.id, row.name, row.changed_revision, context.principal.name,
         ProgressUnit.ROWS, None, destination=row.destination(destination_id),
-        table={"schema": body.schema_name, "table": body.table, "copied_at": copied_at},
+        table={
+            "schema": body.schema_name, "table": body.table, "copied_at": copied_at,
+            "there": ".".join(_there(row, body)),
+        },
     )  # fmt: skip
     operation.state, operation.started_at = OperationState.RUNNING, operation.created_at
     await context.session.flush()
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
     return OperationAccepted(operation_id=operation.id, stream_id=row.id, state=OperationState.RUNNING)
+
+
+def _there(row: StreamRow, body: TableRef) -> tuple[str, str]:
+    """The table's name at the destinations."""
+    own = (body.schema_name, body.table)
+    known = (table for table in row.tables if (table["schema"], table["table"]) == own)
+    return next((name_there(table) for table in known), own)
 
 
 async def resolve(
@@ -131,6 +143,15 @@ def _check_rules_stay(row: StreamRow, schemas: set[str]) -> None:
         )  # fmt: skip
 
 
+def _named(row: StreamRow) -> list[Json]:
+    """The stream's tables with their names at the destinations, which may depend on those at the source."""
+    names = TableRules.model_validate(row.rules).names
+    own = [(table["schema"], table["table"]) for table in row.tables]
+    if found := clashes(own, names, own):
+        raise Problem("conflict", " ".join(found), "Give one of them another name at the destinations first.")
+    return names.told(row.tables)
+
+
 async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
     """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is, unless it would
     match none of these any more."""
@@ -145,13 +166,14 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
         _check_rules_stay(row, {body.schema_name, by["schema"]})
     row.tables = _replaced(row.tables, own, by)
     include = _included(row.rules["include"], own, by, row.tables)
-    members = ("inserts_only", "row_rules", "transformations")
+    members = ("inserts_only", "row_rules", "transformations", "renames")
     by_name = {name: _replaced(row.rules.get(name, []), own, by) for name in members}
     row.rules = {**row.rules, "include": include, **by_name}
     for destination in row.destinations:
         destination.row_rules = _replaced(destination.row_rules, own, by)
     if not row.tables or not row.rules["include"]:
         raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
+    row.tables = _named(row)
     await repository.next_revisions(context.session, row)
     row.version += 1
     row.updated_at = now()

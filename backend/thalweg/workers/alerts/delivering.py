@@ -29,6 +29,9 @@ class Deliveries:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._unwritten: dict[int, tuple[Delivered, float]] = {}
+        """Results that the store has not taken, by delivery, with the milliseconds that it took: what was tried is not
+        tried again before they are written."""
 
     async def turn(self) -> None:
         """Sees to it that each channel with due notices is at work. Raises what ended a channel's work since."""
@@ -56,26 +59,31 @@ class Deliveries:
                 row = await repository.due_delivery(session, channel_id, now())
             if row is None:
                 return
-            await _deliver(self._resources, row)
+            if row.id not in self._unwritten:
+                self._unwritten[row.id] = await _deliver(self._resources, row)
+            await _write(self._resources, row.id, *self._unwritten[row.id])
+            del self._unwritten[row.id]
 
 
-async def _deliver(resources: Resources, row: AlertDeliveryRow) -> None:
-    if row.alert is None:
-        return
+async def _deliver(resources: Resources, row: AlertDeliveryRow) -> tuple[Delivered, float]:
+    assert row.alert is not None  # noqa: S101  # tests of channels are never due
     at, started = now(), time.monotonic()
     notice = notice_of(row.alert, NoticeEvent(row.event), str(row.id), at, resources.settings.console_url)
     try:
         answer = await send(row.channel, resources.secrets, notice, resources.settings)
     except SecretKeyError as error:
         answer = Delivered("secret_key_mismatch", str(error), "Give the channel its secret again.", final=True)
-    took_ms = (time.monotonic() - started) * 1000
+    if answer.code is not None:
+        log.warning("notice not delivered", channel=row.channel.name, code=answer.code, error=answer.message)
+    return answer, (time.monotonic() - started) * 1000
+
+
+async def _write(resources: Resources, delivery_id: int, answer: Delivered, took_ms: float) -> None:
     async with resources.sessions() as session:
-        kept = await session.get(AlertDeliveryRow, row.id, with_for_update=True)
+        kept = await session.get(AlertDeliveryRow, delivery_id, with_for_update=True)
         if kept is not None:
             write_outcome(kept, answer, took_ms, now(), resources.settings)
             await session.commit()
-    if answer.code is not None:
-        log.warning("notice not delivered", channel=row.channel.name, code=answer.code, error=answer.message)
 
 
 def write_outcome(row: AlertDeliveryRow, answer: Delivered, took_ms: float, at: datetime, settings: Settings) -> None:
@@ -89,5 +97,8 @@ def write_outcome(row: AlertDeliveryRow, answer: Delivered, took_ms: float, at: 
     if answer.final or row.tries >= TRIES_MAX:
         row.state, row.finished_at, row.next_try_at = DeliveryState.FAILED, at, None
         return
-    wait = timedelta(seconds=settings.alerts_retry_after * 2 ** (row.tries - 1))
-    row.next_try_at = at + min(wait, RETRY_AFTER_MAX)
+    row.next_try_at = at + retry_after(row.tries, settings)
+
+
+def retry_after(tries: int, settings: Settings) -> timedelta:
+    return min(timedelta(seconds=settings.alerts_retry_after * 2 ** (tries - 1)), RETRY_AFTER_MAX)

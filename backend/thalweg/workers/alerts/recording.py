@@ -60,10 +60,10 @@ async def record_changes(
     for change in changes:
         row = rows.get(change.key)
         if row is None:
-            row = rows[change.key] = _begun(change, at)
+            row = rows[change.key] = begun(change, at)
             session.add(row)
         elif change.finding is not None:
-            _refresh(row, change, at)
+            refresh(row, change, at)
         if change.step is Step.FIRE:
             row.state, row.fired_at = AlertState.FIRING, at
             fired.append(row)
@@ -77,7 +77,7 @@ async def record_changes(
             moved.append(row)
     await session.flush()
     for row in moved:
-        events.append(("alert", _event(row, at)))
+        events.append(("alert", event_of(row, at)))
     for change in changes:
         if change.step is Step.DISMISS:
             await session.delete(rows[change.key])
@@ -85,7 +85,7 @@ async def record_changes(
     return Recorded(events, fired, queued)
 
 
-def _begun(change: Change, at: datetime) -> AlertRow:
+def begun(change: Change, at: datetime) -> AlertRow:
     finding = _found(change)
     subject = finding.subject
     return AlertRow(
@@ -101,7 +101,7 @@ def _found(change: Change) -> Finding:
     return change.finding
 
 
-def _refresh(row: AlertRow, change: Change, at: datetime) -> None:
+def refresh(row: AlertRow, change: Change, at: datetime) -> None:
     """The message stays as it was once the alert's condition is over: it explains why the alert fired."""
     finding = _found(change)
     if not finding.breached:
@@ -115,7 +115,7 @@ def _refresh(row: AlertRow, change: Change, at: datetime) -> None:
         row.evidence = finding.evidence
 
 
-def _event(row: AlertRow, at: datetime) -> AlertEvent:
+def event_of(row: AlertRow, at: datetime) -> AlertEvent:
     return AlertEvent(
         alert_id=str(row.id), rule=row.rule, stream_id=row.stream_id, severity=row.severity, state=row.state, at=at
     )
@@ -144,13 +144,13 @@ async def _queue_notices(
         )
         for row, event in notices
         for channel in channels
-        if _wants(channel, row, event)
+        if wants(channel, row, event)
     ]
     session.add_all(deliveries)
     return len(deliveries)
 
 
-def _wants(channel: AlertChannelRow, row: AlertRow, event: NoticeEvent) -> bool:
+def wants(channel: AlertChannelRow, row: AlertRow, event: NoticeEvent) -> bool:
     if AlertSeverity(row.severity).rank < AlertSeverity(channel.min_severity).rank:
         return False
     return event is NoticeEvent.FIRING or channel.send_resolved

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -18,6 +19,7 @@ from thalweg.workers.alerts.delivering import Deliveries
 from thalweg.workers.alerts.facts import Live, read_facts
 from thalweg.workers.alerts.recording import key_of, open_alert, read_policy, record_changes
 from thalweg.workers.alerts.snapshots import Snapshots
+from thalweg.workers.alerts.unstored import Unstored
 from thalweg.workers.sources import Seen, SourceWatch
 from thalweg.workers.survival import OUTAGES
 
@@ -40,6 +42,7 @@ class AlertWatch:
         self._memory = Memory()
         self._snapshots = Snapshots(resources)
         self._deliveries = Deliveries(resources)
+        self._unstored = Unstored(resources)
         self._queued = asyncio.Event()
         self._forgot_at: datetime | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -63,6 +66,7 @@ class AlertWatch:
         for task in tasks:
             await stop_task(task)
         await self._deliveries.stop()
+        await self._unstored.stop()
         await self._sources.stop()
 
     def _begin(self, what: str, turn: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
@@ -100,19 +104,32 @@ class AlertWatch:
 
     async def _evaluate(self) -> None:
         at = now()
-        async with self._resources.sessions() as session:
-            facts = await read_facts(session, self.live, self._seen, self._resources.settings, at)
-            policy = await read_policy(session, at)
-            rows = {key_of(row): row for row in await repository.open_alerts(session)}
-            alerts = {key: open_alert(row) for key, row in rows.items()}
-            changes = evaluate(facts, self._memory, policy, alerts)
-            recorded = await record_changes(session, rows, changes, policy, at)
-            if self._forgot_at is None or at - self._forgot_at >= FORGET_EVERY:
-                self._forgot_at = at
-                await repository.forget_resolved(
-                    session, at - timedelta(days=self._resources.settings.alerts_kept_days)
+        unstored: Callable[[], None] | None = None
+        try:
+            async with self._resources.sessions() as session:
+                facts = await read_facts(session, self.live, self._seen, self._resources.settings, at)
+                policy = await read_policy(session, at)
+                rows = {key_of(row): row for row in await repository.open_alerts(session)}
+                self._unstored.remember(await repository.enabled_channels(session))
+                alerts = self._unstored.beside({key: open_alert(row) for key, row in rows.items()})
+                changes = evaluate(facts, self._memory, policy, alerts)
+                unstored = partial(
+                    self._unstored.keep, self._unstored.about_to_fire(rows, changes), changes, policy, at
                 )
-            await session.commit()
+                self._unstored.put_back(session, rows)
+                recorded = await record_changes(session, rows, changes, policy, at)
+                if self._forgot_at is None or at - self._forgot_at >= FORGET_EVERY:
+                    await repository.forget_resolved(
+                        session, at - timedelta(days=self._resources.settings.alerts_kept_days)
+                    )
+                await session.commit()
+        except OUTAGES:
+            if unstored is not None:
+                unstored()
+            raise
+        self._unstored.stored()
+        if self._forgot_at is None or at - self._forgot_at >= FORGET_EVERY:
+            self._forgot_at = at
         for row in recorded.fired:
             log.info("alert fires", rule=row.rule, subject=row.subject_name)
         self._snapshots.want(recorded.fired)

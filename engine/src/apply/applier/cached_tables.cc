@@ -11,12 +11,12 @@ using metadata::SourceTable;
 using metadata::TableMetadata;
 
 CachedTables::CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options,
-                           int number)
+                           int number, std::span<const metadata::ComparedTable> compared)
     : cache_(cache),
       counts_(cache.reader_counts(static_cast<size_t>(number - 1))),
       conninfo_(std::move(conninfo)),
       options_(std::move(options)),
-      loader_(cache.generations()) {}
+      loader_(cache.generations(), compared) {}
 
 base::Result<const TableMetadata*> CachedTables::find(const SourceTable& source) {
   const TableMetadata*& table = found_[source.id];

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,8 +18,9 @@ namespace thalweg::apply {
 // Owner: one applier.
 class CachedTables final : public TableFinder {
  public:
-  // `number`: the applier's, from 1.
-  CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options, int number);
+  // `number`: the applier's, from 1. `compared`: as of TableLoader.
+  CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options, int number,
+               std::span<const metadata::ComparedTable> compared);
 
   // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().

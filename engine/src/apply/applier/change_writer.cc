@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include <fmt/format.h>
+
+#include "apply/applier/old_values.h"
 
 namespace thalweg::apply {
 
@@ -48,6 +51,18 @@ bool insertable(const RowChange& change) {
   return change.state == RowState::insert || change.state == RowState::remove_insert;
 }
 
+// One statement does both.
+bool is_alike(const TableMetadata& table, const RowChange& left, const RowChange& right, bool updates) {
+  const auto is_missing = [](const lcr::Value& value) { return value.mark == ValueMark::unchanged; };
+  if ((left.old == nullptr) != (right.old == nullptr)) return false;
+  for (size_t column = 0; updates && column < table.columns.size(); ++column) {
+    if (is_missing(left.values[column]) != is_missing(right.values[column])) return false;
+  }
+  return left.old == nullptr || std::ranges::all_of(table.compared, [&](uint16_t column) {
+           return is_missing(left.old[column]) == is_missing(right.old[column]);
+         });
+}
+
 bool single(const RowChange& change) { return change.has_text || change.bytes > kSetRowBytesMax; }
 
 }  // namespace
@@ -66,12 +81,12 @@ base::Result<void> ChangeWriter::run_row(DestinationSession::Prepared& prepared,
 }
 
 base::Result<void> ChangeWriter::insert(const TableMetadata& table, const lcr::Value* values, const std::byte* frame) {
-  return run_row(session_.prepared(table, StatementKind::insert, {}, false), values, values,
+  return run_row(session_.prepared(table, StatementKind::insert, {}, nullptr, false), values, values,
                  {.rows = 1, .frame = frame, .table = &table});
 }
 
 base::Result<void> ChangeWriter::upsert(const TableMetadata& table, const lcr::Value* values, const std::byte* frame) {
-  return run_row(session_.prepared(table, StatementKind::upsert, {}, false), values, values,
+  return run_row(session_.prepared(table, StatementKind::upsert, {}, nullptr, false), values, values,
                  {.rows = 1, .any = true, .frame = frame, .table = &table});
 }
 
@@ -79,23 +94,32 @@ base::Result<void> ChangeWriter::update(const TableMetadata& table, const lcr::V
                                         const std::byte* frame, RowOptions options) {
   const bool same_key = table.keyless() || key == values || same_identity(table, values, key);
   const auto kind = same_key ? StatementKind::update : StatementKind::update_key;
-  return run_row(session_.prepared(table, kind, columns_that_came(table, values), options.checked), values, key,
+  ColumnMask told;
+  if (options.old != nullptr) told = columns_told(table, options.old);
+  auto& prepared = session_.prepared(table, kind, columns_that_came(table, values),
+                                     options.old == nullptr ? nullptr : &told, options.checked);
+  return run_row(prepared, values, options.old == nullptr ? key : options.old,
                  {.rows = 1, .any = options.any_count, .frame = frame, .table = &table});
 }
 
 base::Result<void> ChangeWriter::remove(const TableMetadata& table, const lcr::Value* key, const std::byte* frame,
                                         RowOptions options) {
-  return run_row(session_.prepared(table, StatementKind::remove, {}, options.checked), key, key,
-                 {.rows = 1, .any = options.any_count, .frame = frame, .table = &table});
+  ColumnMask told;
+  if (options.old != nullptr) told = columns_told(table, options.old);
+  const lcr::Value* const values = options.old == nullptr ? key : options.old;
+  auto& prepared =
+      session_.prepared(table, StatementKind::remove, {}, options.old == nullptr ? nullptr : &told, options.checked);
+  return run_row(prepared, values, values, {.rows = 1, .any = options.any_count, .frame = frame, .table = &table});
 }
 
 base::Result<void> ChangeWriter::remove_if_moved(const TableMetadata& table, const lcr::Value* values,
                                                  const lcr::Value* key, const std::byte* frame) {
-  return run_row(session_.prepared(table, StatementKind::remove_if_moved, {}, false), values, key,
+  return run_row(session_.prepared(table, StatementKind::remove_if_moved, {}, nullptr, false), values, key,
                  {.rows = 0, .any = true, .frame = frame, .table = &table});
 }
 
-bool ChangeWriter::fits_sets(const TableMetadata& table, StatementKind kind, const ColumnMask& came) {
+bool ChangeWriter::fits_sets(const TableMetadata& table, StatementKind kind, const ColumnMask& came,
+                             const ColumnMask* compared) {
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
     const bool in_identity = std::ranges::find(table.identity, column) != table.identity.end();
     const bool used = kind == StatementKind::set_remove ? in_identity
@@ -104,12 +128,14 @@ bool ChangeWriter::fits_sets(const TableMetadata& table, StatementKind kind, con
                           : table.columns[column].written;
     if (used && !table.columns[column].in_sets) return false;
   }
-  return true;
+  return compared == nullptr || std::ranges::all_of(table.compared, [&](uint16_t column) {
+           return !compared->has(column) || table.columns[column].in_sets;
+         });
 }
 
 base::Result<void> ChangeWriter::run_set(const TableMetadata& table, StatementKind kind, const ColumnMask& came,
-                                         std::span<const RowChange* const> rows) {
-  auto& prepared = session_.prepared(table, kind, came, false);
+                                         const ColumnMask* compared, std::span<const RowChange* const> rows) {
+  auto& prepared = session_.prepared(table, kind, came, compared, false);
   const auto& sources = prepared.statement.parameters;
   if (arrays_.size() < sources.size()) arrays_.resize(sources.size());
   while (!rows.empty()) {
@@ -128,7 +154,8 @@ base::Result<void> ChangeWriter::run_set(const TableMetadata& table, StatementKi
       put32(array, 1);  // lower bound
       bool has_null = false;
       for (const RowChange* row : rows.first(count)) {
-        const lcr::Value& value = row->values[sources[i].column];
+        const bool is_old = sources[i].from_key && row->old != nullptr;
+        const lcr::Value& value = (is_old ? row->old : row->values)[sources[i].column];
         has_null |= value.mark == ValueMark::null;
         put_sized(array, value);
       }
@@ -145,25 +172,44 @@ base::Result<void> ChangeWriter::run_set(const TableMetadata& table, StatementKi
   return {};
 }
 
-base::Result<void> ChangeWriter::write_removes(const TableMetadata& table, const Rows& rows) {
-  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_remove, {})) {
-    return run_set(table, StatementKind::set_remove, {}, rows);
+base::Result<void> ChangeWriter::write_removes(const TableMetadata& table, const Rows& rows,
+                                               const ColumnMask* compared) {
+  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_remove, {}, compared)) {
+    return run_set(table, StatementKind::set_remove, {}, compared, rows);
   }
-  for (const RowChange* row : rows) THALWEG_TRY(remove(table, row->values, row->frame, {}));
+  for (const RowChange* row : rows) THALWEG_TRY(remove(table, row->values, row->frame, {.old = row->old}));
   return {};
 }
 
-base::Result<void> ChangeWriter::write_updates(const TableMetadata& table, const Rows& rows, const ColumnMask& came) {
-  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_update, came)) {
-    return run_set(table, StatementKind::set_update, came, rows);
+base::Result<void> ChangeWriter::write_updates(const TableMetadata& table, const Rows& rows, const ColumnMask& came,
+                                               const ColumnMask* compared) {
+  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_update, came, compared)) {
+    return run_set(table, StatementKind::set_update, came, compared, rows);
   }
-  for (const RowChange* row : rows) THALWEG_TRY(update(table, row->values, row->values, row->frame, {}));
+  for (const RowChange* row : rows) {
+    THALWEG_TRY(update(table, row->values, row->values, row->frame, {.old = row->old}));
+  }
+  return {};
+}
+
+base::Result<void> ChangeWriter::write_alike(const TableMetadata& table, Rows& rows, StatementKind kind) {
+  const bool updates = kind == StatementKind::set_update;
+  const RowChange& first = *rows.front();
+  const auto is_like_first = [&](const RowChange* row) { return is_alike(table, first, *row, updates); };
+  const auto others = std::ranges::all_of(rows, is_like_first) ? std::ranges::subrange(rows.end(), rows.end())
+                                                               : std::ranges::stable_partition(rows, is_like_first);
+  const Rows same(rows.begin(), others.begin());
+  const ColumnMask came = updates ? columns_that_came(table, first.values) : ColumnMask{};
+  const ColumnMask told = first.old != nullptr ? columns_told(table, first.old) : ColumnMask{};
+  const ColumnMask* const compared = first.old != nullptr ? &told : nullptr;
+  THALWEG_TRY(updates ? write_updates(table, same, came, compared) : write_removes(table, same, compared));
+  rows.erase(rows.begin(), others.begin());
   return {};
 }
 
 base::Result<void> ChangeWriter::write_inserts(const TableMetadata& table, const Rows& rows) {
-  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_insert, {})) {
-    return run_set(table, StatementKind::set_insert, {}, rows);
+  if (rows.size() >= kSetRowsMin && fits_sets(table, StatementKind::set_insert, {}, nullptr)) {
+    return run_set(table, StatementKind::set_insert, {}, nullptr, rows);
   }
   for (const RowChange* row : rows) THALWEG_TRY(insert(table, row->values, row->frame));
   return {};
@@ -179,29 +225,25 @@ base::Result<bool> ChangeWriter::write(Compactor& batch) {
   for (const RowChange& change : batch.changes()) {
     if (change.state == RowState::remove || change.state == RowState::remove_insert) removes_.push_back(&change);
     if (change.state == RowState::update) {
-      (single(change) ? single_ : change.has_unchanged ? partial_updates_ : updates_).push_back(&change);
+      const bool may_differ = change.has_unchanged || !table.compared.empty();
+      (single(change) ? single_ : may_differ ? partial_updates_ : updates_).push_back(&change);
     }
     if (insertable(change)) (single(change) ? single_ : inserts_).push_back(&change);
   }
   // remove_insert: `values` is the new row, whose identity is the old one's.
   const bool removes_in_text = std::ranges::any_of(removes_, [](const RowChange* c) { return c->has_text; });
   if (removes_in_text) {
-    for (const RowChange* row : removes_) THALWEG_TRY(remove(table, row->values, row->frame, {}));
+    for (const RowChange* row : removes_) THALWEG_TRY(remove(table, row->values, row->frame, {.old = row->old}));
+  } else if (table.compared.empty()) {
+    THALWEG_TRY(write_removes(table, removes_, nullptr));
   } else {
-    THALWEG_TRY(write_removes(table, removes_));
+    while (!removes_.empty()) THALWEG_TRY(write_alike(table, removes_, StatementKind::set_remove));
   }
   if (!updates_.empty())
-    THALWEG_TRY(write_updates(table, updates_, columns_that_came(table, updates_.front()->values)));
-  while (!partial_updates_.empty()) {
-    const ColumnMask came = columns_that_came(table, partial_updates_.front()->values);
-    const auto others = std::ranges::stable_partition(
-        partial_updates_, [&](const RowChange* row) { return columns_that_came(table, row->values) == came; });
-    const Rows same(partial_updates_.begin(), others.begin());
-    THALWEG_TRY(write_updates(table, same, came));
-    partial_updates_.erase(partial_updates_.begin(), others.begin());
-  }
+    THALWEG_TRY(write_updates(table, updates_, columns_that_came(table, updates_.front()->values), nullptr));
+  while (!partial_updates_.empty()) THALWEG_TRY(write_alike(table, partial_updates_, StatementKind::set_update));
   for (const RowChange* row : single_) {
-    THALWEG_TRY(row->state == RowState::update ? update(table, row->values, row->values, row->frame, {})
+    THALWEG_TRY(row->state == RowState::update ? update(table, row->values, row->values, row->frame, {.old = row->old})
                                                : insert(table, row->values, row->frame));
   }
   const bool binary = std::ranges::all_of(

@@ -23,7 +23,8 @@ class ChangeWriter {
   // One row. `checked`: the statement itself fails when it finds no row.
   struct RowOptions {
     bool checked = false;
-    bool any_count = false;  // whether it finds a row does not matter
+    bool any_count = false;           // whether it finds a row does not matter
+    const lcr::Value* old = nullptr;  // the row has to be as it says: old_values()
   };
   base::Result<void> insert(const metadata::TableMetadata& table, const lcr::Value* values, const std::byte* frame);
   base::Result<void> upsert(const metadata::TableMetadata& table, const lcr::Value* values, const std::byte* frame);
@@ -46,12 +47,17 @@ class ChangeWriter {
   base::Result<void> run_row(DestinationSession::Prepared& prepared, const lcr::Value* values, const lcr::Value* key,
                              const DestinationSession::Expectation& expectation);
   using Rows = std::vector<const RowChange*>;
-  base::Result<void> write_removes(const metadata::TableMetadata& table, const Rows& rows);
-  base::Result<void> write_updates(const metadata::TableMetadata& table, const Rows& rows, const ColumnMask& came);
+  // `compared`: in all of them, null for nothing.
+  base::Result<void> write_removes(const metadata::TableMetadata& table, const Rows& rows, const ColumnMask* compared);
+  base::Result<void> write_updates(const metadata::TableMetadata& table, const Rows& rows, const ColumnMask& came,
+                                   const ColumnMask* compared);
+  // Takes those that one statement can do out of `rows`.
+  base::Result<void> write_alike(const metadata::TableMetadata& table, Rows& rows, StatementKind kind);
   base::Result<void> write_inserts(const metadata::TableMetadata& table, const Rows& rows);
   base::Result<void> run_set(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
-                             std::span<const RowChange* const> rows);
-  bool fits_sets(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came);
+                             const ColumnMask* compared, std::span<const RowChange* const> rows);
+  bool fits_sets(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
+                 const ColumnMask* compared);
 
   DestinationSession& session_;
   telemetry::Counter& sets_;

@@ -49,7 +49,7 @@ void Compactor::grow() {
   }
 }
 
-RowChange& Compactor::add(uint64_t hash, RowState state, Values values, const std::byte* frame) {
+RowChange& Compactor::add(uint64_t hash, RowState state, Values values, const lcr::Value* old, const std::byte* frame) {
   if (!table_.keyless()) {
     if ((changes_.size() + 1) * 2 > slots_.size()) grow();
     const size_t mask = slots_.size() - 1;
@@ -59,6 +59,7 @@ RowChange& Compactor::add(uint64_t hash, RowState state, Values values, const st
   }
   changes_.push_back({.hash = hash,
                       .values = values,
+                      .old = old,
                       .frame = frame,
                       .bytes = 0,
                       .state = state,
@@ -76,19 +77,22 @@ void Compactor::describe(RowChange& change) const {
     change.has_text |= value.mark == ValueMark::text;
     change.has_unchanged |= value.mark == ValueMark::unchanged;
     bytes += value.bytes.size() + 4;
+    if (change.old == nullptr) continue;
+    change.has_text |= change.old[column].mark == ValueMark::text;
+    bytes += change.old[column].bytes.size();
   }
   change.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX));
 }
 
 bool Compactor::insert(Values values, const std::byte* frame) {
   if (table_.keyless()) {
-    describe(add(0, RowState::insert, values, frame));
+    describe(add(0, RowState::insert, values, nullptr, frame));
     return true;
   }
   const uint64_t hash = hash_of(values);
   RowChange* const before = find(hash, values);
   if (before == nullptr) {
-    describe(add(hash, RowState::insert, values, frame));
+    describe(add(hash, RowState::insert, values, nullptr, frame));
     return true;
   }
   if (before->state != RowState::remove && before->state != RowState::nothing) return false;
@@ -99,11 +103,11 @@ bool Compactor::insert(Values values, const std::byte* frame) {
   return true;
 }
 
-bool Compactor::update(Values values, const std::byte* frame) {
+bool Compactor::update(Values values, const lcr::Value* old, const std::byte* frame) {
   const uint64_t hash = hash_of(values);
   RowChange* const before = find(hash, values);
   if (before == nullptr) {
-    describe(add(hash, RowState::update, values, frame));
+    describe(add(hash, RowState::update, values, old, frame));
     return true;
   }
   if (before->state == RowState::remove || before->state == RowState::nothing) return false;
@@ -113,11 +117,11 @@ bool Compactor::update(Values values, const std::byte* frame) {
   return true;
 }
 
-bool Compactor::remove(Values identity, const std::byte* frame) {
+bool Compactor::remove(Values identity, const lcr::Value* old, const std::byte* frame) {
   const uint64_t hash = hash_of(identity);
   RowChange* const before = find(hash, identity);
   if (before == nullptr) {
-    describe(add(hash, RowState::remove, identity, frame));
+    describe(add(hash, RowState::remove, identity, old, frame));
     return true;
   }
   switch (before->state) {

@@ -23,7 +23,10 @@ enum class RowState : uint8_t {
 
 struct RowChange {
   uint64_t hash;
-  Values values;           // insert: all; update: UNCHANGED where nothing came; remove: the identity's only
+  Values values;  // insert: all; update: UNCHANGED where nothing came; remove: the identity's only
+  // Of the row before the first of its changes, with its identity, where something of it is compared: OldValues. Else
+  // null.
+  const lcr::Value* old;
   const std::byte* frame;  // the last frame that had a part in it
   uint32_t bytes;          // roughly, of the values
   RowState state;
@@ -39,8 +42,9 @@ class Compactor {
   // False: the change does not fit what came before (an insert of a row that is there). The group must be executed in
   // row order, which names the conflict.
   bool insert(Values values, const std::byte* frame);
-  bool update(Values values, const std::byte* frame);  // identity unchanged
-  bool remove(Values identity, const std::byte* frame);
+  // `old`: as in RowChange.
+  bool update(Values values, const lcr::Value* old, const std::byte* frame);  // identity unchanged
+  bool remove(Values identity, const lcr::Value* old, const std::byte* frame);
 
   const metadata::TableMetadata& table() const { return table_; }
   std::span<const RowChange> changes() const { return changes_; }
@@ -49,7 +53,7 @@ class Compactor {
 
  private:
   RowChange* find(uint64_t hash, const lcr::Value* values);
-  RowChange& add(uint64_t hash, RowState state, Values values, const std::byte* frame);
+  RowChange& add(uint64_t hash, RowState state, Values values, const lcr::Value* old, const std::byte* frame);
   void grow();
   uint64_t hash_of(const lcr::Value* values) const;
   void describe(RowChange& change) const;

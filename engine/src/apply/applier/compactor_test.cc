@@ -52,11 +52,11 @@ class History {
       ASSERT_TRUE(compactor.insert(values(key, a, b), nullptr));
     } else if (random() % 3 == 0) {
       model.erase(key);
-      ASSERT_TRUE(compactor.remove(values(key, 0, 0), nullptr));
+      ASSERT_TRUE(compactor.remove(values(key, 0, 0), nullptr, nullptr));
     } else {
       const bool keeps_b = random() % 2 == 0;
       model[key] = {a, keeps_b ? model[key][1] : b};
-      ASSERT_TRUE(compactor.update(values(key, a, keeps_b ? -1 : b), nullptr));
+      ASSERT_TRUE(compactor.update(values(key, a, keeps_b ? -1 : b), nullptr, nullptr));
     }
   }
 
@@ -114,10 +114,10 @@ TEST(Compactor, RefusesWhatDoesNotFollow) {
   History h(table, 1);
   ASSERT_TRUE(h.compactor.insert(h.values(1, 1, 1), nullptr));
   EXPECT_FALSE(h.compactor.insert(h.values(1, 2, 2), nullptr));
-  ASSERT_TRUE(h.compactor.remove(h.values(1, 0, 0), nullptr));
-  EXPECT_FALSE(h.compactor.update(h.values(1, 3, 3), nullptr));
-  EXPECT_FALSE(h.compactor.remove(h.values(1, 0, 0), nullptr));
-  ASSERT_TRUE(h.compactor.update(h.values(2, 1, -1), nullptr));
+  ASSERT_TRUE(h.compactor.remove(h.values(1, 0, 0), nullptr, nullptr));
+  EXPECT_FALSE(h.compactor.update(h.values(1, 3, 3), nullptr, nullptr));
+  EXPECT_FALSE(h.compactor.remove(h.values(1, 0, 0), nullptr, nullptr));
+  ASSERT_TRUE(h.compactor.update(h.values(2, 1, -1), nullptr, nullptr));
   EXPECT_FALSE(h.compactor.insert(h.values(2, 1, 1), nullptr));
 }
 
@@ -126,7 +126,7 @@ TEST(Compactor, HoldsManyRowsAndForgetsThem) {
   History h(table, 1);
   for (int round = 0; round < 3; ++round) {
     for (int key = 0; key < 10'000; ++key) ASSERT_TRUE(h.compactor.insert(h.values(key, 1, 1), nullptr));
-    for (int key = 0; key < 10'000; ++key) ASSERT_TRUE(h.compactor.update(h.values(key, 2, -1), nullptr));
+    for (int key = 0; key < 10'000; ++key) ASSERT_TRUE(h.compactor.update(h.values(key, 2, -1), nullptr, nullptr));
     EXPECT_EQ(h.compactor.size(), 10'000U);
     h.compactor.clear();
   }

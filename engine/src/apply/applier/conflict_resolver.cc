@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "apply/applier/old_values.h"
+#include "apply/applier/resolution.h"
 #include "apply/applier/statements.h"
 #include "apply/data_error.h"
 #include "base/plain_text.h"
@@ -24,10 +26,33 @@ namespace {
 constexpr size_t kRawBytesMax = 1024;  // of a value that the server cannot read
 constexpr std::string_view kCutMark = "...";
 
+// Old values that were compared with the row that was not found, in `arena`; null: none.
+base::Result<const lcr::Value*> compared_values(const StatementFailure& failure, Arena& arena) {
+  if (!failure.missing_row || failure.frame.empty() || failure.table->compared.empty()) return nullptr;
+  const auto frame = lcr::FrameView::trusted(failure.frame.data());
+  const auto old = frame.old_tuple();
+  THALWEG_ASSIGN(const Values key, read_values(old.exists() ? old : frame.new_tuple(), *failure.table, arena));
+  return old_values(*failure.table, frame, key, arena);
+}
+
 // Belongs to the attempt as a whole: the data of no row causes it.
 bool is_about_row(const StatementFailure& failure, const base::Error& error) {
   return failure.table != nullptr && !failure.frame.empty() && is_about_data(error.code) &&
          error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate);
+}
+
+pg::Parameter parameter_of(const lcr::Value& value, base::TypeId type) {
+  return {.bytes = value.bytes,
+          .type = type,
+          .is_null = value.mark == ValueMark::null,
+          .is_binary = value.mark == ValueMark::binary};
+}
+
+// As the log names it.
+std::string_view action_of(std::span<const ConflictHandler> combined) {
+  const ConflictAction first = combined.front().action;
+  const bool is_one = std::ranges::all_of(combined, [&](const ConflictHandler& one) { return one.action == first; });
+  return is_one ? name_of(first) : "combined";
 }
 
 std::string_view operation_of(FrameKind kind) {
@@ -49,9 +74,7 @@ class Parameters {
  public:
   // "$3"
   std::string text(std::string value) { return add(pg::text_parameter(texts_.emplace_back(std::move(value)))); }
-  std::string value(const lcr::Value& value, base::TypeId type) {
-    return add({.bytes = value.bytes, .type = type, .is_null = false, .is_binary = value.mark == ValueMark::binary});
-  }
+  std::string value(const lcr::Value& value, base::TypeId type) { return add(parameter_of(value, type)); }
   std::span<const pg::Parameter> list() const { return list_; }
 
  private:
@@ -92,6 +115,7 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
                          failure.error.table != failure.table->quoted_name;
   return conflict_of({.operation = lcr::FrameView::trusted(failure.frame.data()).kind(),
                       .missing_row = failure.missing_row,
+                      .differs = failure.differs,
                       .sqlstate = failure.error.sqlstate,
                       .is_parent = is_parent});
 }
@@ -99,26 +123,39 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
 bool ConflictResolver::may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
                                   const Transaction& transaction) {
   const base::Error error = final_error(failure, transaction);
-  return is_about_row(failure, error) &&
-         policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
+  if (!is_about_row(failure, error)) return false;
+  Arena arena;
+  const auto compared = compared_values(failure, arena);
+  if (compared && *compared != nullptr && error.code != ErrorCode::initial_copy_inconsistent) return true;
+  return policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
 }
 
 base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& row) {
-  const StatementFailure& failure = row.failure;
+  StatementFailure failure = row.failure;
+  if (!is_about_row(failure, final_error(failure, transaction_))) return failure;
+  arena_.reset();
+  Refusal unknown;
+  THALWEG_ASSIGN(const ColumnMask differing, this->differing(failure, unknown));
+  if (unknown) return unknown;
+  failure.differs = differing.any();
   const base::Error error = final_error(failure, transaction_);
-  if (!is_about_row(failure, error)) return failure;
   const auto kind = conflict_of(failure, error);
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
   if (!decision.goes_on()) return failure;
-  arena_.reset();
   THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, kind));
   std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
   if (decision.action == ConflictAction::overwrite) {
     bool done = false;
-    THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, done));
+    THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, failure.differs, done));
     if (refusal) return refusal;
     if (!done && !decision.skips) return failure;
     if (done) action = "overwrite";
+  }
+  if (!decision.combined.empty()) {
+    THALWEG_ASSIGN(const bool done, combine(row, decision.combined, differing, failure.unsettled, unknown));
+    if (unknown) return unknown;
+    if (!done && !decision.skips) return failure;
+    if (done) action = action_of(decision.combined);
   }
   if (auto recorded = record(row, kind, error, action, there); !recorded) {
     if (session_.broken()) return std::unexpected(std::move(recorded).error());
@@ -126,6 +163,74 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   }
   if (kind) conflicts_.push_back({.table = failure.table, .kind = *kind});
   return Refusal{};
+}
+
+base::Result<ColumnMask> ConflictResolver::differing(const StatementFailure& failure, Refusal& refusal) {
+  ColumnMask differing;
+  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
+  if (old == nullptr) return differing;
+  const TableMetadata& table = *failure.table;
+  const ColumnMask told = columns_told(table, old);
+  const Statement statement = make_lock(table, told);
+  std::vector<pg::Parameter> parameters;
+  for (size_t i = 0; i < statement.parameters.size(); ++i) {
+    parameters.push_back(parameter_of(old[statement.parameters[i].column], statement.types[i]));
+  }
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  const auto rows = connection.query(statement.sql, parameters);
+  if (!rows && connection.broken()) return std::unexpected(rows.error());
+  if (!rows) refusal = StatementFailure{.error = rows.error()};  // a lock that was not to be had, say
+  size_t place = 0;
+  for (const uint16_t column : table.compared) {
+    if (!rows || rows->size() == 0) break;
+    if (told.has(column) && !rows->boolean(0, place++)) differing.set(column);
+  }
+  // A row that is as it was, and yet was not found: a trigger keeps it from being written.
+  return differing;
+}
+
+base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row,
+                                             std::span<const ConflictHandler> handlers, const ColumnMask& differing,
+                                             std::string& why, Refusal& refusal) {
+  const TableMetadata& table = *row.failure.table;
+  if (table.keyless() || row.frame.kind() == FrameKind::remove) return false;
+  THALWEG_ASSIGN(const Values wanted, read_values(row.frame.new_tuple(), table, arena_));
+  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(row.failure, arena_));
+  for (size_t column = 0; old != nullptr && column < table.columns.size(); ++column) {
+    const bool is_known = old[column].mark == ValueMark::binary || old[column].mark == ValueMark::text;
+    if (wanted[column].mark == ValueMark::unchanged && is_known) wanted[column] = old[column];
+  }
+  const auto resolution = make_resolution({.table = table,
+                                           .wanted = wanted,
+                                           .old = old == nullptr ? wanted : old,
+                                           .has_old = old != nullptr,
+                                           .differing = differing,
+                                           .commit_time = transaction_.commit_time},
+                                          handlers);
+  if (!resolution) {
+    why = resolution.error();
+    return false;
+  }
+  std::vector<pg::Parameter> parameters;
+  for (const auto& [value, type] : resolution->parameters) parameters.push_back(parameter_of(*value, type));
+  session_.leave_pipeline();
+  pg::Connection& connection = session_.connection();
+  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
+  const auto done = connection.query(resolution->sql, parameters);
+  if (done && done->affected() == 1) {
+    THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
+    THALWEG_TRY(executor_.count_row(transaction_, row.frame));
+    return true;
+  }
+  if (connection.broken()) return std::unexpected(done.error());
+  if (!done && !is_about_data(final_error({.error = done.error()}, transaction_).code)) {
+    refusal = StatementFailure{.error = done.error()};  // a deadlock, say
+    return false;
+  }
+  why = done ? "the destination has no row with this key" : done.error().message;
+  THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
+  return false;
 }
 
 // The row that the change met: of an INSERT the first with one of its unique keys; of an UPDATE that collides the one
@@ -158,10 +263,7 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(c
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
     const lcr::Value& value = values[statement.parameters[i].column];
     if (value.mark == ValueMark::unchanged || (value.mark == ValueMark::null && !by.empty())) return std::nullopt;
-    parameters.push_back({.bytes = value.bytes,
-                          .type = statement.types[i],
-                          .is_null = value.mark == ValueMark::null,
-                          .is_binary = value.mark == ValueMark::binary});
+    parameters.push_back(parameter_of(value, statement.types[i]));
   }
   session_.leave_pipeline();
   pg::Connection& connection = session_.connection();

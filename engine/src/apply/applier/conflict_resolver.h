@@ -27,7 +27,7 @@ class ConflictResolver {
       : session_(session), executor_(executor), policies_(policies), stream_id_(stream_id), transaction_(transaction) {}
 
   // Whether a handler or a policy settles the row that has failed, so that the transaction is worth an attempt with
-  // settle().
+  // settle(); or whether only that attempt can tell what is in the way.
   static bool may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
                          const Transaction& transaction);
 
@@ -45,6 +45,11 @@ class ConflictResolver {
   // A row of the destination's; a value: NULL, or as the server writes it.
   using Texts = std::vector<std::optional<std::string>>;
 
+  // The columns in which the row that was not found has other values; it is locked then. None: it is not there.
+  base::Result<ColumnMask> differing(const StatementFailure& failure, Refusal& refusal);
+  // Whether the handlers have made one row of both; `why` not, in words. `refusal`: of the transaction as a whole.
+  base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
+                             const ColumnMask& differing, std::string& why, Refusal& refusal);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
                                              const lcr::Value* values);
   base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,

@@ -86,7 +86,8 @@ base::Result<bool> answers_calls(DestinationSession& session) {
 }
 
 bool DataLayer::takes(const metadata::TableMetadata& table, lcr::FrameKind kind) {
-  return !table.is_partitioned && (kind == lcr::FrameKind::insert || table.identity_index != 0);
+  return !table.is_partitioned && table.compared.empty() &&
+         (kind == lcr::FrameKind::insert || table.identity_index != 0);
 }
 
 bool DataLayer::is_too_large(const lcr::FrameView& frame) { return frame.header().length > kFrameBytesMax; }

@@ -46,20 +46,24 @@ pg::Pipeline& DestinationSession::pipeline() {
 std::string DestinationSession::next_name() { return fmt::format("s{}", ++names_); }
 
 DestinationSession::Prepared& DestinationSession::prepared(const metadata::TableMetadata& table, StatementKind kind,
-                                                           const ColumnMask& came, bool checked) {
+                                                           const ColumnMask& came, const ColumnMask* compared,
+                                                           bool checked) {
   const auto [generation, is_new] = generations_.try_emplace(table.source.relation, table.generation);
   if (!is_new && generation->second != table.generation) {
     outdated_.push_back(generation->second);
     std::erase(outdated_, table.generation);  // it may come back before the sync
     generation->second = table.generation;
   }
-  auto& variants = statements_[StatementKey{.generation = table.generation, .kind = kind, .checked = checked}];
+  const bool compares = compared != nullptr;
+  auto& variants =
+      statements_[StatementKey{.generation = table.generation, .kind = kind, .checked = checked, .compares = compares}];
   for (auto& variant : variants) {
-    if (variant.came == came) return *variant.prepared;
+    if (variant.came == came && (!compares || variant.compared == *compared)) return *variant.prepared;
   }
+  const ColumnMask to_compare = compares ? *compared : ColumnMask{};
   auto made = std::make_unique<Prepared>();
-  made->statement = make_statement(table, kind, came, checked);
-  variants.push_back({.came = came, .prepared = std::move(made)});
+  made->statement = make_statement(table, kind, came, to_compare, checked);
+  variants.push_back({.came = came, .compared = to_compare, .prepared = std::move(made)});
   return *variants.back().prepared;
 }
 

@@ -22,6 +22,8 @@ namespace thalweg::apply {
 struct StatementFailure {
   base::Error error;
   bool missing_row = false;        // an UPDATE or DELETE found none
+  bool differs = false;            // it did, but not as it was at the source; ConflictResolver sets it
+  std::string unsettled{};         // why its handlers could not settle it
   std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;
   bool below_sql = false;  // a call of the data layer: the error context names table and row
@@ -58,7 +60,9 @@ class DestinationSession {
     std::string name;
     bool sent = false;
   };
-  Prepared& prepared(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came, bool checked);
+  // `compared`: null where nothing is.
+  Prepared& prepared(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
+                     const ColumnMask* compared, bool checked);
   Prepared& prepared(const std::string& sql, std::span<const base::TypeId> types);
 
   base::Result<void> run(Prepared& prepared, std::span<const pg::Parameter> parameters, const Expectation& expectation);
@@ -89,15 +93,17 @@ class DestinationSession {
     uint64_t generation;  // TableMetadata::generation
     StatementKind kind;
     bool checked;
+    bool compares;
     bool operator==(const StatementKey&) const = default;
   };
   struct StatementKeyHash {
     size_t operator()(const StatementKey& key) const {
-      return key.generation * 31 + static_cast<size_t>(key.kind) * 2 + (key.checked ? 1 : 0);
+      return key.generation * 31 + static_cast<size_t>(key.kind) * 4 + (key.compares ? 2 : 0) + (key.checked ? 1 : 0);
     }
   };
   struct Variant {
     ColumnMask came;
+    ColumnMask compared;
     std::unique_ptr<Prepared> prepared;
   };
   // Statements up to a sync.

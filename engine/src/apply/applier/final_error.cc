@@ -2,6 +2,7 @@
 
 #include "apply/applier/group_executor.h"
 #include "apply/applier/tuple_values.h"
+#include "base/plain_text.h"
 
 // Errors, in words for operators, of changes that cannot be applied.
 
@@ -13,6 +14,7 @@ using lcr::FrameKind;
 namespace {
 
 constexpr std::string_view kUniqueViolation = "23505";
+constexpr std::string_view kUntranslatableCharacter = "22P05";
 constexpr size_t kShownBytesMax = 64;
 
 // pg_type oids whose binary form is worth reading.
@@ -35,7 +37,41 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return hex;
 }
 
-std::string show(const metadata::Column& column, const lcr::Value& value) {
+// The longest beginning that is not cut inside a character.
+std::string_view beginning_of(std::string_view text) {
+  size_t bytes = std::min(text.size(), kShownBytesMax);
+  while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+// Of UTF-8: "\u{142}" for each character that is not ASCII.
+std::string ascii_of(std::string_view text) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at++]);
+    if (first < 0x80) {
+      shown += static_cast<char>(first);
+      continue;
+    }
+    uint32_t character = first & (first >= 0xF0 ? 0x07 : first >= 0xE0 ? 0x0F : 0x1F);
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) {
+      character = character << 6 | (static_cast<unsigned char>(text[at++]) & 0x3F);
+    }
+    shown += fmt::format("\\u{{{:x}}}", character);
+  }
+  return shown;
+}
+
+// The message is kept at the destination, so it says nothing that the destination cannot store: no bytes that are no
+// text (of a SQL_ASCII source), and with `only_ascii` no characters that its encoding may lack.
+std::string show_text(std::span<const std::byte> bytes, bool only_ascii) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!base::is_plain_text(text)) return "\\x" + hex_of(bytes);
+  const std::string_view shown = beginning_of(text);
+  return fmt::format("'{}'{}", only_ascii ? ascii_of(shown) : shown, shown.size() < text.size() ? "..." : "");
+}
+
+std::string show(const metadata::Column& column, const lcr::Value& value, bool only_ascii) {
   if (value.mark == lcr::ValueMark::null) return "NULL";
   lcr::ByteReader reader(value.bytes);
   const uint32_t type =
@@ -49,11 +85,8 @@ std::string show(const metadata::Column& column, const lcr::Value& value) {
       return std::to_string(reader.integer<int64_t>());
     case kText:
     case kBpchar:
-    case kVarchar: {
-      const std::string text(reinterpret_cast<const char*>(value.bytes.data()),
-                             std::min(value.bytes.size(), kShownBytesMax));
-      return fmt::format("'{}'{}", text, value.bytes.size() > kShownBytesMax ? "..." : "");
-    }
+    case kVarchar:
+      return show_text(value.bytes, only_ascii);
     case kUuid: {
       std::string uuid = hex_of(value.bytes);
       for (const size_t dash : {20, 16, 12, 8}) uuid.insert(std::min(dash, uuid.size()), "-");
@@ -64,7 +97,7 @@ std::string show(const metadata::Column& column, const lcr::Value& value) {
   }
 }
 
-std::string show_key(const metadata::TableMetadata& table, const std::byte* bytes) {
+std::string show_key(const metadata::TableMetadata& table, const std::byte* bytes, bool only_ascii) {
   const auto frame = lcr::FrameView::trusted(bytes);
   auto tuple = frame.old_tuple();
   if (!tuple.exists()) tuple = frame.new_tuple();
@@ -74,7 +107,7 @@ std::string show_key(const metadata::TableMetadata& table, const std::byte* byte
   std::string key;
   for (const uint16_t column : table.identity) {
     key += fmt::format("{}{} = {}", key.empty() ? "" : ", ", table.columns[column].quoted_name,
-                       show(table.columns[column], (*values)[column]));
+                       show(table.columns[column], (*values)[column], only_ascii));
   }
   return fmt::format(" ({})", key);
 }
@@ -115,9 +148,13 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   error.may_show_rows = true;  // the row's key
   const auto kind = lcr::FrameView::trusted(failure.frame.data()).kind();
   const std::string change =
-      fmt::format("{} {}{}, {}", verb(kind), error.table, show_key(*failure.table, failure.frame.data()), where);
-  error.message = failure.missing_row ? fmt::format("{}: the destination has no such row", change)
-                                      : fmt::format("{}: {}", change, error.message);
+      fmt::format("{} {}{}, {}", verb(kind), error.table,
+                  show_key(*failure.table, failure.frame.data(), error.sqlstate == kUntranslatableCharacter), where);
+  error.message = fmt::format("{}: {}", change,
+                              failure.differs       ? "the destination's row is not as the source's was before"
+                              : failure.missing_row ? "the destination has no such row"
+                                                    : error.message);
+  if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;
   if (failure.missing_row) error.sqlstate.clear();
   return error;
 }

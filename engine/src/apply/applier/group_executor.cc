@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apply/applier/old_values.h"
 #include "apply/applier/tuple_values.h"
 #include "apply/data_error.h"
 #include "apply/transaction_frames.h"
@@ -42,27 +43,6 @@ StatementFailure order_conflict(const TableMetadata& table, const std::byte* fra
           .missing_row = false,
           .frame = lcr::copy_of(frame),
           .table = &table};
-}
-
-// An update as one of row order: its new values, and the values that find the old row.
-struct UpdateValues {
-  Values now;
-  Values key;
-};
-
-base::Result<UpdateValues> read_update(const TableMetadata& table, const FrameView& frame, Arena& arena) {
-  UpdateValues update{};
-  THALWEG_ASSIGN(update.now, read_values(frame.new_tuple(), table, arena));
-  update.key = update.now;
-  const auto old = frame.old_tuple();
-  if (old.exists()) {
-    THALWEG_ASSIGN(update.key, read_values(old, table, arena));
-    // Key columns that are the same may come as UNCHANGED when they are stored outside the row.
-    for (const uint16_t column : table.identity) {
-      if (update.now[column].mark == lcr::ValueMark::unchanged) update.now[column] = update.key[column];
-    }
-  }
-  return update;
 }
 
 // A new file of a partition is no trouble where its table was truncated as a whole: who watches the source's catalogs
@@ -208,16 +188,18 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
   count(*table, transaction, frame.kind());
   if (may_be_copied(*table, transaction)) return send_idempotent(*table, frame);
   const std::byte* const bytes = frame.bytes().data();
-  const ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
+  ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
   if (frame.kind() == FrameKind::insert) {
     THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
     return writer_.insert(*table, values, bytes);
   }
   if (frame.kind() == FrameKind::update) {
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
+    options.old = old_values(*table, frame, update.key, arena_);
     return writer_.update(*table, update.now, update.key, bytes, options);
   }
   THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
+  options.old = old_values(*table, frame, key, arena_);
   return writer_.remove(*table, key, bytes, options);
 }
 
@@ -336,7 +318,7 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
                                                       const SettleRow& settle_row) {
   if (rows.empty()) return Refusal{};
   const auto counts = counts_;
-  THALWEG_TRY(session_.run(kSavepoint));
+  THALWEG_TRY(set_savepoint());
   for (const NumberedFrame& row : rows) {
     failed_change_ = row.change;
     THALWEG_TRY(send_row(transaction, row.frame, false));
@@ -363,41 +345,22 @@ base::Result<Refusal> GroupExecutor::execute_settling(const Transaction& transac
   return execute_settling(transaction, rows.subspan(half), settle_row);
 }
 
-base::Result<Refusal> GroupExecutor::forget_savepoint() {
-  THALWEG_TRY(session_.run(kRollBackToSavepoint));
+base::Result<void> GroupExecutor::set_savepoint() { return session_.run(kSavepoint); }
+
+base::Result<Refusal> GroupExecutor::keep_savepoint() {
   THALWEG_TRY(session_.run(kRelease));
   return session_.sync();
 }
 
-base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transaction, const FrameView& frame, bool& done) {
-  done = false;
+base::Result<Refusal> GroupExecutor::forget_savepoint() {
+  THALWEG_TRY(session_.run(kRollBackToSavepoint));
+  return keep_savepoint();
+}
+
+base::Result<void> GroupExecutor::count_row(const Transaction& transaction, const FrameView& frame) {
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
-  if (table->keyless()) return Refusal{};
-  const std::byte* const bytes = frame.bytes().data();
-  THALWEG_TRY(session_.run(kSavepoint));
-  if (frame.kind() == FrameKind::insert) {
-    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
-    THALWEG_TRY(writer_.update(*table, values, values, bytes, {}));
-  } else {
-    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
-    const std::span<const lcr::Value> now(update.now, table->columns.size());
-    if (std::ranges::any_of(now, [](const lcr::Value& value) { return value.mark == lcr::ValueMark::unchanged; })) {
-      return forget_savepoint();
-    }
-    THALWEG_TRY(writer_.insert(*table, update.now, bytes));
-  }
-  THALWEG_ASSIGN(Refusal refusal, session_.sync());
-  if (!refusal) {
-    done = true;
-    count(*table, transaction, frame.kind());
-    THALWEG_TRY(session_.run(kRelease));
-    return session_.sync();  // whoever records it leaves the pipeline
-  }
-  THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
-  if (lost) return lost;
-  // Anything but the data's fault is for the whole transaction: a deadlock, say.
-  if (is_about_data(final_error(*refusal, transaction).code)) return Refusal{};
-  return refusal;
+  count(*table, transaction, frame.kind());
+  return {};
 }
 
 Compactor& GroupExecutor::batch_for(const TableMetadata& table) {
@@ -476,13 +439,15 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
     if (frame.kind() == FrameKind::remove) {
       count(*table, transaction, frame.kind());
       THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
-      if (!batch.remove(key, bytes)) return order_conflict(*table, bytes);
+      const lcr::Value* const old = old_values(*table, frame, key, arena_);
+      if (!batch.remove(key, old, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }
     THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
     if (update.key == update.now || same_identity(*table, update.now, update.key)) {
       count(*table, transaction, frame.kind());
-      if (!batch.update(update.now, bytes)) return order_conflict(*table, bytes);
+      const lcr::Value* const old = old_values(*table, frame, update.key, arena_);
+      if (!batch.update(update.now, old, bytes)) return order_conflict(*table, bytes);
       return Refusal{};
     }
   }

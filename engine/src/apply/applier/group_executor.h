@@ -10,6 +10,7 @@
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
 #include "apply/applier/row_turn.h"
+#include "apply/applier/tuple_values.h"
 #include "apply/applier/update_merger.h"
 #include "apply/table_finder.h"
 #include "apply/transaction.h"
@@ -66,9 +67,13 @@ class GroupExecutor {
   };
   using SettleRow = std::function<base::Result<Refusal>(const FailedRow&)>;
   base::Result<Refusal> execute_rows(const Transaction& transaction, const SettleRow& settle_row);
-  // The row at hand in the other way: an INSERT overwrites the row with its key, an UPDATE inserts its new row; synced.
-  // `done`: false where that cannot be, and nothing has changed.
-  base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool& done);
+  // The row at hand in the other way; synced. `is_there`: the destination has a row of the identity, which becomes or
+  // goes as the change says, whatever it was; else an UPDATE inserts its new row. `done`: false where that cannot be,
+  // and nothing has changed.
+  base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool is_there,
+                                      bool& done);
+  // Counts a row that was written for the change over the same connection.
+  base::Result<void> count_row(const Transaction& transaction, const lcr::FrameView& frame);
   // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at
   // a change.
   uint64_t failed_change() const { return failed_change_; }
@@ -88,7 +93,11 @@ class GroupExecutor {
   };
   base::Result<Refusal> execute_settling(const Transaction& transaction, std::span<const NumberedFrame> rows,
                                          const SettleRow& settle_row);
+  base::Result<void> set_savepoint();
+  base::Result<Refusal> keep_savepoint();
   base::Result<Refusal> forget_savepoint();  // with what was done since
+  base::Result<Refusal> write_over(const metadata::TableMetadata& table, const lcr::FrameView& frame,
+                                   const UpdateValues& values, bool updates);
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.
   base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);

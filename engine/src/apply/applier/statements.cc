@@ -1,6 +1,7 @@
 #include "apply/applier/statements.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,27 @@ class Builder {
     return fmt::format("{} = (SELECT {} FROM {} WHERE {} LIMIT 1)", place, places, table_.quoted_name, condition);
   }
 
+  // The columns of `compared` are as in the old row: `before` stands before each.
+  std::string unchanged(const ColumnMask& compared, const char* before = " AND ") {
+    std::string condition;
+    for (const uint16_t column : table_.compared) {
+      if (!compared.has(column)) continue;
+      const Column& described = table_.columns[column];
+      condition += before + unchanged_value(described, described.quoted_name, parameter(column, true));
+    }
+    return condition;
+  }
+
+  // `name` of the destination's column, `old` of the source's value before the change: expressions.
+  static std::string unchanged_value(const Column& column, const std::string& name, const std::string& old) {
+    const metadata::TypeNode& type = *column.type;
+    const std::string stored = column.stored_as.empty() ? old : fmt::format("{}::{}", old, column.stored_as);
+    if (column.exact_equality || is_number(type)) return fmt::format("{} IS NOT DISTINCT FROM {}", name, stored);
+    if (type.send.empty()) return fmt::format("{}::text IS NOT DISTINCT FROM {}::text", name, stored);
+    const std::string cast = type.is_domain ? "::" + type.value_name : "";
+    return fmt::format("{0}({1}{2}) IS NOT DISTINCT FROM {0}({3})", type.send, name, cast, stored);
+  }
+
   // Like the old row in everything.
   std::string same_row() {
     std::string condition;
@@ -71,6 +93,12 @@ class Builder {
     const std::string cast = type.is_domain ? "::" + type.value_name : "";
     if (type.send.empty()) return fmt::format("{}::text IS NOT DISTINCT FROM {}::text", name, parameter);
     return fmt::format("{0}({1}{2}) IS NOT DISTINCT FROM {0}({3})", type.send, name, cast, parameter);
+  }
+
+  // Equal numbers may be written in several ways (1.0 and 1.00, 0 and -0): no difference between two rows.
+  static bool is_number(const metadata::TypeNode& type) {
+    constexpr std::array<uint32_t, 3> kTypes{700, 701, 1700};  // real, double precision, numeric
+    return std::ranges::find(kTypes, type.value_type.value) != kTypes.end();
   }
 
   const TableMetadata& table_;
@@ -138,7 +166,8 @@ Statement make_insert(const TableMetadata& table, bool upsert) {
   return builder.finish(std::move(sql));
 }
 
-Statement make_update(const TableMetadata& table, const ColumnMask& came, bool with_identity) {
+Statement make_update(const TableMetadata& table, const ColumnMask& came, const ColumnMask& compared,
+                      bool with_identity) {
   Builder builder(table, false);
   std::string assignments;
   for (const uint16_t column : assigned_columns(table, came, with_identity)) {
@@ -149,6 +178,7 @@ Statement make_update(const TableMetadata& table, const ColumnMask& came, bool w
   for (const uint16_t column : required_columns(table, came)) {
     condition += fmt::format(" AND {} = {}", table.columns[column].quoted_name, builder.parameter(column, false));
   }
+  condition += builder.unchanged(compared);
   return builder.finish(fmt::format("UPDATE {} SET {} WHERE {}", table.quoted_name, assignments, condition));
 }
 
@@ -163,9 +193,12 @@ bool replaces_row(const TableMetadata& table, StatementKind kind) {
 
 // The row goes and comes back with its new values; what did not come stays as it was. A column that the source does not
 // have gets its default. `prelude` is the WITH query that the statement needs.
-Statement make_replacement(const TableMetadata& table, const ColumnMask& came, std::string& prelude) {
+Statement make_replacement(const TableMetadata& table, const ColumnMask& came, const ColumnMask& compared,
+                           std::string& prelude) {
   Builder builder(table, false);
-  prelude = fmt::format("gone AS (DELETE FROM {} WHERE {} RETURNING *)", table.quoted_name, builder.equal_identity());
+  std::string condition = builder.equal_identity();
+  condition += builder.unchanged(compared);
+  prelude = fmt::format("gone AS (DELETE FROM {} WHERE {} RETURNING *)", table.quoted_name, condition);
   std::string values;
   for (uint16_t column = 0; column < table.columns.size(); ++column) {
     if (!table.columns[column].written) continue;
@@ -186,21 +219,28 @@ Statement make_set_insert(const TableMetadata& table) {
                                     table.quoted_name, written_columns(table), arrays));
 }
 
-// One row of `s` per row of the set: its identity, then (update) the new values.
-Statement make_set_change(const TableMetadata& table, const ColumnMask& came, bool update) {
+// One row of `s` per row of the set: its identity, its old values that are compared, then (update) the new values.
+Statement make_set_change(const TableMetadata& table, const ColumnMask& came, const ColumnMask& compared, bool update) {
   Builder builder(table, true);
   std::string arrays;
   std::string names;
   std::string condition;
   std::string assignments;
   const auto add = [&](uint16_t column, const char* prefix) {
-    arrays += (arrays.empty() ? "" : ", ") + builder.parameter(column, *prefix == 'k');
+    arrays += (arrays.empty() ? "" : ", ") + builder.parameter(column, *prefix != 'v');
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", prefix, column);
   };
   for (const uint16_t column : table.identity) {
     add(column, "k");
     condition +=
         fmt::format("{}t.{} = s.k{}", condition.empty() ? "" : " AND ", table.columns[column].quoted_name, column);
+  }
+  for (const uint16_t column : table.compared) {
+    if (!compared.has(column)) continue;
+    add(column, "o");
+    const metadata::Column& described = table.columns[column];
+    condition +=
+        " AND " + Builder::unchanged_value(described, "t." + described.quoted_name, fmt::format("s.o{}", column));
   }
   if (!update) {
     return builder.finish(fmt::format("DELETE FROM {} AS t USING unnest({}) AS s({}) WHERE {}", table.quoted_name,
@@ -219,9 +259,10 @@ Statement make_set_change(const TableMetadata& table, const ColumnMask& came, bo
                                     assignments, arrays, names, condition));
 }
 
-Statement make_remove(const TableMetadata& table) {
+Statement make_remove(const TableMetadata& table, const ColumnMask& compared) {
   Builder builder(table, false);
-  const std::string condition = builder.equal_identity();
+  std::string condition = builder.equal_identity();
+  condition += builder.unchanged(compared);
   return builder.finish(fmt::format("DELETE FROM {} WHERE {}", table.quoted_name, condition));
 }
 
@@ -235,7 +276,8 @@ Statement make_remove_if_moved(const TableMetadata& table) {
 
 }  // namespace
 
-Statement make_statement(const TableMetadata& table, StatementKind kind, const ColumnMask& came, bool checked) {
+Statement make_statement(const TableMetadata& table, StatementKind kind, const ColumnMask& came,
+                         const ColumnMask& compared, bool checked) {
   Statement statement;
   std::string prelude;
   switch (kind) {
@@ -248,16 +290,16 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
     case StatementKind::set_insert:
       return make_set_insert(table);
     case StatementKind::set_update:
-      return make_set_change(table, came, true);
+      return make_set_change(table, came, compared, true);
     case StatementKind::set_remove:
-      return make_set_change(table, came, false);
+      return make_set_change(table, came, compared, false);
     case StatementKind::update:
     case StatementKind::update_key:
-      statement = replaces_row(table, kind) ? make_replacement(table, came, prelude)
-                                            : make_update(table, came, kind == StatementKind::update_key);
+      statement = replaces_row(table, kind) ? make_replacement(table, came, compared, prelude)
+                                            : make_update(table, came, compared, kind == StatementKind::update_key);
       break;
     case StatementKind::remove:
-      statement = make_remove(table);
+      statement = make_remove(table, compared);
       break;
   }
   if (checked) {
@@ -291,6 +333,13 @@ Statement make_lookup(const TableMetadata& table, std::span<const uint16_t> by, 
       "thalweg_rows FROM {} AS thalweg_row WHERE {} LIMIT 1) AS found, LATERAL (VALUES {}) AS shown (place, "
       "shown_text)",
       shown_text("shown.shown_text", characters_max), table.quoted_name, condition, values));
+}
+
+Statement make_lock(const TableMetadata& table, const ColumnMask& compared) {
+  Builder builder(table, false);
+  const std::string condition = builder.equal_key(true);
+  return builder.finish(fmt::format("SELECT{} FROM {} WHERE {} FOR UPDATE", builder.unchanged(compared, ", ").substr(1),
+                                    table.quoted_name, condition));
 }
 
 std::string make_copy(const TableMetadata& table) {

@@ -21,6 +21,7 @@ struct ColumnMask {
   std::array<uint64_t, kColumnsMax / 64> words{};
   void set(size_t column) { words[column / 64] |= uint64_t{1} << column % 64; }
   bool has(size_t column) const { return (words[column / 64] >> column % 64 & 1) != 0; }
+  bool any() const { return *this != ColumnMask{}; }
   bool operator==(const ColumnMask&) const = default;
 };
 
@@ -49,16 +50,20 @@ struct Statement {
   bool is_checked = false;  // fails by itself (division by zero) when it touches no row
 };
 
-// `came`: columns with a new value; used by update, update_key, set_update. `checked` turns an update or remove into
-// a statement that fails when it finds no row: for pipelines that end in a commit.
+// `came`: columns with a new value; used by update, update_key, set_update. `compared`: columns in which the row has to
+// have its old values to be found; used by those and by remove, set_remove. `checked` turns an update or remove into a
+// statement that fails when it finds no row: for pipelines that end in a commit.
 Statement make_statement(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
-                         bool checked);
+                         const ColumnMask& compared, bool checked);
 
 // Reads what the destination has: the rows where `by` are as in the row's old identity; with none the rows that are
 // like the old row as a whole. Result: for each column its place, its value as text (NULL or not), cut at
 // `characters_max`, the whole text's bytes and hash, and in all of them the number of such rows. The values are of one
 // of those; no row at all where there is none.
 Statement make_lookup(const metadata::TableMetadata& table, std::span<const uint16_t> by, size_t characters_max);
+// Locks the row of that identity until the transaction ends. Result: for each of `compared`, in their order, whether it
+// has its old value; no row where it is not there. Not for tables without a key.
+Statement make_lock(const metadata::TableMetadata& table, const ColumnMask& compared);
 // How SQL writes what make_lookup gives of a value: `value` is an expression of type text.
 std::string shown_text(const std::string& value, size_t characters_max);
 

@@ -43,6 +43,28 @@ inline base::Result<Values> read_values(lcr::TupleView tuple, const metadata::Ta
   return values;
 }
 
+// An update as one of row order: its new values, and the values that find the old row.
+struct UpdateValues {
+  Values now;
+  Values key;
+};
+
+inline base::Result<UpdateValues> read_update(const metadata::TableMetadata& table, const lcr::FrameView& frame,
+                                              Arena& arena) {
+  UpdateValues update{};
+  THALWEG_ASSIGN(update.now, read_values(frame.new_tuple(), table, arena));
+  update.key = update.now;
+  const auto old = frame.old_tuple();
+  if (old.exists()) {
+    THALWEG_ASSIGN(update.key, read_values(old, table, arena));
+    // Key columns that are the same may come as UNCHANGED when they are stored outside the row.
+    for (const uint16_t column : table.identity) {
+      if (update.now[column].mark == lcr::ValueMark::unchanged) update.now[column] = update.key[column];
+    }
+  }
+  return update;
+}
+
 inline bool same_bytes(std::span<const std::byte> left, std::span<const std::byte> right) {
   return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0);
 }

@@ -22,10 +22,11 @@ constexpr size_t kWatchedTablesMax = 200;  // of one look: those used most recen
 }  // namespace
 
 TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
-                         std::string stream_id, telemetry::TimeAccount& time)
+                         std::string stream_id, telemetry::TimeAccount& time,
+                         std::span<const metadata::ComparedTable> compared)
     : cache_(cache),
       connection_(std::move(connection)),
-      loader_(cache.generations()),
+      loader_(cache.generations(), compared),
       catch_up_(std::move(catch_up)),
       stream_id_(std::move(stream_id)),
       time_(time) {}
@@ -68,7 +69,7 @@ const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description
   // Several names may have stood for the relation, each in its time: the one that it has now goes first.
   const CatchUpSpan* found = nullptr;
   for (const CatchUpSpan& span : catch_up_) {
-    const bool is_named = span.schema_name == description.schema_name && span.table_name == description.table_name;
+    const bool is_named = span.is_named(description);
     if (span.relation.value != 0 ? span.relation != description.relation : !is_named) continue;
     if (is_named) return &span;
     if (found == nullptr) found = &span;

@@ -1314,6 +1314,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/streams/{stream_id}/history/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Events
+         * @description Events of a range, newest first: restarts of the stream and its engines, changes, alerts. The audit log, for
+         *     admins, also tells from where a change came, and what was before and after it.
+         */
+        get: operations["stream_history_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams/{stream_id}/history/samples": {
         parameters: {
             query?: never;
@@ -3326,6 +3347,33 @@ export interface components {
              */
             change_percent: number | null;
         };
+        /**
+         * ComparedTable
+         * @description A table whose rows are compared before an update or delete: a row that is not as the source's row was before is a
+         *     conflict.
+         */
+        ComparedTable: {
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The destination's table, by its exact name. Omitted: any.
+             * @example orders
+             */
+            table?: string;
+            /**
+             * Columns
+             * @description The columns to compare, by their names at the destination. Omitted: all of which the change brings the old value. With `table`.
+             * @example [
+             *       "amount"
+             *     ]
+             */
+            columns?: string[];
+        };
         /** Comparison */
         Comparison: {
             before: components["schemas"]["RunSummary"];
@@ -3483,19 +3531,32 @@ export interface components {
             schema?: string;
             /**
              * Table
-             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @description The table whose change failed, by its exact name in the stream. Omitted: any.
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`). `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `delta`, for `update_origin_differs`: the difference of the source's two values is added. `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
+            /**
+             * Columns
+             * @description The group of columns that the handler decides about, by their names at the destination. A handler of the kind and table without it, behind these, decides about all others. Omitted: all. With `table`.
+             */
+            columns?: string[];
+            /**
+             * By
+             * @description Of `maximum`, `minimum` and `latest`: the column that decides.
+             * @example changed_at
+             */
+            by?: string;
+            /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
+            tie?: components["schemas"]["Tie"];
         };
         /**
          * ConflictKind
          * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
          * @enum {string}
          */
-        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing";
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -3538,6 +3599,16 @@ export interface components {
              * @description With `read_from` standby: the role of each server. The other fields describe the standby.
              */
             servers: components["schemas"]["SeenServer"][];
+        };
+        /** CopyPoint */
+        CopyPoint: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Rows Copied */
+            rows_copied: number;
         };
         /**
          * CopyStage
@@ -4507,7 +4578,7 @@ export interface components {
             schema?: string;
             /**
              * Table
-             * @description The table whose change failed, by its exact name. Omitted: any.
+             * @description The table whose change failed, by its exact name in the stream. Omitted: any.
              * @example orders
              */
             table?: string;
@@ -4735,7 +4806,7 @@ export interface components {
          * HandlerAction
          * @enum {string}
          */
-        HandlerAction: "error" | "discard" | "overwrite";
+        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "delta";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -4890,9 +4961,34 @@ export interface components {
             bytes_per_second: number | null;
             /**
              * Rows Seconds Left
-             * @description Until all rows are copied; null while this cannot be estimated. Indexes and foreign keys, which follow, have no estimate.
+             * @description Until all rows are copied; null while this cannot be estimated.
              */
             rows_seconds_left: number | null;
+            /**
+             * Index Bytes Left
+             * @description Bytes of rows to read for the keys, constraints, indexes and foreign keys that are missing: a table's bytes once for each. Of tables whose rows are not all there it is an estimate; null without one.
+             */
+            index_bytes_left: number | null;
+            /**
+             * Index Bytes Per Second
+             * @description Measured in this copy while indexes were built; null before the first one is finished, and while the copy does not run.
+             */
+            index_bytes_per_second: number | null;
+            /**
+             * Indexes Seconds Left
+             * @description index_bytes_left at that rate, an estimate; null where one of both is. An index that is being built counts whole.
+             */
+            indexes_seconds_left: number | null;
+            /**
+             * Seconds Left
+             * @description Until the copy is finished: rows, then indexes. Null where one is.
+             */
+            seconds_left: number | null;
+            /**
+             * Curve
+             * @description Rows over time, oldest first, as far as the control plane has seen the copy; empty once it is finished.
+             */
+            curve: components["schemas"]["CopyPoint"][];
             /** Tables */
             tables: components["schemas"]["TableProgress"][];
         };
@@ -5246,7 +5342,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "delta" | "combined";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5280,7 +5376,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5300,7 +5396,7 @@ export interface components {
          * @description ConflictKind, and what is none.
          * @enum {string}
          */
-        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "error";
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "error";
         /**
          * MailSecurity
          * @enum {string}
@@ -5513,7 +5609,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5798,6 +5894,13 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
         };
+        /** StreamEventPage */
+        StreamEventPage: {
+            /** Items */
+            items: components["schemas"]["StreamEvent"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /** StreamSummaryPage */
         StreamSummaryPage: {
             /** Items */
@@ -5832,7 +5935,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -6292,7 +6395,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -6414,6 +6517,36 @@ export interface components {
         RecoveryCodes: {
             /** Codes */
             codes: string[];
+        };
+        /**
+         * Rename
+         * @description Of a table, or of all tables of a schema that have no other schema of their own.
+         */
+        Rename: {
+            /**
+             * Schema
+             * @description Its exact name.
+             * @example sales
+             */
+            schema: string;
+            /**
+             * Table
+             * @description Its exact name. Null: all tables of the schema.
+             * @example orders
+             */
+            table?: string | null;
+            /**
+             * To Schema
+             * @description The schema at the destinations; null leaves it to the rename of the table's schema, if there is one.
+             * @example archive
+             */
+            to_schema?: string | null;
+            /**
+             * To Table
+             * @description The table's name at the destinations; null leaves it.
+             * @example orders_2026
+             */
+            to_table?: string | null;
         };
         /** RenameColumn */
         RenameColumn: {
@@ -7671,14 +7804,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Restart Needed
@@ -7718,7 +7851,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7820,14 +7953,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             };
             /**
              * Row Rules
@@ -7899,6 +8032,45 @@ export interface components {
             /** At */
             at: string | null;
         };
+        /**
+         * StreamEvent
+         * @description Something that happened to a stream, without the data that it was about.
+         */
+        StreamEvent: {
+            /**
+             * Id
+             * @description Stable: it tells the event from all others.
+             */
+            id: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Until
+             * @description When an alert was resolved. Null: it is open, or no alert.
+             */
+            until: string | null;
+            /**
+             * Kind
+             * @description restart: the stream, one of its destinations or one of its engines was started or stopped.
+             * @enum {string}
+             */
+            kind: "restart" | "change" | "alert";
+            /**
+             * Sentence
+             * @example Stopped
+             */
+            sentence: string;
+            /**
+             * Actor Name
+             * @description The user who did it. Null: nobody did.
+             */
+            actor_name: string | null;
+            /** @description Of an alert. */
+            severity: components["schemas"]["AlertSeverity"] | null;
+        };
         /** StreamHistory */
         StreamHistory: {
             /** Stream Id */
@@ -7957,7 +8129,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */
@@ -8123,6 +8295,8 @@ export interface components {
             schema: string;
             /** Table */
             table: string;
+            /** @description Its name at the destinations; that at the source, unless the stream's rules rename it. */
+            destination_name: components["schemas"]["TableName-Output"];
             /**
              * Inserts Only
              * @description Its updates and deletes are not replicated, so rows differ at the destination.
@@ -8252,7 +8426,14 @@ export interface components {
          * TableName
          * @enum {string}
          */
-        TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        "TableName-Input": "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
+        /** TableName */
+        "TableName-Output": {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+        };
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -8374,6 +8555,11 @@ export interface components {
              * @description Of tables, by their exact names: what becomes of their columns before changes leave the engine that captures, and while rows are copied. Rules see the source's columns.
              */
             transformations?: components["schemas"]["TableTransformations"][];
+            /**
+             * Renames
+             * @description Names that tables have at the destinations, where those are others than at the source. Rules, transformations, policies and the stream's tables go by the source's names. Where a name is changed later, the destinations' tables are renamed.
+             */
+            renames?: components["schemas"]["Rename"][];
         };
         /**
          * TableState
@@ -8440,6 +8626,11 @@ export interface components {
              */
             event: number;
         };
+        /**
+         * Tie
+         * @enum {string}
+         */
+        Tie: "discard" | "overwrite";
         /**
          * TimePercent
          * @description Share of the interval that a thread spent on each activity; the sum is 100.
@@ -16181,6 +16372,91 @@ export interface operations {
             };
         };
     };
+    stream_history_events: {
+        parameters: {
+            query?: {
+                /** @description Start of the range. If omitted: an hour before its end. */
+                since?: string | null;
+                /** @description End of the range, exclusive. If omitted: now. */
+                until?: string | null;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                stream_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamEventPage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     stream_history_samples: {
         parameters: {
             query?: {
@@ -18060,7 +18336,7 @@ export interface operations {
             query?: {
                 format?: components["schemas"]["ReportFormat"];
                 /** @description For CSV. */
-                table?: components["schemas"]["TableName"];
+                table?: components["schemas"]["TableName-Input"];
             };
             header?: never;
             path: {

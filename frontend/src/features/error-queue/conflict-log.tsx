@@ -24,6 +24,11 @@ const ACTIONS: Record<LoggedChange["action"], string> = {
   discard: "left out",
   overwrite: "overwritten",
   skip: "skipped",
+  maximum: "the higher value won",
+  minimum: "the lower value won",
+  latest: "the later row won",
+  delta: "difference added",
+  combined: "decided by columns",
 };
 const guide = <HelpLink help="guides/conflicts" about="conflicts" />;
 

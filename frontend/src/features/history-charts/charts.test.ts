@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StreamHistory } from "@/api/types";
+import { destinationColour } from "@/lib/series-colours";
 import { requestsOf } from "@/lib/statistics";
 import { chartsOf, seriesOf, statisticsOf } from "./charts";
 import { faultOf, fromField, toField } from "./ranges";
@@ -123,6 +124,45 @@ describe("charts of a fan-out", () => {
     ]);
     for (const title of ["Applied", "Latency p99", "Replication lag"])
       expect(lines(`${title}, by destination`).map(({ label }) => label)).toEqual(["east side", "west side"]);
+  });
+
+  it("show each destination in its one colour, whichever path is charted", () => {
+    const of = (shown: string) => {
+      const made = chartsOf(fanOut, destinations, shown);
+      return (title: string) => {
+        const chart = made.find((candidate) => candidate.title === title);
+        if (!chart) throw new Error(`no chart ${title}`);
+        return seriesOf(chart, history({})).map(({ label, colour }) => [label, colour]);
+      };
+    };
+    const [first, second] = [destinationColour(0), destinationColour(1)];
+    for (const [shown, name, colour] of [
+      ["east", "east side", first],
+      ["west", "west side", second],
+    ] as const) {
+      expect(of(shown)("Rate by component").at(-1)).toEqual([`Applied at ${name}`, colour]);
+      expect(of(shown)(`Replication lag of ${name}`)).toEqual([["Not yet applied", colour]]);
+      for (const title of ["Applied", "Latency p99", "Replication lag"])
+        expect(of(shown)(`${title}, by destination`)).toEqual([
+          ["east side", first],
+          ["west side", second],
+        ]);
+    }
+  });
+
+  it("draw a destination's lower bounds in its colour, but dashed", () => {
+    const bounded = [...fanOut, ...ids.map((id) => name(`destinations.${id}.latency_at_least_ms`))];
+    const latency = chartsOf(bounded, destinations).find(
+      ({ title }) => title === "Latency p99, by destination",
+    );
+    if (!latency) throw new Error("no such chart");
+    const bounds = [...latency.lines]
+      .filter(({ isRare }) => isRare)
+      .map(({ own, isDashed }) => [own, isDashed]);
+    expect(bounds).toEqual([
+      [destinationColour(0), true],
+      [destinationColour(1), true],
+    ]);
   });
 
   it("ask for no more statistics at once than one request may name", () => {

@@ -3,7 +3,7 @@ import type { StatisticName, StreamHistory } from "@/api/types";
 import { threadInWords } from "@/lib/advisor";
 import { bytes, compactCount, latencyMs, type Maybe, percent, type Quantity, rate } from "@/lib/format";
 import { P99_AT_LEAST } from "@/lib/latency-shown";
-import { coloursOf } from "@/lib/series-colours";
+import { coloursOf, destinationColour } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
 /** Lines of one chart: more of them cannot be told apart. */
@@ -24,6 +24,9 @@ interface Line {
   value: (values: number[]) => number;
   /** Left out where it has no value at all. */
   isRare?: boolean;
+  /** The colour of the destination that it is about. */
+  own?: number;
+  isDashed?: boolean;
 }
 
 const same = ([value = 0]: number[]) => value;
@@ -90,6 +93,7 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
       ? all.filter(({ component }) => component === null || [null, shown].includes(destinationOf(component)))
       : all;
   const destination = destinations.length > 1 ? destinations.find(({ id }) => id === shown) : undefined;
+  const colour = destination && destinationColour(destinations.indexOf(destination));
   // Of several destinations the stream's own figures are none of theirs: its rate is the source's, its latency and
   // lag are the worst one's.
   const own = (statistic: string) => [
@@ -115,6 +119,7 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
           label: destination ? `Applied at ${destination.name}` : "Applied",
           statistics: own("lcrs_per_second"),
           value: same,
+          own: colour,
         },
       ],
     },
@@ -138,7 +143,7 @@ export function chartsOf(all: StatisticName[], destinations: Charted[] = [], sho
       title: destination ? `Replication lag of ${destination.name}` : "Replication lag",
       binary: true,
       format: bytes,
-      lines: [{ label: "Not yet applied", statistics: own("lag.bytes"), value: same }],
+      lines: [{ label: "Not yet applied", statistics: own("lag.bytes"), value: same, own: colour }],
     },
     {
       title: "Queue depth",
@@ -161,11 +166,13 @@ function comparing(names: StatisticName[], destinations: Charted[]): Chart[] {
   const known = new Set(names.map(({ name }) => name));
   const lines = (statistic: string, isRare = false): Line[] =>
     destinations
-      .map(({ id, name }) => ({
+      .map(({ id, name }, place) => ({
         label: isRare ? `${name}, at least` : name,
         statistics: [`destinations.${id}.${statistic}`],
         value: same,
         isRare,
+        own: destinationColour(place),
+        isDashed: isRare,
       }))
       .filter(({ statistics: [name] }) => name !== undefined && known.has(name))
       .slice(0, DESTINATIONS_MAX);
@@ -189,15 +196,22 @@ export function statisticsOf(charts: Chart[]): string[] {
 export function seriesOf(chart: Chart, history: StreamHistory): Series[] {
   const columns = new Map(history.series.map(({ statistic, values }) => [statistic, values]));
   const lines = chart.lines
-    .map(({ label, statistics, value, isRare }) => ({
+    .map(({ label, statistics, value, isRare, own, isDashed }) => ({
       label,
       isRare,
+      own,
+      isDashed,
       values: history.times.map((_, point) => {
         const parts = statistics.map((name) => columns.get(name)?.[point]);
         return parts.every((part) => part !== null && part !== undefined) ? value(parts as number[]) : null;
       }),
     }))
     .filter(({ isRare, values }) => !isRare || values.some((known) => known !== null));
-  const colours = coloursOf(lines.map(({ label }) => label));
-  return lines.map(({ label, values }, index) => ({ label, colour: colours[index] ?? 1, values }));
+  const colours = coloursOf(lines);
+  return lines.map(({ label, values, isDashed }, index) => ({
+    label,
+    colour: colours[index] ?? 1,
+    values,
+    isDashed,
+  }));
 }

@@ -4,13 +4,27 @@ import { Panel } from "@/ui/panel";
 import { ToneIcon } from "@/ui/tone";
 import type { HistoryEvent } from "./events";
 
+interface EventListProps {
+  events: HistoryEvent[];
+  /** Others may come. */
+  loading: boolean;
+  /** Events of the range that the list lacks, in words. */
+  missing: string[];
+}
+
 /** The marks of the charts in words, the newest first. */
-export function EventList({ events }: { events: HistoryEvent[] }) {
+export function EventList({ events, loading, missing }: EventListProps) {
   return (
     <Panel title="Events">
-      {events.length === 0 ? (
+      {missing.map((what) => (
+        <Group key={what} gap={10} wrap="nowrap" mb={6} align="flex-start">
+          <ToneIcon tone="warning" size={15} />
+          <Text size="sm">{what}</Text>
+        </Group>
+      ))}
+      {events.length === 0 && missing.length === 0 ? (
         <Text size="sm" c="dimmed">
-          No restarts, changes, cures, outages or alerts in this range.
+          {loading ? "Looking for events." : "No restarts, changes, cures, outages or alerts in this range."}
         </Text>
       ) : (
         <ul aria-label="Events" style={{ listStyle: "none", margin: 0, padding: 0, display: "grid", gap: 6 }}>

@@ -1,58 +1,42 @@
 import { describe, expect, it } from "vitest";
-import type { Alert, AppliedCure, AuditEntry, Outage } from "@/api/types";
+import type { AppliedCure, Outage, StreamEvent } from "@/api/types";
 import { finding } from "@/test/advisor";
-import { engine } from "@/test/data";
 import { eventsBetween, eventsOf, outageEvents } from "./events";
 
 const at = (minute: number) => `2026-11-21T00:${String(minute).padStart(2, "0")}:00Z`;
 
-function entry(minute: number, action: string, sentence: string, target_id = "stream01") {
-  return { id: String(minute), at: at(minute), action, sentence, actor_name: "ann", target_id } as AuditEntry;
-}
-
-const sources = {
-  streamId: "stream01",
-  engines: [],
-  engineIds: ["engine01"],
-  audit: [],
-  alerts: [],
-  cures: [],
-};
+const event = (minute: number, changes: Partial<StreamEvent>): StreamEvent => ({
+  id: `action-${minute}`,
+  at: at(minute),
+  until: null,
+  kind: "restart",
+  sentence: "Stopped",
+  actor_name: "ann",
+  severity: null,
+  ...changes,
+});
 
 describe("the events of a stream", () => {
   it("are restarts, changes, alerts and cures, the oldest first", () => {
-    const alert = {
-      id: "1",
-      stream_id: "stream01",
-      fired_at: at(4),
-      resolved_at: null,
-      title: "Latency",
-      severity: "critical",
-    } as Alert;
     const cure = { id: 3, created_at: at(5), finding, state: "helped" } as unknown as AppliedCure;
-    const events = eventsOf({
-      ...sources,
-      engines: [{ ...engine, started_at: at(1) }],
-      audit: [
-        entry(6, "stream_errors_get", "Rows of parked transaction 4 looked at"),
-        entry(3, "stream_errors_execute", "Parked transaction 4 executed again"),
-        entry(2, "streams_stop", "Stopped"),
+    const events = eventsOf(
+      [
+        event(6, { kind: "alert", sentence: "Latency", actor_name: null, severity: "critical" }),
+        event(3, { kind: "change", sentence: "Parked transaction 4 executed again" }),
+        event(2, {}),
+        event(1, { sentence: "Engine engine-1 started", actor_name: null }),
+        event(0, { sentence: "Engine engine-1 started", actor_name: null }),
       ],
-      alerts: [alert],
-      cures: [cure],
-    });
+      [cure],
+    );
     expect(events.map(({ what, text, tone }) => [what, text, tone])).toEqual([
+      ["Restart", "Engine engine-1 started", "quiet"],
       ["Restart", "Engine engine-1 started", "quiet"],
       ["Restart", "Stopped by ann", "busy"],
       ["Change", "Parked transaction 4 executed again by ann", "busy"],
-      ["Alert", "Latency", "bad"],
       ["Cure", `${finding.title}: it helped`, "good"],
+      ["Alert", "Latency", "bad"],
     ]);
-  });
-
-  it("are not those of other streams and engines", () => {
-    const other = entry(1, "streams_stop", "Stopped", "other");
-    expect(eventsOf({ ...sources, engines: [{ ...engine, id: "away" }], audit: [other] })).toEqual([]);
   });
 
   it("are also outages, with their spans, as far as they reach into the range", () => {

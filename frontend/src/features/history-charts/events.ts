@@ -1,5 +1,5 @@
 // Events of a stream while its charts were drawn: a mark in each of them, and a line in a list.
-import type { Alert, AppliedCure, AuditEntry, Engine, Outage } from "@/api/types";
+import type { AppliedCure, Outage, StreamEvent } from "@/api/types";
 import { cureStateInWords } from "@/lib/advisor";
 import { asText, duration, formatTime } from "@/lib/format";
 import type { Tone } from "@/lib/states";
@@ -15,19 +15,9 @@ export interface HistoryEvent {
   text: string;
 }
 
-export interface EventSources {
-  streamId: string;
-  engines: readonly Engine[];
-  /** Of the stream's engines. */
-  engineIds: readonly string[];
-  audit: readonly AuditEntry[];
-  alerts: readonly Alert[];
-  cures: readonly AppliedCure[];
-}
-
-/** The oldest first. */
-export function eventsOf(sources: EventSources): HistoryEvent[] {
-  return sorted([...restarts(sources), ...changes(sources), ...alertsOf(sources), ...curesOf(sources)]);
+/** Those that the control plane tells, and cures: the oldest first. */
+export function eventsOf(told: readonly StreamEvent[], cures: readonly AppliedCure[]): HistoryEvent[] {
+  return sorted([...told.map(shown), ...curesOf(cures)]);
 }
 
 /** The events within a range and those that reach into it, the oldest first. */
@@ -65,48 +55,26 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
   });
 }
 
-function restarts({ engines, engineIds }: EventSources): HistoryEvent[] {
-  return engines.flatMap(({ id, name, started_at }) =>
-    engineIds.includes(id) && started_at
-      ? [
-          {
-            key: `engine ${id}`,
-            at: Date.parse(started_at),
-            tone: "quiet" as const,
-            what: "Restart" as const,
-            text: `Engine ${name} started`,
-          },
-        ]
-      : [],
-  );
+const WHAT = { restart: "Restart", change: "Change", alert: "Alert" } as const;
+
+function shown({ id, at, until, kind, sentence, actor_name, severity }: StreamEvent): HistoryEvent {
+  const by = actor_name === null ? "" : ` by ${actor_name}`;
+  const resolved = until === null ? "" : `, until ${formatTime(until)}`;
+  return {
+    key: id,
+    at: Date.parse(at),
+    tone: toneOf(severity, actor_name),
+    what: WHAT[kind],
+    text: `${sentence}${by}${resolved}`,
+  };
 }
 
-const RESTARTS = ["streams_start", "streams_stop", "streams_retry"];
-/** Looking at something is in the audit log, and no event of the stream. */
-const LOOKS = ["stream_errors_get"];
-
-function changes({ audit, streamId }: EventSources): HistoryEvent[] {
-  return audit
-    .filter(({ target_id, action }) => target_id === streamId && !LOOKS.includes(action))
-    .map((entry) => ({
-      key: `audit ${entry.id}`,
-      at: Date.parse(entry.at),
-      tone: "busy",
-      what: RESTARTS.includes(entry.action) ? "Restart" : "Change",
-      text: `${entry.sentence} by ${entry.actor_name}`,
-    }));
+function toneOf(severity: StreamEvent["severity"], actor: string | null): Tone {
+  if (severity !== null) return severity === "critical" ? "bad" : "warning";
+  return actor === null ? "quiet" : "busy";
 }
 
-function alertsOf({ alerts, streamId }: EventSources): HistoryEvent[] {
-  return alerts.flatMap(({ id, stream_id, fired_at, resolved_at, title, severity }) => {
-    if (stream_id !== streamId || !fired_at) return [];
-    const until = resolved_at ? `, until ${formatTime(resolved_at)}` : "";
-    const tone = severity === "critical" ? "bad" : "warning";
-    return [{ key: `alert ${id}`, at: Date.parse(fired_at), tone, what: "Alert", text: `${title}${until}` }];
-  });
-}
-
-function curesOf({ cures }: EventSources): HistoryEvent[] {
+function curesOf(cures: readonly AppliedCure[]): HistoryEvent[] {
   return cures.map(({ id, created_at, finding, state }) => ({
     key: `cure ${id}`,
     at: Date.parse(created_at),

@@ -14,6 +14,9 @@ import { EventList } from "./event-list";
 import { eventsBetween, type HistoryEvent, outageEvents } from "./events";
 import { useEvents } from "./use-events";
 
+/** As many as the control plane tells of one range. */
+const OUTAGES_MAX = 200;
+
 interface HistoryChartsProps {
   stream: Stream;
   range: HistoryRange;
@@ -66,7 +69,7 @@ export function HistoryCharts({ stream, ...shownOf }: HistoryChartsProps) {
 
 function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { charts: Chart[] }) {
   const query = useQuery(historyQuery(stream.id, statisticsOf(charts), range));
-  const all = useEvents(stream);
+  const { events: all, loading, missing } = useEvents(stream.id, range);
   const since = query.data && Date.parse(query.data.since);
   const until = query.data && Date.parse(query.data.until);
   const outages = query.data?.outages;
@@ -97,7 +100,16 @@ function Charts({ stream, range, charts, ...over }: HistoryChartsProps & { chart
               {history.resolution}.
             </Text>
           </Group>
-          <EventList events={events} />
+          <EventList
+            events={events}
+            loading={loading}
+            missing={[
+              ...missing,
+              ...(history.outages.length >= OUTAGES_MAX
+                ? [`Only the newest ${OUTAGES_MAX} outages of the range are shown.`]
+                : []),
+            ]}
+          />
         </Stack>
       )}
     </QueryFaces>

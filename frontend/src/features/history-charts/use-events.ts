@@ -1,34 +1,32 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { curesQuery } from "@/api/advisor-cures";
-import { alertHistoryQuery, openAlertsQuery } from "@/api/alerts";
-import { changesQuery, enginesQuery } from "@/api/operations";
-import { sessionQuery } from "@/api/session";
-import type { Stream } from "@/api/types";
-import { covers } from "@/lib/session-role";
+import { EVENTS_MAX, type HistoryRange, streamEventsQuery } from "@/api/history";
+import { asProblem } from "@/api/problem";
+import { formatCount } from "@/lib/format";
 import { eventsOf, type HistoryEvent } from "./events";
 
-/** Events of the stream that the reader may see; those that cannot be read are left out. */
-export function useEvents(stream: Pick<Stream, "id" | "capture_engine" | "destinations">): HistoryEvent[] {
-  const isAdmin = covers(useQuery(sessionQuery).data?.user.role, "admin");
-  const audit = useQuery({ ...changesQuery(stream.id), enabled: isAdmin }).data;
-  const engines = useQuery(enginesQuery).data;
-  const open = useQuery(openAlertsQuery).data;
-  const resolved = useInfiniteQuery(alertHistoryQuery).data;
-  const cures = useQuery(curesQuery(stream.id)).data;
-  const engineIds = [stream.capture_engine.id, ...stream.destinations.map(({ engine }) => engine.id)].join(
-    " ",
-  );
-  return useMemo(
-    () =>
-      eventsOf({
-        streamId: stream.id,
-        engines: engines ?? [],
-        engineIds: engineIds.split(" "),
-        audit: audit ?? [],
-        alerts: [...(open ?? []), ...(resolved?.pages.flatMap(({ items }) => items) ?? [])],
-        cures: cures ?? [],
-      }),
-    [stream.id, engineIds, engines, audit, open, resolved, cures],
-  );
+export interface Events {
+  events: HistoryEvent[];
+  /** Not all of them are known yet. */
+  loading: boolean;
+  /** Events of the range that `events` lacks, in words. */
+  missing: string[];
+}
+
+/** The events of a stream in a range, for every role; what is not among them is said. */
+export function useEvents(streamId: string, range: HistoryRange): Events {
+  const told = useQuery(streamEventsQuery(streamId, range));
+  const cures = useQuery(curesQuery(streamId));
+  const events = useMemo(() => eventsOf(told.data?.items ?? [], cures.data ?? []), [told.data, cures.data]);
+  const missing = [
+    ...(told.data?.left
+      ? [`Only the newest ${formatCount(EVENTS_MAX)} restarts, changes and alerts of the range are shown.`]
+      : []),
+    ...(told.error
+      ? [`Restarts, changes and alerts are not up to date: ${asProblem(told.error).detail}`]
+      : []),
+    ...(cures.error ? [`Cures are not up to date: ${asProblem(cures.error).detail}`] : []),
+  ];
+  return { events, loading: told.isPending || cures.isPending, missing };
 }

@@ -9,12 +9,11 @@ import { InstantiationProgress } from "./instantiation-progress";
 
 interface CopyBoardProps {
   destinations: readonly StreamDestination[];
-  observedAt: string | null;
   finished: boolean;
 }
 
 /** The copies that run or are interrupted, or those that have finished: the latest first. */
-export function CopyBoard({ destinations, observedAt, finished }: CopyBoardProps) {
+export function CopyBoard({ destinations, finished }: CopyBoardProps) {
   const shown = destinations
     .filter(
       ({ instantiation }) => instantiation !== null && (instantiation.stage === "finished") === finished,
@@ -29,7 +28,6 @@ export function CopyBoard({ destinations, observedAt, finished }: CopyBoardProps
       <Panel key={id} flush title={title}>
         <InstantiationProgress
           instantiation={instantiation}
-          observedAt={observedAt}
           interrupted={phase === "INSTANTIATING" ? null : stateInWords(state).label}
         />
       </Panel>

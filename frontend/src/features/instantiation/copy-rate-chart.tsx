@@ -1,17 +1,18 @@
 import { Box, Text } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { useMemo } from "react";
+import type { Instantiation } from "@/api/types";
 import { rate } from "@/lib/format";
 import { TimeChart } from "@/ui/time-chart";
-import { type CopyPoint, ratesOf, withPoint } from "./copy-rate";
+import { ratesOf } from "./copy-rate";
 
 const rows = (value: number | null | undefined) => rate(value, "rows");
 
-/** From when the page was opened: nobody keeps the rates of copies. */
-export function CopyRateChart({ rowsCopied, at }: { rowsCopied: number; at: string | null }) {
-  const [points, setPoints] = useState<CopyPoint[]>([]);
-  useEffect(() => {
-    if (at !== null) setPoints((known) => withPoint(known, { at: Date.parse(at), rows: rowsCopied }));
-  }, [at, rowsCopied]);
+/** From the copy's begin, as the control plane has seen it. */
+export function CopyRateChart({ curve }: Pick<Instantiation, "curve">) {
+  const points = useMemo(
+    () => curve.map(({ at, rows_copied }) => ({ at: Date.parse(at), rows: rows_copied })),
+    [curve],
+  );
   if (points.length < 2)
     return (
       <Text px={14} size="xs" c="dimmed">
@@ -21,7 +22,7 @@ export function CopyRateChart({ rowsCopied, at }: { rowsCopied: number; at: stri
   return (
     <Box px={14}>
       <TimeChart
-        title="Rate since this page was opened"
+        title="Rate of the copy"
         times={points.map((point) => point.at)}
         series={[{ label: "Copied", colour: 3, values: ratesOf(points) }]}
         format={rows}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type CopyPoint, ratesOf, withPoint } from "./copy-rate";
+import { type CopyPoint, ratesOf } from "./copy-rate";
 
 const points = (...rows: number[]): CopyPoint[] =>
   rows.map((count, second) => ({ at: second * 1000, rows: count }));
@@ -10,9 +10,13 @@ it("knows the rate from the second point on, over the last ten seconds", () => {
   expect(ratesOf(jumps).at(-1)).toBe(200);
 });
 
-it("takes each report once, and begins anew when a copy does", () => {
-  const known = points(0, 100);
-  expect(withPoint(known, { at: 1000, rows: 100 })).toBe(known);
-  expect(withPoint(known, { at: 2000, rows: 150 })).toHaveLength(3);
-  expect(withPoint(known, { at: 2000, rows: 5 })).toEqual([{ at: 2000, rows: 5 }]);
+it("knows it between points that lie further apart, and never below zero", () => {
+  expect(
+    ratesOf([
+      { at: 0, rows: 0 },
+      { at: 60_000, rows: 6000 },
+      { at: 120_000, rows: 18_000 },
+    ]),
+  ).toEqual([null, 100, 200]);
+  expect(ratesOf(points(500, 200))).toEqual([null, null]);
 });

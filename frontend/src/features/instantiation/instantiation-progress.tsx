@@ -6,20 +6,16 @@ import { Meter } from "@/ui/meter";
 import { Metric } from "@/ui/quantity";
 import { CopyRateChart } from "./copy-rate-chart";
 import { CopyTables } from "./copy-tables";
+import { indexesInWords } from "./copy-time";
 
 interface InstantiationProgressProps {
   instantiation: Instantiation;
-  observedAt: string | null;
   /** The destination's state where it is not copying now, in words; null while it is. */
   interrupted: string | null;
 }
 
-/** A copy that has begun: rows first, then indexes and foreign keys, which nobody can foretell. */
-export function InstantiationProgress({
-  instantiation,
-  observedAt,
-  interrupted,
-}: InstantiationProgressProps) {
+/** A copy that has begun: rows first, then indexes and foreign keys. */
+export function InstantiationProgress({ instantiation, interrupted }: InstantiationProgressProps) {
   const indexes = instantiation.stage === "indexes";
   const copied = copiedOf(instantiation.tables);
   const text = indexes
@@ -41,6 +37,8 @@ export function InstantiationProgress({
             <Metric metric="copyRate" quantity={rate(instantiation.rows_per_second, "rows")} />
             <Metric metric="copyRate" label="Bytes" quantity={byteRate(instantiation.bytes_per_second)} />
             {!indexes && <Metric metric="rowsLeft" quantity={duration(instantiation.rows_seconds_left)} />}
+            <Metric metric="indexesLeft" quantity={duration(instantiation.indexes_seconds_left)} />
+            {!indexes && <Metric metric="copyLeft" quantity={duration(instantiation.seconds_left)} />}
           </Group>
         </Group>
         <Meter
@@ -53,12 +51,10 @@ export function InstantiationProgress({
         <Text size="xs" c="dimmed" mt={6}>
           {interrupted !== null
             ? `The copy is interrupted (${interrupted}). It goes on from here when the destination runs again.`
-            : indexes
-              ? "Indexes, constraints and foreign keys are being built now. How long that takes is not known."
-              : "Indexes, constraints and foreign keys follow the rows. How long they take is not known."}
+            : indexesInWords(instantiation)}
         </Text>
       </Box>
-      <CopyRateChart rowsCopied={instantiation.rows_copied} at={observedAt} />
+      <CopyRateChart curve={instantiation.curve} />
       <CopyTables tables={instantiation.tables} />
     </Stack>
   );

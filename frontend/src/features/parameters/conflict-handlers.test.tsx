@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, it } from "vitest";
@@ -44,4 +44,35 @@ it("puts them in another order, and removes one: the first that matches decides"
   expect(last.map(({ kind }) => kind)).toEqual(["delete_missing", "insert_exists"]);
   await userEvent.click(screen.getByRole("button", { name: "Remove handler 1" }));
   expect(last).toEqual([{ kind: "insert_exists", action: "discard" }]);
+});
+
+it("lets one row win by a column, for a group of columns, and keeps groups apart", async () => {
+  const first: ConflictHandler = {
+    kind: "update_origin_differs",
+    schema: "public",
+    table: "stock",
+    action: "delta",
+    columns: ["amount"],
+  };
+  renderUi(<Editor handlers={[first, { ...first, action: "discard", columns: ["note", "amount"] }]} />);
+  const second = screen.getByRole("group", { name: "Handler 2" });
+  expect(second).toHaveTextContent("A handler above decides about amount.");
+  const of = within(second);
+  await userEvent.click(of.getByRole("combobox", { name: "Action" }));
+  await userEvent.click(await screen.findByRole("option", { name: "The higher value wins" }));
+  await userEvent.type(of.getByRole("combobox", { name: "Group of columns" }), "{Backspace}");
+  expect(second).toHaveTextContent("Name the column that decides.");
+  await userEvent.type(of.getByRole("textbox", { name: "By the column" }), "changed");
+  await userEvent.click(of.getByRole("combobox", { name: "Where both are the same" }));
+  await userEvent.click(await screen.findByRole("option", { name: "The source's wins" }));
+  expect(last[1]).toEqual({
+    ...first,
+    action: "maximum",
+    columns: ["note"],
+    by: "changed",
+    tie: "overwrite",
+  });
+  await userEvent.click(of.getByRole("combobox", { name: "Action" }));
+  await userEvent.click(await screen.findByRole("option", { name: "Leave the change out" }));
+  expect(last[1]).toEqual({ ...first, action: "discard", columns: ["note"] });
 });

@@ -1,8 +1,8 @@
-import { ActionIcon, Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Group, Select, Stack, TagsInput, Text, TextInput } from "@mantine/core";
 import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
 import type { ConflictHandler } from "@/api/types";
 import classes from "./error-policies.module.css";
-import { handlerFault } from "./parameter-values";
+import { handlerFault, isOfTwoRows } from "./parameter-values";
 
 interface ConflictHandlersProps {
   handlers: ConflictHandler[];
@@ -15,12 +15,23 @@ const KINDS: { value: ConflictHandler["kind"]; label: string }[] = [
   { value: "update_exists", label: "UPDATE: another row has the key" },
   { value: "update_missing", label: "UPDATE: no such row" },
   { value: "delete_missing", label: "DELETE: no such row" },
+  { value: "update_origin_differs", label: "UPDATE: the row was changed" },
+  { value: "delete_origin_differs", label: "DELETE: the row was changed" },
   { value: "foreign_key_missing", label: "The referenced row is missing" },
 ];
 const ACTIONS: { value: ConflictHandler["action"]; label: string }[] = [
   { value: "discard", label: "Leave the change out" },
   { value: "overwrite", label: "Overwrite" },
+  { value: "maximum", label: "The higher value wins" },
+  { value: "minimum", label: "The lower value wins" },
+  { value: "latest", label: "The later row wins" },
+  { value: "delta", label: "Add the difference" },
   { value: "error", label: "As without a handler" },
+];
+
+const TIES: { value: NonNullable<ConflictHandler["tie"]>; label: string }[] = [
+  { value: "discard", label: "The destination's stays" },
+  { value: "overwrite", label: "The source's wins" },
 ];
 
 /** Handlers of single changes that conflict with a row of the destination: the first that matches decides. */
@@ -65,9 +76,9 @@ export function ConflictHandlers({ handlers, onChange, disabled }: ConflictHandl
               <IconTrash size={14} aria-hidden />
             </ActionIcon>
           </Group>
-          {handlerFault(handler) && (
+          {handlerFault(handler, handlers.slice(0, index)) && (
             <Text size="xs" c="var(--bad)" w="100%">
-              {handlerFault(handler)}
+              {handlerFault(handler, handlers.slice(0, index))}
             </Text>
           )}
         </Group>
@@ -95,6 +106,19 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
   const name = (part: "schema" | "table", text: string) => {
     const { [part]: _, ...others } = handler;
     onChange(text === "" ? others : { ...others, [part]: text });
+  };
+  const group = (columns: string[]) => {
+    const { columns: _, ...others } = handler;
+    onChange(columns.length === 0 ? others : { ...others, columns });
+  };
+  const decideBy = (column: string) => {
+    const { by: _, ...others } = handler;
+    onChange(column === "" ? others : { ...others, by: column });
+  };
+  // Members that only some actions have go with them.
+  const act = (action: ConflictHandler["action"]) => {
+    const { by, tie, ...others } = handler;
+    onChange(isOfTwoRows(action) && action !== "delta" ? { ...handler, action } : { ...others, action });
   };
   return (
     <>
@@ -130,8 +154,39 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
         value={handler.action}
         allowDeselect={false}
         disabled={disabled}
-        onChange={(action) => action !== null && onChange({ ...handler, action })}
+        onChange={(action) => action !== null && act(action)}
       />
+      {isOfTwoRows(handler.action) && handler.action !== "delta" && (
+        <>
+          <TextInput
+            label="By the column"
+            placeholder={handler.action === "latest" ? "time of the commit" : undefined}
+            w={150}
+            value={handler.by ?? ""}
+            disabled={disabled}
+            onChange={(event) => decideBy(event.currentTarget.value)}
+          />
+          <Select
+            label="Where both are the same"
+            w={190}
+            data={TIES}
+            value={handler.tie ?? "discard"}
+            allowDeselect={false}
+            disabled={disabled}
+            onChange={(tie) => tie !== null && onChange({ ...handler, tie })}
+          />
+        </>
+      )}
+      {(handler.kind === "insert_exists" || handler.kind === "update_origin_differs" || handler.columns) && (
+        <TagsInput
+          label="Group of columns"
+          placeholder={handler.columns === undefined ? "all others" : undefined}
+          w={320}
+          value={handler.columns ?? []}
+          disabled={disabled}
+          onChange={group}
+        />
+      )}
     </>
   );
 }

@@ -15,12 +15,14 @@ import { IconChevronDown } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { ParameterValue, StreamParameter } from "@/api/types";
 import { sentenceCase } from "@/lib/states";
+import { ComparedTables } from "./compared-tables";
 import { ConflictHandlers } from "./conflict-handlers";
 import { ErrorPolicies } from "./error-policies";
 import classes from "./parameter-fields.module.css";
 import {
   byComponent,
   byNeed,
+  comparedOf,
   handlersOf,
   parameterFault,
   policiesOf,
@@ -156,6 +158,8 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
     return <ErrorPolicies policies={policiesOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "conflict_handlers")
     return <ConflictHandlers handlers={handlersOf(value)} onChange={onChange} disabled={disabled} />;
+  if (definition.type === "conflict_detection")
+    return <ComparedTables tables={comparedOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "enum") {
     return (
       <Select

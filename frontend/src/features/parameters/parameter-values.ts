@@ -1,5 +1,11 @@
 // Values of parameters in a form, apart from any widget.
-import type { ConflictHandler, ErrorPolicy, ParameterValue, StreamParameter } from "@/api/types";
+import type {
+  ComparedTable,
+  ConflictHandler,
+  ErrorPolicy,
+  ParameterValue,
+  StreamParameter,
+} from "@/api/types";
 
 export type Values = Record<string, ParameterValue>;
 
@@ -23,9 +29,13 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
   if (definition.type === "conflict_handlers")
     return (
       handlersOf(value)
-        .map(handlerFault)
+        .map((handler, index, handlers) => handlerFault(handler, handlers.slice(0, index)))
         .find((fault) => fault !== null) ?? null
     );
+  if (definition.type === "conflict_detection") {
+    const tables = comparedOf(value);
+    return tables.map((_, index) => comparedFault(tables, index)).find((fault) => fault !== null) ?? null;
+  }
   return null;
 }
 
@@ -39,10 +49,58 @@ export function handlersOf(value: ParameterValue): ConflictHandler[] {
   return Array.isArray(value) ? (value as ConflictHandler[]) : [];
 }
 
-/** Why a handler cannot be kept, or null. */
-export function handlerFault({ kind, schema, table, action }: ConflictHandler): string | null {
+/** The value of the parameter conflict_detection. */
+export function comparedOf(value: ParameterValue): ComparedTable[] {
+  return Array.isArray(value) ? (value as ComparedTable[]) : [];
+}
+
+/** Why an entry cannot be kept, or null. */
+export function comparedFault(tables: ComparedTable[], index: number): string | null {
+  const { schema, table, columns } = tables[index] as ComparedTable;
   if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
-  if (action === "overwrite" && kind !== "insert_exists" && kind !== "update_missing")
+  if (columns !== undefined && table === undefined) return "Columns are those of one table: name it.";
+  if (columns !== undefined && new Set(columns).size < columns.length) return "Name each column once.";
+  const isDecided = tables
+    .slice(0, index)
+    .some((before) => before.table === undefined || (before.schema === schema && before.table === table));
+  return isDecided ? "An entry above decides for this table: write one for each." : null;
+}
+
+/** Whether the action makes one row of two; with a kind, whether it can. */
+export function isOfTwoRows(action: ConflictHandler["action"], kind?: ConflictHandler["kind"]): boolean {
+  if (action === "delta") return kind === undefined || kind === "update_origin_differs";
+  if (action !== "maximum" && action !== "minimum" && action !== "latest") return false;
+  return kind === undefined || kind === "insert_exists" || kind === "update_origin_differs";
+}
+
+const OVERWRITES = new Set<ConflictHandler["kind"]>([
+  "insert_exists",
+  "update_missing",
+  "update_origin_differs",
+  "delete_origin_differs",
+]);
+
+/** Why a handler cannot be kept, or null. */
+export function handlerFault(handler: ConflictHandler, before: ConflictHandler[] = []): string | null {
+  const { kind, schema, table, action, columns = [], by } = handler;
+  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if (isOfTwoRows(action) && !isOfTwoRows(action, kind))
+    return action === "delta"
+      ? "Only an UPDATE of a row that was changed has an old value to which a difference can be added."
+      : "Only an INSERT of a row that is there, or an UPDATE of a row that was changed, has two rows.";
+  if (columns.length > 0 && kind !== "insert_exists" && kind !== "update_origin_differs")
+    return "Only an INSERT of a row that is there, or an UPDATE of a row that was changed, is decided by columns.";
+  if ((columns.length > 0 || by !== undefined) && table === undefined)
+    return "Columns are those of one table: name it.";
+  if (action === "delta" && columns.length === 0) return "Name the columns to which the difference is added.";
+  if ((action === "maximum" || action === "minimum") && by === undefined)
+    return "Name the column that decides.";
+  const taken = before
+    .filter((one) => one.kind === kind && one.schema === schema && one.table === table)
+    .flatMap((one) => one.columns ?? []);
+  const shared = columns.find((column) => taken.includes(column));
+  if (shared !== undefined) return `A handler above decides about ${shared}.`;
+  if (action === "overwrite" && !OVERWRITES.has(kind))
     return "There is nothing to overwrite: only a row that is there, or that an UPDATE lacks, can be.";
   return null;
 }
@@ -130,6 +188,7 @@ const BASIC = new Set([
   "disable_on_error",
   "error_policies",
   "conflict_handlers",
+  "conflict_detection",
   "copy_workers",
   "initial_copy",
 ]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Sample } from "@/api/types";
+import { destinationColour } from "@/lib/series-colours";
 import { sample } from "@/test/data";
 import { chartSeries } from "./series";
 
@@ -18,9 +19,10 @@ describe("chartSeries", () => {
     const both = { destinations: [of("east", 5), of("west", 9)] } as Partial<Sample>;
     const destinations = ["east", "west"].map((id) => ({ id, name: `${id} side` }));
     const { rates } = chartSeries([sample(at(0), { ...both, lcrs_per_second: 9 })], 1, destinations);
-    expect(rates.map(({ label, values }) => [label, values[0]]).slice(1)).toEqual([
-      ["Applied at east side", 5],
-      ["Applied at west side", 9],
+    expect(rates.map(({ label, values, colour }) => [label, values[0], colour])).toEqual([
+      ["Capture", null, 1],
+      ["Applied at east side", 5, destinationColour(0)],
+      ["Applied at west side", 9, destinationColour(1)],
     ]);
   });
 

@@ -1,7 +1,7 @@
 import type { Sample } from "@/api/types";
 import type { Maybe } from "@/lib/format";
 import { P99_AT_LEAST } from "@/lib/latency-shown";
-import { coloursOf } from "@/lib/series-colours";
+import { coloursOf, destinationColour } from "@/lib/series-colours";
 import type { Series } from "@/ui/time-chart";
 
 export interface ChartSeries {
@@ -17,7 +17,7 @@ export interface Charted {
   name: string;
 }
 
-type Line = Omit<Series, "colour">;
+type Line = Omit<Series, "colour"> & { own?: number };
 
 /** Lines beside the capture's: more of them cannot be told apart. */
 const DESTINATIONS_MAX = 7;
@@ -42,8 +42,8 @@ function destinationOf(sample: Sample, id: string) {
 }
 
 function coloured(lines: Line[]): Series[] {
-  const colours = coloursOf(lines.map(({ label }) => label));
-  return lines.map((line, place) => ({ ...line, colour: colours[place] ?? 1 }));
+  const colours = coloursOf(lines);
+  return lines.map(({ own: _, ...line }, place) => ({ ...line, colour: colours[place] ?? 1 }));
 }
 
 /** The window's samples as columns. A value that was unknown stays a gap. */
@@ -54,8 +54,9 @@ export function chartSeries(samples: Sample[], minutes: number, destinations: Ch
   const column = (pick: (sample: Sample) => Maybe) => shown.map(pick);
   const several = destinations.length > 1;
   const applied: Line[] = several
-    ? destinations.slice(0, DESTINATIONS_MAX).map(({ id, name }) => ({
+    ? destinations.slice(0, DESTINATIONS_MAX).map(({ id, name }, place) => ({
         label: `Applied at ${name}`,
+        own: destinationColour(place),
         values: column((sample) => destinationOf(sample, id)?.lcrs_per_second),
       }))
     : [

@@ -10,6 +10,7 @@ import { StreamTables } from "./stream-tables";
 const orders: StreamTable = {
   schema: "public",
   table: "orders",
+  destination_name: { schema: "public", table: "orders" },
   inserts_only: false,
   filtered: false,
   state: "REPLICATING",
@@ -36,8 +37,20 @@ const atSource = {
 } satisfies Partial<SourceTable>;
 
 const counts = { inserts: 1, updates: 1, deletes: 1, truncates: 0, trouble: null };
-const quiet: StreamTable = { ...orders, ...counts, table: "quiet", changes_per_second: 0, last_change: null };
-const log: StreamTable = { ...quiet, table: "log", inserts_only: true };
+const quiet: StreamTable = {
+  ...orders,
+  ...counts,
+  table: "quiet",
+  destination_name: { schema: "public", table: "quiet" },
+  changes_per_second: 0,
+  last_change: null,
+};
+const log: StreamTable = {
+  ...quiet,
+  table: "log",
+  destination_name: { schema: "public", table: "log" },
+  inserts_only: true,
+};
 
 function renderTables(mayAct: boolean, first: Partial<StreamDestination> = {}) {
   const onDestination = vi.fn();
@@ -111,6 +124,14 @@ describe("StreamTables", () => {
     stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
     renderTables(true, { tables: [{ ...orders, filtered: true }] });
     expect(screen.getByTitle(/^Rules decide which rows/)).toHaveStyle({ flex: "none" });
+  });
+
+  it("shows the destination's name of a table that has another one there", () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
+    const named = { ...orders, destination_name: { schema: "archive", table: "sold" } };
+    renderTables(true, { tables: [named, quiet] });
+    expect(screen.getByText("public.orders → archive.sold")).toBeVisible();
+    expect(screen.getByText("public.quiet")).toBeVisible();
   });
 
   it("lets viewers only read", async () => {

@@ -27,6 +27,12 @@ interface TableRow extends StreamTable {
 
 const name = (table: { schema: string; table: string }) => `${table.schema}.${table.table}`;
 
+/** With its name at the destinations, where it has another one there. */
+function shownName(table: StreamTable): string {
+  const there = name(table.destination_name);
+  return there === name(table) ? there : `${name(table)} → ${there}`;
+}
+
 /** Microseconds from the commit at the source to the one at the destination; the clocks may differ. */
 function latencyOf({ last_change }: StreamTable): number | null {
   const from = parseMicros(last_change?.at_source);
@@ -55,7 +61,7 @@ const columns: Column<TableRow>[] = [
     cell: (table) =>
       table.filtered ? (
         <Group gap={6} wrap="nowrap">
-          {name(table)}
+          {shownName(table)}
           <Badge
             size="xs"
             variant="light"
@@ -66,7 +72,7 @@ const columns: Column<TableRow>[] = [
           </Badge>
         </Group>
       ) : (
-        name(table)
+        shownName(table)
       ),
     sortBy: name,
   },
@@ -177,7 +183,7 @@ export function StreamTables({
   const wanted = filter.trim().toLowerCase();
   const tables = shown?.tables ?? [];
   const rows = tables
-    .filter((table) => name(table).toLowerCase().includes(wanted))
+    .filter((table) => shownName(table).toLowerCase().includes(wanted))
     .map((table) => ({
       ...table,
       identity: table.inserts_only ? "inserts only" : identities.get(name(table)),

@@ -9,6 +9,7 @@ import { TableTroubles } from "./table-troubles";
 const table: StreamTable = {
   schema: "public",
   table: "orders",
+  destination_name: { schema: "public", table: "orders" },
   inserts_only: false,
   filtered: false,
   state: "STOPPED",

@@ -1,6 +1,7 @@
 // Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
 // rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
 import type { ScopedRules, TableRule, TableRules } from "@/api/types";
+import { isComplete, withoutRename } from "./renames";
 import { isSamePlace, ofTable, type RulePlace, type TableName } from "./rule-scopes";
 import { withTransformations } from "./transformation-drafts";
 
@@ -48,7 +49,7 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
   if (isSelected(rules, table)) {
     const without = {
       ...withTransformations(
-        withRowRules(withInsertsOnly(rules, table, false), ofTable(table), null),
+        withoutRename(withRowRules(withInsertsOnly(rules, table, false), ofTable(table), null), table),
         table,
         [],
       ),
@@ -67,12 +68,14 @@ export function toggled(rules: TableRules, table: TableName): TableRules {
 /** Rules as they are sent: what is not filled in yet is left out. */
 export function completeRules(rules: TableRules): TableRules {
   const filled = (rule: TableRule) => rule.schema !== "" && rule.table !== "";
+  const renames = (rules.renames ?? []).filter(isComplete);
   const complete = { include: rules.include.filter(filled), exclude: (rules.exclude ?? []).filter(filled) };
   return {
     ...complete,
     ...(rules.inserts_only?.length ? { inserts_only: rules.inserts_only } : {}),
     ...(rules.row_rules?.length ? { row_rules: rules.row_rules } : {}),
     ...(rules.transformations?.length ? { transformations: rules.transformations } : {}),
+    ...(renames.length > 0 ? { renames } : {}),
   };
 }
 

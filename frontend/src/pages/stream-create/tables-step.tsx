@@ -6,6 +6,7 @@ import type { Database, ScopedRules, TableRules } from "@/api/types";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import type { MaskKey } from "@/features/table-rules/mask-key-field";
 import { completeRules, isSelected, toggled } from "@/features/table-rules/matching";
+import { NamesThere } from "@/features/table-rules/names-there";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
 import { RulePreview } from "@/features/table-rules/rule-preview";
@@ -71,6 +72,7 @@ export function TablesStep(props: TablesStepProps) {
                     onChange={onChange}
                     maskKey={maskKey}
                   />
+                  <NamesThere tables={preview.data.tables} rules={rules} onChange={onChange} />
                   {destinations.map((database) => (
                     <RowRules
                       key={database.id}

@@ -35,7 +35,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
     <Stack gap="sm">
       <KeyFigures stream={stream} />
       {stream.reports.length > 0 && <EngineReports reports={stream.reports} />}
-      <CopyBoard destinations={stream.destinations} observedAt={stream.observed_at} finished={false} />
+      <CopyBoard destinations={stream.destinations} finished={false} />
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {
           const last = known.at(-1);
@@ -82,7 +82,7 @@ export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: 
           );
         }}
       </QueryFaces>
-      <CopyBoard destinations={stream.destinations} observedAt={stream.observed_at} finished={true} />
+      <CopyBoard destinations={stream.destinations} finished={true} />
       {stream.positions && <StreamPositions positions={stream.positions} mode={stream.mode} />}
     </Stack>
   );

@@ -11,6 +11,8 @@ import { Refusal } from "@/features/preflight/refusal";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { faultOfMaskKey, hidingMaskKey, maskKeyOf } from "@/features/table-rules/mask-key";
 import { completeRules } from "@/features/table-rules/matching";
+import { NamesThere } from "@/features/table-rules/names-there";
+import { renameInWords } from "@/features/table-rules/renames";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleCountsTable } from "@/features/table-rules/rule-counts";
 import { RuleEditor } from "@/features/table-rules/rule-editor";
@@ -37,6 +39,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
     ...(rules.transformations ?? []).map(
       (own) => [`Columns of ${pattern(own)}`, own.steps.map(stepInWords)] as const,
     ),
+    ...(rules.renames?.length ? [["Other names", rules.renames.map(renameInWords)] as const] : []),
   ] as const;
   const owned = [
     { owner: "the stream", rules: rules.row_rules ?? [] },
@@ -128,6 +131,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
               onChange={change}
               maskKey={{ value: maskKey, onChange: changeKey, isSet: stream.mask_key_set }}
             />
+            <NamesThere tables={preview.data.tables} rules={rules} onChange={change} />
             <Change label="Added, and copied" tables={added} />
             <Change label="Removed; their rows at the destination stay as they are" tables={removed} />
           </>

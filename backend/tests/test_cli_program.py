@@ -1,0 +1,46 @@
+"""The installed program `thalweg`: its version, and what shells ask it for completion."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BACKEND = Path(__file__).resolve().parents[1]
+PROGRAM = Path(sys.executable).parent / "thalweg"
+
+
+def run(*arguments: str, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
+    done = subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, check=False, cwd=BACKEND,
+        env={**kept, "PYTHONPATH": str(BACKEND), **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_version() -> None:
+    """Needs no control plane."""
+    version = (BACKEND.parent / "VERSION").read_text().strip()
+    assert run("--version") == f"thalweg {version}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "not_offered"),
+    [
+        ("thalweg str", ["streams"], "slots"), ("thalweg streams cre", ["create", "create-from"], "delete"),
+        ("thalweg preflight --inserts", ["--inserts-only"], "--exclude"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(shell: str, typed: str, offered: list[str], not_offered: str) -> None:
+    words = {
+        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+    }[shell]
+    answer = run(_THALWEG_COMPLETE=f"complete_{shell}", **words)
+    assert all(word in answer for word in offered)
+    assert not_offered not in answer.split()
+    assert "_THALWEG_COMPLETE" in run("--show-completion", shell)

@@ -1,0 +1,62 @@
+"""Names of tables at the destinations before they are used: each table has one of its own there."""
+
+from thalweg.features.streams.schemas import Json
+from thalweg.inspection.checks import Checklist
+from thalweg.inspection.schemas import Check, CheckSide
+from thalweg.kernel.models import FieldProblem
+from thalweg.kernel.renames import DestinationNames, Name, Rename, clashes, name_there
+
+CHECK = "renames"
+CHANGED = "renames_changed"
+TITLE = "Names at the destinations"
+RESERVED = ("pg_catalog", "information_schema", "thalweg")
+CURE = "Correct the name, or take it away."
+
+
+def check_renames(tables: list[Name], renames: list[Rename]) -> tuple[list[Check], list[FieldProblem]]:
+    """`tables` are the stream's. The problems have their places in the list of renames."""
+    checklist = Checklist(CheckSide.SOURCE)
+    if not renames:
+        return [], []
+    problems = [
+        FieldProblem(pointer=f"/{at}{member}", code=CHECK, message=message, cure=CURE)
+        for at, one in enumerate(renames)
+        for member, message in _problems(one, tables, DestinationNames(renames))
+    ]
+    if problems:
+        checklist.fail(
+            CHECK, TITLE, "Some tables cannot have the names that the stream wants for them.", CURE, None,
+            list(dict.fromkeys(one.message for one in problems)),
+        )  # fmt: skip
+    else:
+        names = DestinationNames(renames)
+        others = [name for name in tables if names.of(name) != name]
+        checklist.ok(CHECK, TITLE, f"{len(others)} of {len(tables)} tables have other names there.")
+    return checklist.checks, problems
+
+
+def _problems(one: Rename, tables: list[Name], names: DestinationNames) -> list[tuple[str, str]]:
+    """Each with the member that is to blame."""
+    concerned = [name for name in tables if name == one.key or (one.table is None and name[0] == one.schema_name)]
+    if not concerned:
+        whole = one.table is None
+        message = f"The stream has no table {'of the schema ' if whole else ''}{one.shown}."
+        return [("/schema" if whole else "/table", message)]
+    member = "/to_schema" if one.to_table is None else "/to_table"
+    if one.to_schema is not None and (one.to_schema in RESERVED or one.to_schema.startswith("pg_")):
+        return [("/to_schema", f"{one.to_schema} is a schema of PostgreSQL or of Thalweg.")]
+    return [(member, message) for message in clashes(tables, names, concerned)]
+
+
+def ask_for_changed_names(checklist: Checklist, tables_before: list[Json], tables: list[Json]) -> None:
+    before = {(table["schema"], table["table"]): name_there(table) for table in tables_before}
+    after = {(table["schema"], table["table"]): name_there(table) for table in tables}
+    changed = [name for name, there in after.items() if name in before and there != before[name]]
+    if changed:
+        checklist.ask(
+            CHANGED, "Changed names at the destinations",
+            "These tables are renamed at the destinations when the stream goes on. Whoever uses them there has to know "
+            "the new names; partitions stay where they are.",
+            "Accept this. Or send the names that the stream has.",
+            [f"{'.'.join(name)}: {'.'.join(before[name])} becomes {'.'.join(after[name])}" for name in changed],
+        )  # fmt: skip

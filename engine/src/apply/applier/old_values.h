@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+
+#include "apply/applier/arena.h"
+#include "apply/applier/statements.h"
+#include "apply/applier/tuple_values.h"
+#include "lcr/frame.h"
+#include "metadata/table_metadata.h"
+
+// Old values that a change tells of its row, for a comparison with the destination's row (docs/decisions/conflicts.md).
+
+namespace thalweg::apply {
+
+// The columns to compare: those that are told.
+inline ColumnMask columns_told(const metadata::TableMetadata& table, const lcr::Value* old) {
+  ColumnMask told;
+  for (const uint16_t column : table.compared) {
+    if (old[column].mark != lcr::ValueMark::unchanged) told.set(column);
+  }
+  return told;
+}
+
+// The old identity with the old values, UNCHANGED where they are not told; null where nothing is compared. `key`: the
+// update's or remove's old tuple as values, or the new one where it has none.
+inline const lcr::Value* old_values(const metadata::TableMetadata& table, const lcr::FrameView& frame, Values key,
+                                    Arena& arena) {
+  if (table.compared.empty()) return nullptr;
+  const bool is_whole = frame.has(lcr::kOldRow);
+  // A partition may identify its rows otherwise than the whole table: it has told less than the table says.
+  if (!is_whole && table.source.replica_identity == 'f') return nullptr;
+  const auto is_told = [&](uint16_t column) {
+    return key[column].mark != lcr::ValueMark::unchanged && (is_whole || table.columns[column].source_key);
+  };
+  if (std::ranges::none_of(table.compared, is_told)) return nullptr;
+  if (is_whole) return key;
+  // Beside a key the others come as NULL. Where no old tuple came, the key is as it was.
+  Values told = arena.take_array<lcr::Value>(table.columns.size());
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    told[column] =
+        table.columns[column].source_key ? key[column] : lcr::Value{.mark = lcr::ValueMark::unchanged, .bytes = {}};
+  }
+  return told;
+}
+
+}  // namespace thalweg::apply

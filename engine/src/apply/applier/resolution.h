@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apply/applier/statements.h"
+#include "apply/conflict.h"
+#include "base/ids.h"
+#include "lcr/frame.h"
+#include "metadata/table_metadata.h"
+
+// An update that makes one row of two, as the handlers of its groups of columns say (docs/decisions/conflicts.md).
+
+namespace thalweg::apply {
+
+// A row of the source's that met one of the destination's.
+struct MetRow {
+  const metadata::TableMetadata& table;
+  const lcr::Value* wanted;   // UNCHANGED where a value is not known
+  const lcr::Value* old;      // with the identity by which the row is found; of an INSERT `wanted` itself
+  bool has_old = false;       // old values came: a delta knows them
+  ColumnMask differing = {};  // columns of which it is known that the destination's row differs
+  base::UnixMicros commit_time = {};
+};
+
+struct Resolution {
+  struct Parameter {
+    const lcr::Value* value;
+    base::TypeId type;
+  };
+  std::string sql;
+  std::vector<Parameter> parameters = {};
+};
+
+// `handlers`: of the conflict, in their order: those of groups, then perhaps one of all other columns. Fails with the
+// reason, in words, where they cannot settle the row.
+std::expected<Resolution, std::string> make_resolution(const MetRow& row, std::span<const ConflictHandler> handlers);
+
+}  // namespace thalweg::apply

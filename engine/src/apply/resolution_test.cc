@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "apply/apply_harness.h"
+
+// Handlers that make one row of the source's and the destination's, by groups of columns.
+
+namespace thalweg::apply {
+namespace {
+
+constexpr const char* kQuoted = "\"public\".\"items\"";
+constexpr const char* kRows = "SELECT id, name, amount, stock FROM items ORDER BY id";
+constexpr const char* kLog = "SELECT kind, action, change FROM thalweg.conflict_log ORDER BY id";
+
+class Resolutions : public testing::Test {
+ protected:
+  void SetUp() override {
+    h.parameters.disable_on_error = false;
+    h.parameters.compared = {{}};
+    h.run("CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint, stock int)");
+    h.describe("items", 'f');
+  }
+  void handle(const std::vector<ConflictHandler>& handlers) {
+    for (ConflictHandler handler : handlers) {
+      handler.table = kQuoted;
+      h.parameters.conflict_handlers.push_back(handler);
+    }
+  }
+  template <typename Write>
+  void apply(Write write) {
+    h.begin();
+    write();
+    h.commit();
+    const auto error = h.start_and_finish();
+    ASSERT_FALSE(error) << error->message;
+  }
+  ApplyHarness h;
+};
+
+constexpr auto kDiffers = ConflictKind::update_origin_differs;
+
+TEST_F(Resolutions, TheHigherValueWinsWithItsWholeRow) {
+  h.run(
+      "INSERT INTO items VALUES (1, 'theirs', 10, 5), (2, 'theirs', 30, 5), (3, 'theirs', 20, 5), "
+      "(4, 'theirs', NULL, 5), (5, 'theirs', 1, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::maximum, .by = "amount"}});
+  apply([&] {
+    for (int64_t id = 1; id <= 4; ++id) h.update_full("items", {id, "old", 1, 1}, {id, "ours", 20, 2});
+    h.update_full("items", {5, "old", 1, 1}, {5, "ours", nullptr, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "1|ours|20|2,2|theirs|30|5,3|theirs|20|5,4|ours|20|2,5|theirs|1|5");
+  EXPECT_EQ(h.select("SELECT action, count(*) FROM thalweg.conflict_log GROUP BY 1"), "maximum|5");
+}
+
+TEST_F(Resolutions, TheLowerValueWinsAndATieMayBeTheSources) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 10, 5), (2, 'theirs', 30, 5), (3, 'theirs', 20, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::minimum, .by = "amount", .tie_overwrites = true}});
+  apply([&] {
+    for (int64_t id = 1; id <= 3; ++id) h.update_full("items", {id, "old", 1, 1}, {id, "ours", 20, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "1|theirs|10|5,2|ours|20|2,3|ours|20|2");
+}
+
+TEST_F(Resolutions, DeltasAddUpBesideAnotherGroup) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 7)");
+  handle({{.kind = kDiffers, .action = ConflictAction::delta, .columns = {"amount", "stock"}},
+          {.kind = kDiffers, .action = ConflictAction::overwrite}});
+  apply([&] {
+    h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2});
+    h.update_full("items", {1, "ours", 60, 2}, {1, "last", 55, 3});
+  });
+  EXPECT_EQ(h.select(kRows), "1|last|105|5") << "100 + 10 - 5, 7 - 3 + 1";
+  EXPECT_EQ(h.select(kLog), "update_origin_differs|combined|1,update_origin_differs|combined|2");
+}
+
+TEST_F(Resolutions, AGroupThatDoesNotDifferHasNoConflict) {
+  h.run("INSERT INTO items VALUES (1, 'old', 100, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::discard, .columns = {"amount"}},
+          {.kind = kDiffers, .action = ConflictAction::error}});
+  apply([&] { h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|ours|100|2") << "of the amount the destination's row stays, the others did not differ";
+}
+
+TEST_F(Resolutions, AColumnWithoutAHandlerIsNotSettled) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::discard, .columns = {"amount"}}});
+  apply([&] { h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|theirs|100|5");
+  EXPECT_EQ(h.select("SELECT message LIKE '%no handler decides about column \"name\"' FROM thalweg.error_queue"), "t");
+  EXPECT_EQ(h.select(kLog), "");
+}
+
+TEST_F(Resolutions, WhatCannotBeAddedIsNotSettled) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 5), (2, 'old', 1, 2147483647)");
+  handle({{.kind = kDiffers, .action = ConflictAction::delta, .columns = {"amount", "stock"}},
+          {.kind = kDiffers, .action = ConflictAction::overwrite}});
+  h.begin();
+  h.update_full("items", {1, "old", nullptr, 5}, {1, "ours", 60, 2});
+  h.commit();
+  h.begin();
+  h.update_full("items", {2, "old", 1, 1}, {2, "ours", 1, 2});
+  h.commit();
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kRows), "1|theirs|100|5,2|old|1|2147483647");
+  EXPECT_EQ(h.select("SELECT message LIKE '%no difference to add', message LIKE '%out of range' "
+                     "FROM thalweg.error_queue ORDER BY commit_lsn"),
+            "t|f,f|t");
+}
+
+TEST_F(Resolutions, ARowThatIsThereIsCombinedWithAnInsert) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 10, 5), (2, 'theirs', 30, 5)");
+  handle({{.kind = ConflictKind::insert_exists, .action = ConflictAction::maximum, .by = "amount"}});
+  apply([&] {
+    h.insert("items", {1, "ours", 20, 2});
+    h.insert("items", {2, "ours", 20, 2});
+    h.insert("items", {3, "ours", 20, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "1|ours|20|2,2|theirs|30|5,3|ours|20|2");
+  EXPECT_EQ(h.select(kLog), "insert_exists|maximum|1,insert_exists|maximum|2");
+}
+
+TEST_F(Resolutions, AWinningUpdateMovesItsKeyAndALosingOneToo) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 10, 5), (2, 'theirs', 30, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::maximum, .by = "amount"}});
+  apply([&] {
+    h.update_full("items", {1, "old", 1, 1}, {11, "ours", 20, 2});
+    h.update_full("items", {2, "old", 1, 1}, {12, "ours", 20, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "11|ours|20|2,12|theirs|30|5");
+}
+
+TEST_F(Resolutions, TheLatestCommitNeedsAServerThatKeepsTheirTimes) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 10, 5)");
+  handle({{.kind = kDiffers, .action = ConflictAction::latest}});
+  apply([&] { h.update_full("items", {1, "old", 1, 1}, {1, "ours", 20, 2}); });
+  if (h.select("SHOW track_commit_timestamp") == "on") {
+    EXPECT_EQ(h.select(kRows), "1|ours|20|2");
+  } else {
+    EXPECT_EQ(h.select("SELECT message LIKE '%track_commit_timestamp%' FROM thalweg.error_queue"), "t");
+  }
+}
+
+}  // namespace
+}  // namespace thalweg::apply
