@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-// Which columns of a table the columns of a description are. Logical decoding tells names, in the order of
+// Attribute numbers for the columns of a description. Logical decoding tells names, in the order of
 // pg_attribute.attnum, and no numbers; the catalogue tells numbers, as they are by now.
 //
-// What the catalogue has kept bounds what an earlier form can have been: numbers are given once, in their order, a
+// The catalogue keeps enough to bound what an earlier form can have been: numbers are given once, in their order, a
 // dropped column keeps its own, and nobody drops a column and has it back. So of the columns up to the highest number
 // of that time, those that live have been there, and some of those that are dropped by now. (A column that has lost its
 // expression since then was generated, and not in the form; that is seen where an earlier form has not got it.)

@@ -165,7 +165,7 @@ TEST_F(TransformedRowsTest, AColumnThatIsNotKeptDoesNotComeUnderAKeptName) {
   }
 }
 
-// What is known of the numbers decides, where the catalogue has the table in no such form any more.
+// Numbers decide, where the catalogue has the table in no such form any more.
 TEST_F(TransformedRowsTest, OrdinaryChangesGoOnWhileTheCatalogueIsAhead) {
   struct Case {
     const char* before;

@@ -56,7 +56,7 @@ def test_a_column_that_is_not_kept_does_not_come_under_a_kept_name(scene: Scene,
     before, after = ("; ".join(f"ALTER TABLE t {action}" for action in some.split("; ")) for some in (before, after))
     scene.run_at_source(f"BEGIN; {before}; INSERT INTO t (id, notes) VALUES (2, '{SECRET}'); {after}; COMMIT;")
     assert cause in wait_refused(scene)
-    # Whoever has read that gives other steps.
+    # The answer: other steps.
     set_steps(scene, [*KEEP, {"type": "mask_column", "column": "notes", "with": "null"}], "t")
     scene.engine.put_desired()
     wait_for(lambda: scene.engine.status(scene.stream)["status"] != "ABORTED", 20, "the answer is taken")
