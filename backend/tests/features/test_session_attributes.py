@@ -41,7 +41,7 @@ def target(pair: Pair, wanted: str, *, standby_first: bool) -> Target:
 )
 @pytest.mark.parametrize("read_only", [True, False], ids=["looks", "writes"])
 async def test_it_leads_to_the_server_that_it_names(pair: Pair, wanted: str, at_standby: bool, read_only: bool) -> None:
-    """Whichever of the two is named first."""
+    """In either order of the two."""
     for standby_first in (True, False):
         at = target(pair, wanted, standby_first=standby_first)
         async with connected(at, 10, read_only=read_only) as connection:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "apply/error_queue.h"
 #include "base/log.h"
@@ -47,11 +48,14 @@ base::Result<Sides> connect(const Delivery& definition, const std::atomic<bool>&
   return Sides{std::move(source), std::move(destination)};
 }
 
-base::Result<std::optional<TableRecord>> find_record(Bookkeeping& bookkeeping, const TableName& name) {
+base::Result<std::vector<TableRecord>> read_records(Bookkeeping& bookkeeping) {
   THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
-  if (!exists) return std::nullopt;
+  if (!exists) return std::vector<TableRecord>{};
   THALWEG_TRY(bookkeeping.upgrade());
-  THALWEG_ASSIGN(const auto records, bookkeeping.tables());
+  return bookkeeping.tables();
+}
+
+std::optional<TableRecord> record_of(const std::vector<TableRecord>& records, const TableName& name) {
   const auto found = std::ranges::find(records, name, &TableRecord::table);
   return found == records.end() ? std::nullopt : std::optional(*found);
 }
@@ -66,6 +70,38 @@ base::Result<void> check_code(Sides& sides, const Delivery& definition, const in
   const auto code = definition.accepted_code.find({carried.table.schema, carried.table.name});
   if (code != definition.accepted_code.end()) accepted.emplace(carried.table, code->second);
   return instantiation::check_called_code(sides.source, sides.destination, {carried}, accepted);
+}
+
+// `now` is the relation that was captured as `before`. Transformations are bound to names: under the new name the rows
+// would come in the clear that were masked under the old one.
+base::Result<void> check_taken_along(const Delivery& definition, const TableName& before, const TableName& now) {
+  const auto steps_of = [&](const TableName& name) {
+    const auto found = definition.transformations.find({name.schema, name.name});
+    return found == definition.transformations.end() ? control::Transformations{} : found->second;
+  };
+  const control::Transformations steps = steps_of(before);
+  if (before == now || steps.empty() || steps == steps_of(now)) return {};
+  return base::fail(ErrorCode::resolution_refused,
+                    fmt::format("{} is the table that was {}, whose transformations do not go with it. Give {} the "
+                                "same ones before you copy either.",
+                                now.quoted(), before.quoted(), now.quoted()));
+}
+
+// Of the copy of the table that has come under the name, which is `relation`, and of the one that has left it.
+base::Result<void> check_exchange(Sides& sides, const Delivery& definition, const TableName& name, uint32_t relation,
+                                  const std::vector<TableRecord>& records) {
+  for (const TableRecord& record : records) {
+    if (record.identity.relation == relation) THALWEG_TRY(check_taken_along(definition, record.table, name));
+  }
+  const std::optional<TableRecord> own = record_of(records, name);
+  if (!own || own->identity.relation == 0 || own->identity.relation == relation) return {};
+  const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = own->identity}};
+  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publications_of(definition.id), watched));
+  const instantiation::SourceTable* const left = now.find(own->identity.relation);
+  if (left == nullptr) return {};
+  const control::TableRef there{left->name.schema, left->name.name};
+  const bool is_captured = std::ranges::find(definition.tables, there) != definition.tables.end();
+  return is_captured ? check_taken_along(definition, name, left->name) : base::Result<void>{};
 }
 
 // As its rows come to the destination.
@@ -91,7 +127,8 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   THALWEG_TRY(apply::hold_error_queue(sides.destination, definition.id));
   Bookkeeping bookkeeping(sides.destination, definition.id);
-  THALWEG_ASSIGN(const std::optional<TableRecord> record, find_record(bookkeeping, name));
+  THALWEG_ASSIGN(const auto records, read_records(bookkeeping));
+  const std::optional<TableRecord> record = record_of(records, name);
   // One that the stream has and no record was missing when it was to be copied: the start that follows copies it.
   if (!record && std::ranges::find(definition.tables, table) == definition.tables.end()) return not_copied(name);
   instantiation::Catalogue source(sides.source);
@@ -108,6 +145,7 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
     return std::unexpected(std::move(missing));
   }
   THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
+  THALWEG_TRY(check_exchange(sides, definition, name, at_source->oid, records));
   THALWEG_ASSIGN(const instantiation::TableShape there, shape_there(sides.source, definition, table, *at_source));
   THALWEG_ASSIGN(const auto at_destination, destination.table(there.name));
   if (at_destination) {
@@ -132,7 +170,8 @@ base::Result<void> accept_partitions(const Delivery& definition, const control::
   const TableName name{table.schema, table.table};
   THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
   Bookkeeping bookkeeping(sides.destination, definition.id);
-  THALWEG_ASSIGN(const std::optional<TableRecord> record, find_record(bookkeeping, name));
+  THALWEG_ASSIGN(const auto records, read_records(bookkeeping));
+  const std::optional<TableRecord> record = record_of(records, name);
   if (!record) return not_copied(name);
   if (!record->trouble || record->trouble->kind != instantiation::TroubleKind::partitions_changed || record->stopped) {
     return base::fail(ErrorCode::resolution_refused,
