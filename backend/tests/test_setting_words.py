@@ -29,7 +29,8 @@ def test_a_cure_shows_the_parameter_as_the_command_takes_it(monkeypatch: pytest.
         {
             "rank": 1, "severity": "advice", "title": "It is off", "explanation": "Rows are written one by one.",
             "evidence": [], "expected_gain": None, "cures": [cure],
-        }
+        },
+        "shop → warehouse",
     )  # fmt: skip
     assert "data_layer = true  (now false)" in terminal.export_text()
 

@@ -35,7 +35,7 @@ async def test_the_consent_goes_to_the_engine(
     refused = await operator.post(STREAMS, json=body_of(registered))
     assert refused.status_code == 409 and [error["code"] for error in refused.json()["errors"]] == ["table_keys"]
     stream = await created(operator, registered, rules=GIVEN_UP)
-    assert stream["rules"] == {**GIVEN_UP, "row_rules": [], "transformations": []}
+    assert stream["rules"] == {**GIVEN_UP, "row_rules": [], "transformations": [], "renames": []}
     assert of_tables(stream) == {"customers": False, "notes": True, "orders": False}
 
     async def sent() -> bool:

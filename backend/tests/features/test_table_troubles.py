@@ -140,6 +140,27 @@ async def test_a_copy_waits_for_what_somebody_has_stopped(
     await wait_for(operator, asked.headers["location"], state="failed")
 
 
+async def test_the_copy_of_a_table_that_is_taken_out_meanwhile_ends(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.troubles["orders"] = {"state": "STOPPED", "trouble": trouble("REPLACED", "copy")}
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    stream = await until(operator, path, "REPLACED")
+    at = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    engine.copy_finished = False
+    asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
+    others = {"rules": {"include": [{"schema": "public", "table": "customers"}]}}
+    changed = await operator.patch(path, json=others, headers={"If-Match": "*"})
+    assert changed.status_code == 200, changed.text
+    ended = await wait_for(operator, asked.headers["location"], state="failed")
+    assert (ended["error"]["code"], ended["error"]["message"]) == (
+        "superseded", "The stream does not have public.orders any longer.",
+    )  # fmt: skip
+
+
 async def test_what_a_copy_has_made_obsolete_is_noted_once_however_its_operation_ended(
     operator: httpx.AsyncClient,
     admin: httpx.AsyncClient,

@@ -42,8 +42,8 @@ def row(*values: bytes) -> bytes:
 
 
 class FalseServer:
-    """Sends `before_login` after the password, and `answer` to each statement. With `scram_rounds` it wants a password
-    and hangs up on whoever has computed its proof. Owner: one thread for each client."""
+    """Sends `before_login` after the password, and `answer` to each statement that is no setting. With `scram_rounds`
+    it wants a password and hangs up on whoever has computed its proof. Owner: one thread for each client."""
 
     def __init__(
         self, before_login: Iterator[bytes] | None, answer: Iterable[bytes] | None, scram_rounds: int | None
@@ -87,6 +87,8 @@ class FalseServer:
             if kind == b"Q" and b"thalweg.session" in text:
                 fields = columns(b"marker", b"pid") + row(marker[1] if marker else b"", b"7")
                 client.sendall(fields + message(b"C", b"SELECT 1\0") + READY)
+            elif kind == b"Q" and text.startswith(b"SET "):
+                client.sendall(message(b"C", b"SET\0") + READY)
             elif kind in b"QS":
                 client.sendall((message(b"1") + message(b"2") if kind == b"S" else b"") + columns())
                 for piece in self._answer or ():

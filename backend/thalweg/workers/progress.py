@@ -34,11 +34,14 @@ def advance(
     _count_rows(operation, concerned)
     copies_table = operation.kind == OperationKind.TABLE_COPY
     found = _error_of(status, concerned, whole=copies_table or operation.destination_id is None)
-    if copies_table:
+    error = _error_document(found)
+    verdict: Verdict
+    if copies_table and not _has_table(row, operation):
+        verdict, error = OperationState.FAILED, _taken_out(operation)
+    elif copies_table:
         verdict = _table_copied(operation, concerned, asked_at, found)
     else:
         verdict = VERDICTS[OperationKind(operation.kind)](row, status, concerned)
-    error = _error_document(found)
     if verdict is not None:
         finish(operation, verdict, error)
     else:
@@ -74,6 +77,17 @@ def _count_rows(operation: OperationRow, concerned: Destinations) -> None:
 def _table_of(operation: OperationRow) -> str:
     about = operation.table or {}
     return f"{about.get('schema')}.{about.get('table')}"
+
+
+def _has_table(row: StreamRow, operation: OperationRow) -> bool:
+    about = operation.table or {}
+    return any((table["schema"], table["table"]) == (about.get("schema"), about.get("table")) for table in row.tables)
+
+
+def _taken_out(operation: OperationRow) -> dict[str, Any]:
+    """Nobody copies it any more."""
+    message = f"The stream does not have {_table_of(operation)} any longer."
+    return {"code": "superseded", "title": "The table was taken out", "message": message, "cure": None}
 
 
 def _is_about(operation: OperationRow, table: CopiedTable) -> bool:

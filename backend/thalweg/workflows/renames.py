@@ -18,10 +18,11 @@ def check_renames(tables: list[Name], renames: list[Rename]) -> tuple[list[Check
     checklist = Checklist(CheckSide.SOURCE)
     if not renames:
         return [], []
+    names = DestinationNames(renames)
     problems = [
         FieldProblem(pointer=f"/{at}{member}", code=CHECK, message=message, cure=CURE)
         for at, one in enumerate(renames)
-        for member, message in _problems(one, tables, DestinationNames(renames))
+        for member, message in _problems(one, tables, names)
     ]
     if problems:
         checklist.fail(
@@ -29,7 +30,6 @@ def check_renames(tables: list[Name], renames: list[Rename]) -> tuple[list[Check
             list(dict.fromkeys(one.message for one in problems)),
         )  # fmt: skip
     else:
-        names = DestinationNames(renames)
         others = [name for name in tables if names.of(name) != name]
         checklist.ok(CHECK, TITLE, f"{len(others)} of {len(tables)} tables have other names there.")
     return checklist.checks, problems

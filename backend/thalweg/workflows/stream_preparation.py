@@ -1,5 +1,6 @@
 """Before a stream is made: which tables, and are all databases ready."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
@@ -189,7 +190,8 @@ async def preflight(
         of.id if of is not None else "",
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
-    named, problems = check_renames(result.tables, rules.renames)
+    # Thousands of tables take a while: meanwhile the API answers others.
+    named, problems = await asyncio.to_thread(check_renames, result.tables, rules.renames)
     checks += named
     rule_problems: RuleProblems = {(RENAMES, None): problems}
     if capture is not None and _may_ask_source(checks):

@@ -24,9 +24,10 @@ const TableRef& name_there(const DestinationNames& names, const TableRef& table)
   return found == names.end() ? table : found->second;
 }
 
-const TableRef& table_named_there(const DestinationNames& names, const TableRef& there) {
-  const auto found = std::ranges::find_if(names, [&](const auto& entry) { return entry.second == there; });
-  return found == names.end() ? there : found->first;
+DestinationNames reversed(const DestinationNames& names) {
+  DestinationNames reversed;
+  for (const auto& [table, there] : names) reversed.emplace(there, table);
+  return reversed;
 }
 
 base::Result<TableRef> read_destination_name(ObjectReader& reader, const TableRef& table) {

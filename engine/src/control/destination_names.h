@@ -19,8 +19,8 @@ namespace thalweg::control {
 using DestinationNames = std::map<TableRef, TableRef>;
 
 const TableRef& name_there(const DestinationNames& names, const TableRef& table);
-// The stream's table that has the name there.
-const TableRef& table_named_there(const DestinationNames& names, const TableRef& there);
+// The stream's tables by their names there: for name_there() the other way round.
+DestinationNames reversed(const DestinationNames& names);
 
 // The member "destination" of a table; its own name where it has none. Fails with invalid_request.
 base::Result<TableRef> read_destination_name(ObjectReader& reader, const TableRef& table);

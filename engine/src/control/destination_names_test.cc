@@ -26,8 +26,8 @@ TEST(DestinationNames, AreKeptThroughTheDisk) {
   EXPECT_EQ(delivery_to(stream, stream.destinations[0]).names, stream.names);
   EXPECT_EQ(name_there(stream.names, countries), country);
   EXPECT_EQ(name_there(stream.names, people), people);
-  EXPECT_EQ(table_named_there(stream.names, country), countries);
-  EXPECT_EQ(table_named_there(stream.names, people), people);
+  EXPECT_EQ(name_there(reversed(stream.names), country), countries);
+  EXPECT_EQ(name_there(reversed(stream.names), people), people);
   const auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->streams, parsed->streams);

@@ -186,7 +186,7 @@ class ApplyConsumer final : public QueueConsumer {
     std::vector<telemetry::TableSample> tables = apply_.tables();
     for (telemetry::TableSample& table : tables) {
       const control::TableRef there{table.schema_name, table.table_name};
-      const control::TableRef& named = control::table_named_there(names_, there);
+      const control::TableRef& named = control::name_there(tables_there_, there);
       table.schema_name = named.schema;
       table.table_name = named.table;
     }
@@ -197,6 +197,7 @@ class ApplyConsumer final : public QueueConsumer {
  private:
   apply::Apply apply_;
   const control::DestinationNames names_;
+  const control::DestinationNames tables_there_ = control::reversed(names_);
   const base::Conninfo destination_;
   const DatabaseWork work_;
 };

@@ -72,19 +72,14 @@ base::Result<void> check_code(Sides& sides, const Delivery& definition, const in
   return instantiation::check_called_code(sides.source, sides.destination, {carried}, accepted);
 }
 
-// `now` is the relation that was captured as `before`. Transformations are bound to names: under the new name the rows
-// would come in the clear that were masked under the old one.
+// `now` is the relation that was captured as `before`.
 base::Result<void> check_taken_along(const Delivery& definition, const TableName& before, const TableName& now) {
-  const auto steps_of = [&](const TableName& name) {
+  const auto own = [&](const TableName& name) {
     const auto found = definition.transformations.find({name.schema, name.name});
-    return found == definition.transformations.end() ? control::Transformations{} : found->second;
+    return found == definition.transformations.end() ? transform::Steps{}
+                                                     : steps_of(found->second, definition.mask_key);
   };
-  const control::Transformations steps = steps_of(before);
-  if (before == now || steps.empty() || steps == steps_of(now)) return {};
-  return base::fail(ErrorCode::resolution_refused,
-                    fmt::format("{} is the table that was {}, whose transformations do not go with it. Give {} the "
-                                "same ones before you copy either.",
-                                now.quoted(), before.quoted(), now.quoted()));
+  return instantiation::check_left_behind(before, own(before), now, own(now));
 }
 
 // Of the copy of the table that has come under the name, which is `relation`, and of the one that has left it.

@@ -34,6 +34,13 @@ base::Result<std::unique_ptr<Side>> open_side(const base::Conninfo& conninfo, co
   return side;
 }
 
+std::unexpected<base::Error> names_differ(const TableName& table, std::string message) {
+  base::Error error =
+      base::fail(ErrorCode::destination_table_differs, std::move(message), base::ErrorSide::destination).error();
+  error.table = table.quoted();
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 base::Result<void> Instantiation::State::connect() {
@@ -62,6 +69,7 @@ base::Result<void> Instantiation::State::read_source() {
       continue;
     }
     THALWEG_TRY(check_source_table(shape->second, takes_inserts_only(name)));
+    THALWEG_TRY(check_taken_along(shape->second));
     THALWEG_TRY(read_transformations(shape->second));
     const auto sent = sent_tables.find(name);
     THALWEG_TRY(
@@ -84,6 +92,21 @@ base::Result<void> Instantiation::State::read_transformations(const TableShape& 
   if (steps == options.transformations.end()) return {};
   THALWEG_ASSIGN(sent_tables[shape.name], sent_table(source->connection, shape, steps->second));
   return check_constants(source->connection, shape, steps->second);
+}
+
+// Of tables that exchange names, the one whose rows were masked is not copied in the clear under the other's name.
+base::Result<void> Instantiation::State::check_taken_along(const TableShape& shape) {
+  const auto record = known.find(shape.name);
+  if (record != known.end() && (!record->second.copy_again || record->second.planned)) return {};
+  const auto steps_of = [&](const TableName& name) {
+    const auto found = options.transformations.find(name);
+    return found == options.transformations.end() ? transform::Steps{} : found->second;
+  };
+  for (const auto& [before, captured] : known) {
+    if (captured.identity.relation != shape.oid) continue;
+    THALWEG_TRY(check_left_behind(before, steps_of(before), shape.name, steps_of(shape.name)));
+  }
+  return {};
 }
 
 // Of every table, although few are to be copied: a rule that does not fit is refused before anything flows.
@@ -211,8 +234,31 @@ base::Result<void> Instantiation::State::follow_renames(const SourceTables& now)
   return {};
 }
 
+// Before any is renamed: one by one, a table could get the name that another one of the stream has only left, or is
+// about to leave, and the rows of one would go into the other.
+base::Result<void> Instantiation::State::check_other_names() {
+  for (const auto& [name, record] : known) {
+    const TableName& there = options.names.of(name);
+    const bool is_wanted = std::ranges::find(options.tables, name) != options.tables.end();
+    if (!is_wanted || record.there == there) continue;
+    for (const auto& [other, has] : known) {
+      if (other == name || has.there != there) continue;
+      return names_differ(name, fmt::format("{} is to be {} at the destination, which is what {} has been there. Give "
+                                            "one of them a third name first.",
+                                            name.quoted(), there.quoted(), other.quoted()));
+    }
+    THALWEG_ASSIGN(const std::set<TableName> existing, destination->catalogue.existing({record.there, there}));
+    if (existing.empty() && record.finished && !record.copy_again) {
+      return names_differ(name, fmt::format("{} has been {} at the destination and is to be {}: neither is there.",
+                                            name.quoted(), record.there.quoted(), there.quoted()));
+    }
+  }
+  return {};
+}
+
 // The stream wants another name for a table at the destination than the one under which it has been filled.
 base::Result<void> Instantiation::State::follow_other_names() {
+  THALWEG_TRY(check_other_names());
   for (auto& [name, record] : known) {
     const TableName& there = options.names.of(name);
     const bool is_wanted = std::ranges::find(options.tables, name) != options.tables.end();

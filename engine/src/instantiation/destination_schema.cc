@@ -183,19 +183,23 @@ base::Result<void> DestinationSchema::rename_table(const TableName& from, const 
     return differs(to, fmt::format("{} is to be {} at the destination, which has both. Rename or drop its {}.",
                                    from.quoted(), to.quoted(), to.quoted()));
   }
-  TableName at = from;
-  if (from.schema != to.schema) {
-    THALWEG_ASSIGN(const std::set<std::string> schemas, catalogue_.schemas());
-    if (!schemas.contains(to.schema))
-      THALWEG_TRY(connection_.script("CREATE SCHEMA " + pg::quote_identifier(to.schema)));
+  const auto rename = [&](const TableName& now, const std::string& name) -> base::Result<void> {
     THALWEG_TRY(
-        connection_.script(fmt::format("ALTER TABLE {} SET SCHEMA {}", at.quoted(), pg::quote_identifier(to.schema))));
-    at.schema = to.schema;
+        connection_.script(fmt::format("ALTER TABLE {} RENAME TO {}", now.quoted(), pg::quote_identifier(name))));
+    return {};
+  };
+  if (from.schema == to.schema) return rename(from, to.name);
+  THALWEG_ASSIGN(const std::set<std::string> schemas, catalogue_.schemas());
+  if (!schemas.contains(to.schema)) {
+    THALWEG_TRY(connection_.script("CREATE SCHEMA " + pg::quote_identifier(to.schema)));
   }
-  if (from.name == to.name) return {};
-  THALWEG_TRY(
-      connection_.script(fmt::format("ALTER TABLE {} RENAME TO {}", at.quoted(), pg::quote_identifier(to.name))));
-  return {};
+  // By way of a name that neither schema has: the new one may be another table's in the old schema, and the old one in
+  // the new schema.
+  const std::string aside = from.name == to.name ? from.name : "thalweg moves this table";
+  if (aside != from.name) THALWEG_TRY(rename(from, aside));
+  THALWEG_TRY(connection_.script(fmt::format("ALTER TABLE {} SET SCHEMA {}", TableName{from.schema, aside}.quoted(),
+                                             pg::quote_identifier(to.schema))));
+  return aside == to.name ? base::Result<void>{} : rename({to.schema, aside}, to.name);
 }
 
 }  // namespace thalweg::instantiation

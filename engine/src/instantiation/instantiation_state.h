@@ -60,6 +60,7 @@ struct Instantiation::State {
   base::Result<void> read_source();
   base::Result<void> read_rules();
   base::Result<void> read_transformations(const TableShape& shape);
+  base::Result<void> check_taken_along(const TableShape& shape);
   void name_shapes();
   // By its names at the destination, as which the engine makes it. `shape` is one of `shapes`.
   const TableShape& shape_there(const TableShape& shape) const {
@@ -77,6 +78,7 @@ struct Instantiation::State {
   base::Result<void> look_at_definitions();
   base::Result<void> look_at_tables();
   base::Result<void> follow_renames(const SourceTables& now);
+  base::Result<void> check_other_names();
   base::Result<void> follow_other_names();
   base::Result<void> forget_others();
   base::Result<void> stop_or_refuse(const TableName& name);

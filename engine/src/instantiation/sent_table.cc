@@ -155,4 +155,17 @@ base::Result<void> check_takes_columns(const TableShape& source, const transform
   return {};
 }
 
+base::Result<void> check_left_behind(const TableName& before, const transform::Steps& steps_before,
+                                     const TableName& now, const transform::Steps& steps_now) {
+  if (before == now || steps_before.empty() || steps_before == steps_now) return {};
+  base::Error error =
+      base::fail(base::ErrorCode::transformation_refused,
+                 fmt::format("{} is the table that was {}, whose transformations do not go with it. Give {} the same "
+                             "ones before you copy either.",
+                             now.quoted(), before.quoted(), now.quoted()))
+          .error();
+  error.table = now.quoted();
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace thalweg::instantiation

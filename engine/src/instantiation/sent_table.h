@@ -28,4 +28,9 @@ base::Result<void> check_constants(pg::Connection& source, const TableShape& sha
 base::Result<void> check_takes_columns(const TableShape& source, const transform::Steps& steps, const TableName& there,
                                        const TableShape* destination);
 
+// Transformations are bound to names. `now` is the name of the table that was `before`, and is to be copied under it:
+// fails with transformation_refused where `before` has steps and `now` has others, or none.
+base::Result<void> check_left_behind(const TableName& before, const transform::Steps& steps_before,
+                                     const TableName& now, const transform::Steps& steps_now);
+
 }  // namespace thalweg::instantiation

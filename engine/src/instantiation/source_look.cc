@@ -31,9 +31,8 @@ constexpr const char* kTables =
 // Not pg_partition_tree, which waits for whoever changes the tree.
 const std::string kLeaves =
     "WITH RECURSIVE tree (root, relation, attached) AS (SELECT o, o, 0::bigint FROM unnest($1::oid[]) o UNION ALL "
-    "SELECT t.root, i.inhrelid, t.attached # i.xmin::text::bigint FROM tree t JOIN pg_catalog.pg_inherits i ON "
-    "i.inhparent = t.relation "
-    "AND NOT i.inhdetachpending) "
+    "SELECT t.root, i.inhrelid, (t.attached * 31 + i.xmin::text::bigint) % 4294967291 + 1 FROM tree t "
+    "JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation AND NOT i.inhdetachpending) "
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
     "c.xmin::text, " +
     pg::has_replica_identity("c") +

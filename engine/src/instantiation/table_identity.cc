@@ -102,7 +102,10 @@ std::string wrongly_published(const TableName& name, const TableIdentity& was, c
 std::string to_json(const TableIdentity& identity) {
   json leaves = json::array();
   for (const Leaf& leaf : identity.leaves) {
-    leaves.push_back({leaf.relation, leaf.file, leaf.name.schema, leaf.name.name, leaf.attached});
+    json one = {leaf.relation, leaf.file, leaf.name.schema, leaf.name.name};
+    // Without it the text is as an older engine has written it, which statements compare with what is stored.
+    if (leaf.attached != 0) one.push_back(leaf.attached);
+    leaves.push_back(std::move(one));
   }
   json out = {{"relation", identity.relation}, {"entry", identity.publication_entry}, {"leaves", std::move(leaves)}};
   if (identity.inserts_only) out["inserts_only"] = true;

@@ -20,8 +20,8 @@ struct Leaf {
   uint32_t relation = 0;  // pg_class.oid
   uint32_t file = 0;      // pg_class.relfilenode: another one after a TRUNCATE, or when it was rewritten
   TableName name;
-  // pg_inherits.xmin of it and of the partitions between it and the root, xor-ed: another one once it was detached and
-  // attached again; 0: not known, an older engine copied it
+  // A mix of pg_inherits.xmin of it and of the partitions between it and the root: another one once any of them was
+  // detached and attached again; 0: not known, an older engine copied it
   uint32_t attached = 0;
   bool operator==(const Leaf&) const = default;
 };

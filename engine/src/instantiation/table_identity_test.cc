@@ -36,6 +36,8 @@ TEST(TableIdentityTest, SurvivesItsText) {
   const TableIdentity older =
       identity_from_json(R"({"relation":10,"entry":20,"leaves":[[11,111,"public","event_1"]]})");
   EXPECT_EQ(older.leaves, std::vector{kFirst});
+  EXPECT_EQ(identity_from_json(to_json(older)), older);
+  EXPECT_NE(to_json(older).find(R"([11,111,"public","event_1"])"), std::string::npos) << "found in what is stored";
   for (const char* unknown : {"", "null", "[]", "{}", R"({"relation":1,"entry":2,"leaves":[[1,2]]})"}) {
     EXPECT_TRUE(identity_from_json(unknown).leaves.empty()) << unknown;
   }

@@ -12,6 +12,7 @@ from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.features.streams.schemas import (
     DatabaseRef,
     DestinationSummary,
+    DestinationTableName,
     EngineRef,
     Positions,
     Stream,
@@ -23,7 +24,6 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
     StreamTable,
     StreamWait,
-    TableName,
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.lifecycle import (
@@ -336,7 +336,7 @@ def _tables(
         shown.append(
             StreamTable(
                 schema_name=table["schema"], table=table["table"],
-                destination_name=TableName(schema_name=there[0], table=there[1]),
+                destination_name=DestinationTableName(schema_name=there[0], table=there[1]),
                 inserts_only=bool(table.get("inserts_only")),
                 filtered="rules" in table or not own.isdisjoint(keys_of(table["schema"], table["table"])),
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,

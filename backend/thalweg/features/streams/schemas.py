@@ -292,7 +292,7 @@ class LastChange(Resource):
     at_destination: datetime = Field(description="When it was committed there, by the engine's clock.")
 
 
-class TableName(Resource):
+class DestinationTableName(Resource):
     schema_name: str = Field(alias="schema")
     table: str
 
@@ -300,7 +300,7 @@ class TableName(Resource):
 class StreamTable(Resource):
     schema_name: str = Field(alias="schema")
     table: str
-    destination_name: TableName = Field(
+    destination_name: DestinationTableName = Field(
         description="Its name at the destinations; that at the source, unless the stream's rules rename it."
     )
     inserts_only: bool = Field(

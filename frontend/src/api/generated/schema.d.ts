@@ -4162,6 +4162,13 @@ export interface components {
              */
             actions: string[];
         };
+        /** DestinationTableName */
+        DestinationTableName: {
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+        };
         /** DestinationUpdate */
         DestinationUpdate: {
             /**
@@ -8296,7 +8303,7 @@ export interface components {
             /** Table */
             table: string;
             /** @description Its name at the destinations; that at the source, unless the stream's rules rename it. */
-            destination_name: components["schemas"]["TableName-Output"];
+            destination_name: components["schemas"]["DestinationTableName"];
             /**
              * Inserts Only
              * @description Its updates and deletes are not replicated, so rows differ at the destination.
@@ -8426,14 +8433,7 @@ export interface components {
          * TableName
          * @enum {string}
          */
-        "TableName-Input": "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
-        /** TableName */
-        "TableName-Output": {
-            /** Schema */
-            schema: string;
-            /** Table */
-            table: string;
-        };
+        TableName: "component" | "component_link" | "component_stat" | "database" | "path_bottleneck" | "path_stat";
         /** TablePreview */
         TablePreview: {
             /** Tables */
@@ -18336,7 +18336,7 @@ export interface operations {
             query?: {
                 format?: components["schemas"]["ReportFormat"];
                 /** @description For CSV. */
-                table?: components["schemas"]["TableName-Input"];
+                table?: components["schemas"]["TableName"];
             };
             header?: never;
             path: {
