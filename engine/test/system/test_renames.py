@@ -229,6 +229,25 @@ def test_another_name_renames_the_destinations_table(scene: Scene, random_: rand
     assert_named(scene, {table: table for table in moved})
 
 
+def test_no_table_gets_the_name_that_another_one_had(scene: Scene) -> None:
+    """Renamed one by one, the second would find the first under its own name, and take its rows."""
+    one, two = ("public", "one"), ("public", "two")
+    scene.run_at_source("CREATE TABLE one (id integer PRIMARY KEY); CREATE TABLE two (id integer PRIMARY KEY);"
+                        "INSERT INTO one VALUES (1); INSERT INTO two VALUES (2);")
+    start(scene, {one: ("public", "x"), two: ("public", "y")})
+    set_names(scene, {one: ("public", "y"), two: ("public", "z")})
+    scene.engine.put_desired()
+    wait_for(lambda: "a third name" in ((scene.engine.status(scene.stream)["error"] or {}).get("message", "")), SECONDS,
+             "it is refused")
+    assert scene.at_destination("SELECT x.id, y.id FROM x, y") == [(1, 2)]
+    change_names(scene, {one: ("public", "x"), two: ("moved", "x")})  # by the way of public.x, were it not careful
+    change_names(scene, {one: ("moved", "y"), two: ("moved", "x")})
+    scene.at_source("INSERT INTO one VALUES (10)", "INSERT INTO two VALUES (20)")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT id FROM moved.y ORDER BY id") == [(1,), (10,)]
+    assert scene.at_destination("SELECT id FROM moved.x ORDER BY id") == [(2,), (20,)]
+
+
 def test_a_rename_at_the_source_leaves_the_destinations_name(scene: Scene) -> None:
     scene.run_at_source(ITEM)
     start(scene, TO_GOODS)

@@ -300,6 +300,19 @@ def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str)
     assert not found, found
 
 
+def test_a_partition_of_a_partition_that_was_away(scene: Scene) -> None:
+    """Made with the one above it, in one transaction."""
+    scene.run_at_source("CREATE TABLE event (id integer, day integer, body text, PRIMARY KEY (day, id)) "
+                        "PARTITION BY RANGE (day);"
+                        "CREATE TABLE event_0 PARTITION OF event FOR VALUES FROM (0) TO (9) PARTITION BY RANGE (day);"
+                        "CREATE TABLE event_2 PARTITION OF event_0 FOR VALUES FROM (2) TO (3);"
+                        "INSERT INTO event VALUES (1, 2, 'old');")
+    scene.start_stream([("public", "event")])
+    scene.run_at_source(AWAY.replace("ALTER TABLE event ", "ALTER TABLE event_0 "))
+    assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+    assert "attached again" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+
+
 def test_a_stopped_tables_partitions_stay_its_trouble(scene: Scene) -> None:
     """The engine takes it out of the publication, which is nobody's doing at the source."""
     scene.run_at_source(EVENTS + "CREATE TABLE kept (id integer PRIMARY KEY, body text);")
