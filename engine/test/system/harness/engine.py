@@ -229,9 +229,10 @@ class Engine:
 
     def wait_aborted(self, stream: str, seconds: float = SECONDS) -> dict[str, Any]:
         """The error that stopped the stream."""
-        status = self.wait_status(
-            stream, lambda found: found["status"] == "ABORTED" and not self._is_past(found["error"]), seconds, "ABORTED")
-        return dict(status["error"])
+        def aborted(status: dict[str, Any]) -> bool:
+            return status["status"] == "ABORTED" and not self._is_past(status["error"])
+
+        return dict(self.wait_status(stream, aborted, seconds, "ABORTED")["error"])
 
     def wait_applied(self, stream: str, source: Cluster, database: str, seconds: float = SECONDS) -> float:
         """Waits until everything that the source has committed by now is committed at the destination."""
