@@ -10,9 +10,14 @@ const APPLIERS = 4;
 const MINUTES = 5;
 const ends = ["warehouse", "archive"];
 
-const tables = Array.from({ length: TABLES }, (_, number) => ({
+const names = Array.from({ length: TABLES }, (_, number) => ({
   schema: "public",
   table: `orders_${String(number).padStart(2, "0")}`,
+}));
+
+const tables = names.map((name, number) => ({
+  ...name,
+  destination_name: name,
   inserts_only: false,
   filtered: false,
   state: "REPLICATING" as const,
