@@ -17,7 +17,8 @@ from harness.scene import Scene
 
 # A table that autovacuum has analysed meanwhile is not measured at the start, and another statement waits.
 TABLES = """CREATE TABLE item (id integer PRIMARY KEY, body text) WITH (autovacuum_enabled = off);
-            INSERT INTO item SELECT i, 'b' FROM generate_series(1, 1000) i; CREATE TABLE aside (id integer PRIMARY KEY);"""
+            INSERT INTO item SELECT i, 'b' FROM generate_series(1, 1000) i;
+            CREATE TABLE aside (id integer PRIMARY KEY);"""
 SOON = 5  # seconds
 
 
