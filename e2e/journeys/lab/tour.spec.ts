@@ -65,7 +65,9 @@ test("a slow network is named by the advisor, with its round trip, and quick aga
     "The network to warehouse is slow",
     { timeout: 30_000 },
   );
-  await expect(page.getByRole("region", { name: "Findings" })).toContainText("The network to warehouse is slow");
+  await expect(page.getByRole("region", { name: "Findings" })).toContainText(
+    "The network to warehouse is slow",
+  );
   await page.screenshot({ path: test.info().outputPath("stream.png"), fullPage: true });
   await lab.open();
 

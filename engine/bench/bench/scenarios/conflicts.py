@@ -2,15 +2,16 @@
 
 import argparse
 import statistics
+from typing import Any
 
 from bench.backlog import measure_all
-from bench.drains import Drain, ThalwegDrain
+from bench.drains import Drain, Parameters, ThalwegDrain
 from bench.ledger import Ledger
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig
 
 ROWS = 10  # of a transaction, as staged has them
-DETECTION = [{"schema": "public", "table": "ledger"}]
+DETECTION: list[dict[str, Any]] = [{"schema": "public", "table": "ledger"}]
 METHOD = f"""staged and compared: streams of the same workload, which is staged in the source's WAL before any consumer
 reads it, with whole old rows (REPLICA IDENTITY FULL) for both; every drain is a stream of its own, made before, and
 rounds alternate. compared has {DETECTION} as conflict_detection: every update and delete compares the old values of all
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _prepared(rig: Rig, workload: Ledger, method: str, round_number: int) -> Drain:
-    parameters = {"conflict_detection": DETECTION} if method == "compared" else {}
+    parameters: Parameters = {"conflict_detection": DETECTION} if method == "compared" else {}
     drain = ThalwegDrain(rig, f"{method}_{round_number:03}", "thalweg", workload.tables, parameters)
     drain.method = method
     workload.make_destination(rig, drain.database)
