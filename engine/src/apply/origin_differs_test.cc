@@ -216,6 +216,65 @@ TEST_F(OriginDiffers, APartitionThatToldLessThanItsTableIsNotCompared) {
   EXPECT_EQ(h.select(kRows), "1|uno|10");
 }
 
+// pgoutput says that the old row is whole, as the table's identity is, and the partition told its key.
+TEST_F(OriginDiffers, APartitionsKeyBelowAFullIdentityIsNoOldRow) {
+  make(kItems);
+  h.run("INSERT INTO items VALUES (1, 'other', 1), (2, 'two', 2), (3, 'three', 3)");
+  apply([&] {
+    h.remove_full("items", {1, nullptr, nullptr});
+    h.update_full("items", {2, nullptr, nullptr}, {20, "dos", 20});
+    h.update("items", {3, "tres", 3});
+  });
+  EXPECT_EQ(h.select(kRows), "3|tres|3,20|dos|20");
+  EXPECT_EQ(h.select(kQueue), "");
+}
+
+TEST_F(OriginDiffers, ARowThatATriggerKeepsIsNoConflict) {
+  make(kItems);
+  h.run(
+      "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+      "CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON items FOR EACH ROW EXECUTE FUNCTION keep(); "
+      "ALTER TABLE items ENABLE ALWAYS TRIGGER keep; INSERT INTO items VALUES (1, 'one', 1), (2, 'two', 2)");
+  for (const auto kind : {ConflictKind::update_missing, ConflictKind::delete_missing,
+                          ConflictKind::update_origin_differs, ConflictKind::delete_origin_differs}) {
+    h.parameters.conflict_handlers.push_back(handler(kind, ConflictAction::discard));
+  }
+  apply([&] { h.update_full("items", {1, "one", 1}, {1, "uno", 10}); });
+  apply([&] { h.remove_full("items", {2, "two", 2}); });
+  EXPECT_EQ(h.select(kRows), "1|one|1,2|two|2");
+  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select("SELECT message LIKE '%the row is there, but was not written' FROM thalweg.error_queue"), "t,t");
+  EXPECT_EQ(conflicts(h, ConflictKind::update_missing) + conflicts(h, ConflictKind::delete_missing), 0U);
+}
+
+TEST_F(OriginDiffers, ARowThatCannotBeWrittenIsNotMissingWithoutAComparisonEither) {
+  h.parameters.compared = {};
+  make("CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint GENERATED ALWAYS AS IDENTITY)", 'd');
+  h.run("INSERT INTO items OVERRIDING SYSTEM VALUE VALUES (1, 'one', 7)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::update_missing, ConflictAction::overwrite),
+                                    handler(ConflictKind::update_missing, ConflictAction::discard)};
+  apply([&] { h.update("items", {1, "uno", 1}); });
+  EXPECT_EQ(h.select(kRows), "1|one|7");
+  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select("SELECT message LIKE '%the row is there, but was not written' FROM thalweg.error_queue"), "t");
+}
+
+// As though somebody else had put the row back before apply looked.
+TEST_F(OriginDiffers, ARowThatIsAgainAsItWasIsWritten) {
+  make(kItems);
+  h.run(
+      "CREATE SEQUENCE calls; CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN IF nextval(''public.calls'') <= 3 THEN RETURN NULL; END IF; RETURN NEW; END'; "
+      "CREATE TRIGGER keep BEFORE UPDATE ON items FOR EACH ROW EXECUTE FUNCTION keep(); "
+      "ALTER TABLE items ENABLE ALWAYS TRIGGER keep; INSERT INTO items VALUES (1, 'one', 1)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::update_missing, ConflictAction::discard)};
+  apply([&] { h.update_full("items", {1, "one", 1}, {1, "uno", 10}); });
+  EXPECT_EQ(h.select(kRows), "1|uno|10");
+  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select("SELECT last_value FROM calls"), "4") << "in a group, alone, settling, once more";
+  EXPECT_EQ(h.apply().tables().at(0).updates, 1U);
+}
+
 TEST_F(OriginDiffers, AnUpdateOfTheKeyComparesTheRowThatMoves) {
   make(kItems);
   h.run("INSERT INTO items VALUES (1, 'one', 1), (2, 'other', 2)");

@@ -132,6 +132,59 @@ TEST_F(Resolutions, AWinningUpdateMovesItsKeyAndALosingOneToo) {
   EXPECT_EQ(h.select(kRows), "11|ours|20|2,12|theirs|30|5");
 }
 
+TEST_F(Resolutions, ARowThatLosesIsNotWritten) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 30, 5), (2, 'theirs', 30, 5), (3, 'theirs', 30, 5)");
+  const std::string versions = h.select("SELECT id, ctid, xmin FROM items ORDER BY id");
+  handle({{.kind = kDiffers, .action = ConflictAction::maximum, .by = "amount"},
+          {.kind = ConflictKind::insert_exists, .action = ConflictAction::discard, .columns = {"name"}},
+          {.kind = ConflictKind::insert_exists, .action = ConflictAction::minimum, .by = "stock"}});
+  apply([&] {
+    h.update_full("items", {1, "old", 1, 1}, {1, "ours", 20, 2});
+    h.update_full("items", {2, "old", 1, 1}, {2, "ours", 30, 2});
+    h.insert("items", {3, "ours", 40, 9});
+  });
+  EXPECT_EQ(h.select("SELECT id, ctid, xmin FROM items ORDER BY id"), versions);
+  EXPECT_EQ(h.select(kLog), "update_origin_differs|maximum|1,update_origin_differs|maximum|2,insert_exists|combined|3");
+  EXPECT_EQ(h.apply().tables().at(0).updates + h.apply().tables().at(0).inserts, 0U);
+}
+
+TEST_F(Resolutions, AColumnThatNobodyCanAssignHasToBeAsItIsAtTheSource) {
+  h.run(
+      "DROP TABLE items; CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint GENERATED ALWAYS AS "
+      "IDENTITY, stock int); INSERT INTO items OVERRIDING SYSTEM VALUE VALUES (1, 'theirs', 10, 5), "
+      "(2, 'theirs', 20, 5), (3, 'theirs', 30, 5)");
+  h.describe("items", 'f');
+  handle({{.kind = ConflictKind::insert_exists, .action = ConflictAction::maximum, .by = "stock"}});
+  apply([&] { h.insert("items", {1, "ours", 10, 7}); });
+  apply([&] { h.insert("items", {2, "ours", 11, 7}); });
+  apply([&] { h.insert("items", {3, "ours", 11, 3}); });
+  EXPECT_EQ(h.select(kRows), "1|ours|10|7,2|theirs|20|5,3|theirs|30|5");
+  EXPECT_EQ(h.select("SELECT action FROM thalweg.conflict_log ORDER BY id"), "maximum,maximum");
+  EXPECT_EQ(h.select("SELECT message LIKE '%the row is there, but was not written' FROM thalweg.error_queue"), "t");
+}
+
+// As though the row in the way had gone before apply looked.
+TEST_F(Resolutions, AnInsertWhoseRowIsGoneIsMade) {
+  h.run(
+      "CREATE SEQUENCE calls; CREATE FUNCTION meet() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN IF nextval(''public.calls'') <= 3 THEN RAISE unique_violation; END IF; RETURN NEW; END'; "
+      "CREATE TRIGGER meet BEFORE INSERT ON items FOR EACH ROW EXECUTE FUNCTION meet(); "
+      "ALTER TABLE items ENABLE ALWAYS TRIGGER meet");
+  handle({{.kind = ConflictKind::insert_exists, .action = ConflictAction::maximum, .by = "amount"}});
+  apply([&] { h.insert("items", {1, "ours", 20, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|ours|20|2");
+  EXPECT_EQ(h.select(kLog), "");
+  EXPECT_EQ(h.select("SELECT last_value FROM calls"), "4") << "in a group, alone, settling, once more";
+}
+
+TEST_F(Resolutions, AnInsertThatMeetsARowWithAnotherKeyIsNotCombined) {
+  h.run("ALTER TABLE items ADD UNIQUE (stock); INSERT INTO items VALUES (7, 'theirs', 10, 2)");
+  handle({{.kind = ConflictKind::insert_exists, .action = ConflictAction::maximum, .by = "amount"}});
+  apply([&] { h.insert("items", {1, "ours", 20, 2}); });
+  EXPECT_EQ(h.select(kRows), "7|theirs|10|2");
+  EXPECT_EQ(h.select("SELECT message LIKE '%no row with this key' FROM thalweg.error_queue"), "t");
+}
+
 TEST_F(Resolutions, TheLatestCommitNeedsAServerThatKeepsTheirTimes) {
   h.run("INSERT INTO items VALUES (1, 'theirs', 10, 5)");
   handle({{.kind = kDiffers, .action = ConflictAction::latest}});
@@ -141,6 +194,52 @@ TEST_F(Resolutions, TheLatestCommitNeedsAServerThatKeepsTheirTimes) {
   } else {
     EXPECT_EQ(h.select("SELECT message LIKE '%track_commit_timestamp%' FROM thalweg.error_queue"), "t");
   }
+}
+
+class CommitTimes : public Resolutions {
+ protected:
+  static void SetUpTestSuite() { keep_times("on"); }
+  static void TearDownTestSuite() { keep_times("off"); }
+  static void keep_times(const std::string& keeps) {
+    {
+      auto admin = pg::Connection::open(test::shared_cluster().conninfo(), {.search_path = "public"});
+      ASSERT_TRUE(admin) << admin.error().message;
+      ASSERT_TRUE(admin->query("ALTER SYSTEM SET track_commit_timestamp = " + keeps));
+    }
+    test::shared_cluster().restart();
+  }
+  void commit(const Row& old_row, const Row& row) {
+    h.begin();
+    h.update_full("items", old_row, row);
+    h.commit();
+  }
+};
+
+TEST_F(CommitTimes, TheLaterCommitWinsHoweverLateItIsApplied) {
+  h.run("INSERT INTO items VALUES (1, 'old', 1, 1), (2, 'theirs', 2, 2), (3, 'old', 3, 3)");
+  handle({{.kind = kDiffers, .action = ConflictAction::latest}});
+  commit({1, "old", 1, 1}, {1, "ours", 10, 2});
+  h.begin();
+  h.update_full("items", {3, "old", 3, 3}, {3, "ours", 30, 3});
+  h.update_full("items", {3, "ours", 30, 3}, {3, "ours again", 31, 3});
+  h.commit();
+  h.run("UPDATE items SET name = 'theirs', amount = 0 WHERE id IN (1, 3)");
+  commit({2, "old", 2, 2}, {2, "ours", 20, 2});
+  commit({1, "ours", 10, 2}, {1, "last", 11, 2});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kRows), "1|last|11|2,2|ours|20|2,3|theirs|0|3");
+  EXPECT_EQ(h.select("SELECT action, count(*) FROM thalweg.conflict_log GROUP BY 1"), "latest|5");
+}
+
+TEST_F(CommitTimes, AKeyThatMovesIsNotDecidedByThem) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 1, 1)");
+  handle({{.kind = kDiffers, .action = ConflictAction::latest}});
+  commit({1, "old", 1, 1}, {2, "ours", 10, 2});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kRows), "1|theirs|1|1");
+  EXPECT_EQ(h.select("SELECT message LIKE '%no time of a commit can decide%' FROM thalweg.error_queue"), "t");
 }
 
 }  // namespace

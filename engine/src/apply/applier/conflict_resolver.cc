@@ -110,6 +110,7 @@ std::string pair_of(const pg::Connection& connection, const std::string& name, c
 std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const base::Error& error) {
   // Within the span of a copy other rules hold (README.md, "Catch-up").
   if (!is_about_row(failure, error) || error.code == ErrorCode::initial_copy_inconsistent) return std::nullopt;
+  if (failure.unwritten) return std::nullopt;  // a trigger, say: the row is as at the source
   // A foreign key's error names the table that has it; a partition's, its partition.
   const bool is_parent = !failure.table->is_partitioned && !failure.error.table.empty() &&
                          failure.error.table != failure.table->quoted_name;
@@ -135,13 +136,28 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   if (!is_about_row(failure, final_error(failure, transaction_))) return failure;
   arena_.reset();
   Refusal unknown;
-  THALWEG_ASSIGN(const ColumnMask differing, this->differing(failure, unknown));
-  if (unknown) return unknown;
-  failure.differs = differing.any();
+  ColumnMask differing;
+  if (failure.missing_row && conflict_of(failure, final_error(failure, transaction_))) {
+    THALWEG_ASSIGN(const bool is_there, look_for_row(failure, differing, unknown));
+    if (unknown) return unknown;
+    failure.differs = differing.any();
+    if (is_there && !failure.differs) {
+      // It may have come, or become again what it was, since the change did not find it. Now it is locked.
+      THALWEG_ASSIGN(Refusal again, executor_.repeat_row(transaction_, row.frame));
+      if (!again || !again->missing_row) return again;
+      failure.unwritten = true;
+    }
+  }
   const base::Error error = final_error(failure, transaction_);
   const auto kind = conflict_of(failure, error);
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
   if (!decision.goes_on()) return failure;
+  bool is_met = true;
+  if (!decision.combined.empty() && row.frame.kind() == FrameKind::insert) {
+    std::optional<Refusal> again;
+    THALWEG_ASSIGN(is_met, lock_second_row(row, again));
+    if (again) return *again;
+  }
   THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, kind));
   std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
   if (decision.action == ConflictAction::overwrite) {
@@ -152,7 +168,12 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     if (done) action = "overwrite";
   }
   if (!decision.combined.empty()) {
-    THALWEG_ASSIGN(const bool done, combine(row, decision.combined, differing, failure.unsettled, unknown));
+    bool done = false;
+    if (is_met) {
+      THALWEG_ASSIGN(done, combine(row, decision.combined, differing, failure.unsettled, unknown));
+    } else {
+      failure.unsettled = "the destination has no row with this key";
+    }
     if (unknown) return unknown;
     if (!done && !decision.skips) return failure;
     if (done) action = action_of(decision.combined);
@@ -165,12 +186,20 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
   return Refusal{};
 }
 
-base::Result<ColumnMask> ConflictResolver::differing(const StatementFailure& failure, Refusal& refusal) {
-  ColumnMask differing;
-  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
-  if (old == nullptr) return differing;
+base::Result<bool> ConflictResolver::look_for_row(const StatementFailure& failure, ColumnMask& differing,
+                                                  Refusal& refusal) {
   const TableMetadata& table = *failure.table;
-  const ColumnMask told = columns_told(table, old);
+  if (table.keyless()) return false;  // its rows are found by all of their values
+  THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
+  if (old != nullptr) return lock_row(table, old, columns_told(table, old), differing, refusal);
+  const auto frame = lcr::FrameView::trusted(failure.frame.data());
+  const auto before = frame.old_tuple();
+  THALWEG_ASSIGN(const Values key, read_values(before.exists() ? before : frame.new_tuple(), table, arena_));
+  return lock_row(table, key, {}, differing, refusal);
+}
+
+base::Result<bool> ConflictResolver::lock_row(const TableMetadata& table, const lcr::Value* old, const ColumnMask& told,
+                                              ColumnMask& differing, Refusal& refusal) {
   const Statement statement = make_lock(table, told);
   std::vector<pg::Parameter> parameters;
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
@@ -180,14 +209,29 @@ base::Result<ColumnMask> ConflictResolver::differing(const StatementFailure& fai
   pg::Connection& connection = session_.connection();
   const auto rows = connection.query(statement.sql, parameters);
   if (!rows && connection.broken()) return std::unexpected(rows.error());
-  if (!rows) refusal = StatementFailure{.error = rows.error()};  // a lock that was not to be had, say
+  if (!rows) refusal = StatementFailure{.error = rows.error()};
+  if (!rows || rows->size() == 0) return false;
   size_t place = 0;
   for (const uint16_t column : table.compared) {
-    if (!rows || rows->size() == 0) break;
     if (told.has(column) && !rows->boolean(0, place++)) differing.set(column);
   }
-  // A row that is as it was, and yet was not found: a trigger keeps it from being written.
-  return differing;
+  return true;
+}
+
+base::Result<bool> ConflictResolver::lock_second_row(const GroupExecutor::FailedRow& row,
+                                                     std::optional<Refusal>& again) {
+  const TableMetadata& table = *row.failure.table;
+  if (table.keyless()) return false;
+  THALWEG_ASSIGN(const Values wanted, read_values(row.frame.new_tuple(), table, arena_));
+  ColumnMask none;
+  Refusal refusal;
+  THALWEG_ASSIGN(const bool is_there, lock_row(table, wanted, {}, none, refusal));
+  if (refusal) again.emplace(refusal);
+  if (refusal || is_there) return is_there;
+  // The row in the way has another key, or has gone since.
+  THALWEG_ASSIGN(refusal, executor_.repeat_row(transaction_, row.frame));
+  if (!refusal || refusal->error.sqlstate != row.failure.error.sqlstate) again.emplace(refusal);
+  return false;
 }
 
 base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row,
@@ -212,15 +256,17 @@ base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row
     why = resolution.error();
     return false;
   }
+  if (resolution->sql.empty()) return true;
   std::vector<pg::Parameter> parameters;
   for (const auto& [value, type] : resolution->parameters) parameters.push_back(parameter_of(*value, type));
   session_.leave_pipeline();
   pg::Connection& connection = session_.connection();
   THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
   const auto done = connection.query(resolution->sql, parameters);
-  if (done && done->affected() == 1) {
+  const bool is_written = done && done->integer(0, 0) == 1;
+  if (is_written || (done && done->integer(0, 1) == 1)) {
     THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
-    THALWEG_TRY(executor_.count_row(transaction_, row.frame));
+    if (is_written) THALWEG_TRY(executor_.count_row(transaction_, row.frame));
     return true;
   }
   if (connection.broken()) return std::unexpected(done.error());
@@ -228,7 +274,7 @@ base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row
     refusal = StatementFailure{.error = done.error()};  // a deadlock, say
     return false;
   }
-  why = done ? "the destination has no row with this key" : done.error().message;
+  why = done ? "the row is there, but was not written" : done.error().message;
   THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
   return false;
 }

@@ -45,9 +45,17 @@ class ConflictResolver {
   // A row of the destination's; a value: NULL, or as the server writes it.
   using Texts = std::vector<std::optional<std::string>>;
 
-  // The columns in which the row that was not found has other values; it is locked then. None: it is not there.
-  base::Result<ColumnMask> differing(const StatementFailure& failure, Refusal& refusal);
-  // Whether the handlers have made one row of both; `why` not, in words. `refusal`: of the transaction as a whole.
+  // Whether the row that was not found is there, locked then, and in which columns it has other values.
+  base::Result<bool> look_for_row(const StatementFailure& failure, ColumnMask& differing, Refusal& refusal);
+  // Whether there is a row of the identity in `old`; `differing`: of the columns `told` those with another value.
+  // `refusal`: a lock that was not to be had, say.
+  base::Result<bool> lock_row(const metadata::TableMetadata& table, const lcr::Value* old, const ColumnMask& told,
+                              ColumnMask& differing, Refusal& refusal);
+  // Whether there is a second row for the handlers, locked then; `again`: the change was made after all, or fails
+  // otherwise now.
+  base::Result<bool> lock_second_row(const GroupExecutor::FailedRow& row, std::optional<Refusal>& again);
+  // Whether the handlers have made one row of both; `why` not, in words. `refusal`: of the transaction as a whole. The
+  // second row is locked.
   base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
                              const ColumnMask& differing, std::string& why, Refusal& refusal);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,

@@ -23,6 +23,7 @@ struct StatementFailure {
   base::Error error;
   bool missing_row = false;        // an UPDATE or DELETE found none
   bool differs = false;            // it did, but not as it was at the source; ConflictResolver sets it
+  bool unwritten = false;          // it did, as it was at the source, and yet was not written; ConflictResolver again
   std::string unsettled{};         // why its handlers could not settle it
   std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;

@@ -151,7 +151,8 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
       fmt::format("{} {}{}, {}", verb(kind), error.table,
                   show_key(*failure.table, failure.frame.data(), error.sqlstate == kUntranslatableCharacter), where);
   error.message = fmt::format("{}: {}", change,
-                              failure.differs       ? "the destination's row is not as the source's was before"
+                              failure.unwritten     ? "the row is there, but was not written"
+                              : failure.differs     ? "the destination's row is not as the source's was before"
                               : failure.missing_row ? "the destination has no such row"
                                                     : error.message);
   if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;

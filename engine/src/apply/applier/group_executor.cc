@@ -357,6 +357,18 @@ base::Result<Refusal> GroupExecutor::forget_savepoint() {
   return keep_savepoint();
 }
 
+base::Result<Refusal> GroupExecutor::repeat_row(const Transaction& transaction, const FrameView& frame) {
+  const auto counts = counts_;
+  THALWEG_TRY(set_savepoint());
+  THALWEG_TRY(send_row(transaction, frame, false));
+  THALWEG_ASSIGN(Refusal refusal, session_.sync());
+  if (!refusal) return keep_savepoint();
+  counts_ = counts;
+  last_counted_ = nullptr;
+  THALWEG_ASSIGN(Refusal lost, forget_savepoint());
+  return lost ? lost : refusal;
+}
+
 base::Result<void> GroupExecutor::count_row(const Transaction& transaction, const FrameView& frame) {
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   count(*table, transaction, frame.kind());

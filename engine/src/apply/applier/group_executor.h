@@ -72,6 +72,8 @@ class GroupExecutor {
   // and nothing has changed.
   base::Result<Refusal> overwrite_row(const Transaction& transaction, const lcr::FrameView& frame, bool is_there,
                                       bool& done);
+  // The row at hand once more, as it is; synced. A refusal has changed nothing.
+  base::Result<Refusal> repeat_row(const Transaction& transaction, const lcr::FrameView& frame);
   // Counts a row that was written for the change over the same connection.
   base::Result<void> count_row(const Transaction& transaction, const lcr::FrameView& frame);
   // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at

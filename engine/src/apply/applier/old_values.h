@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ranges>
 
 #include "apply/applier/arena.h"
 #include "apply/applier/statements.h"
@@ -33,6 +34,12 @@ inline const lcr::Value* old_values(const metadata::TableMetadata& table, const 
     return key[column].mark != lcr::ValueMark::unchanged && (is_whole || table.columns[column].source_key);
   };
   if (std::ranges::none_of(table.compared, is_told)) return nullptr;
+  // A partition's key alone, below a table with REPLICA IDENTITY FULL, looks like a whole row: with NULL in all others.
+  const auto is_known = [&](size_t column) {
+    return key[column].mark != lcr::ValueMark::null &&
+           std::ranges::find(table.identity, column) == table.identity.end();
+  };
+  if (is_whole && std::ranges::none_of(std::views::iota(size_t{0}, table.columns.size()), is_known)) return nullptr;
   if (is_whole) return key;
   // Beside a key the others come as NULL. Where no old tuple came, the key is as it was.
   Values told = arena.take_array<lcr::Value>(table.columns.size());

@@ -57,7 +57,7 @@ base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transactio
     // Anything but the data's fault is for the whole transaction: a deadlock, say.
     if (!is_about_data(final_error(*refusal, transaction).code)) return refusal;
     const bool has_moved = updates ? refusal->missing_row : refusal->error.sqlstate == kUniqueViolation;
-    if (removes || !has_moved) break;
+    if (removes || is_there || !has_moved) break;  // a row that is there is locked
   }
   return Refusal{};
 }

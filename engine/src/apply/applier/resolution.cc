@@ -28,24 +28,34 @@ class Maker {
       groups_.push_back({.column = column, .handler = handler_of(column, handlers)});
     }
     for (const Member& member : groups_) {
-      const Column& column = table_.columns[member.column];
-      if (!column.written || column.identity_always) continue;
+      if (!table_.columns[member.column].written) continue;
       if (auto failure = take(member.column, member.handler)) return std::unexpected(std::move(*failure));
     }
     for (const uint16_t column : table_.identity) {
-      const bool moves = row_.old != row_.wanted && !same_value(row_.wanted[column], row_.old[column]);
-      if (moves && table_.columns[column].identity_always)
-        return std::unexpected("its key moves, and cannot be assigned");
-      if (moves) assign(column, parameter(row_.wanted[column], column));
+      if (!moves(column)) continue;
+      if (table_.columns[column].identity_always) return std::unexpected("its key moves, and cannot be assigned");
+      assign(column, parameter(row_.wanted[column], column));
+      always_writes_ = true;
     }
-    // A row that is to stay as it is has still to be there.
+    if (assignments_.empty() && required_.empty()) return std::move(made_);
     if (assignments_.empty()) assign(table_.identity.front(), name(table_.identity.front()));
     std::string condition;
     for (const uint16_t column : table_.identity) {
       condition +=
           fmt::format("{}{} = {}", condition.empty() ? "" : " AND ", name(column), parameter(row_.old[column], column));
     }
-    made_.sql = fmt::format("UPDATE {} AS t SET {} WHERE {}", table_.quoted_name, assignments_, condition);
+    condition += required_;
+    std::string kept = "0";
+    if (!always_writes_) {
+      const std::string wins = wins_.empty() ? "false" : wins_;
+      kept = fmt::format("(SELECT pg_catalog.count(*) FROM {} AS t WHERE {} AND NOT ({}))", table_.quoted_name,
+                         condition, wins);
+      condition += fmt::format(" AND ({})", wins);
+    }
+    made_.sql = fmt::format(
+        "WITH written AS (UPDATE {} AS t SET {} WHERE {} RETURNING 1) SELECT (SELECT pg_catalog.count(*) FROM "
+        "written), {}",
+        table_.quoted_name, assignments_, condition, kept);
     return std::move(made_);
   }
 
@@ -59,6 +69,11 @@ class Maker {
     return left.mark == right.mark && same_bytes(left.bytes, right.bytes);
   }
   std::string name(uint16_t column) const { return "t." + table_.columns[column].quoted_name; }
+
+  // Of the key.
+  bool moves(uint16_t column) const {
+    return row_.old != row_.wanted && !same_value(row_.wanted[column], row_.old[column]);
+  }
 
   const ConflictHandler* handler_of(uint16_t column, std::span<const ConflictHandler> handlers) const {
     const auto found = std::ranges::find_if(handlers, [&](const ConflictHandler& handler) {
@@ -79,24 +94,28 @@ class Maker {
   std::optional<std::string> take(uint16_t column, const ConflictHandler* handler) {
     const Value& wanted = row_.wanted[column];
     const bool came = wanted.mark != ValueMark::unchanged;
-    if (!conflicts(handler)) {
-      if (came) assign(column, parameter(wanted, column));
+    const bool undecided = handler == nullptr || handler->action == ConflictAction::error;
+    // Where the row already has a value that cannot be assigned, there is nothing to decide.
+    if (!conflicts(handler) || (undecided && table_.columns[column].identity_always)) {
+      if (came) give(column, parameter(wanted, column));
       return std::nullopt;
     }
     const std::string& shown = table_.columns[column].quoted_name;
-    if (handler == nullptr || handler->action == ConflictAction::error) {
+    if (undecided) {
       return fmt::format("no handler decides about column {}", shown);
     }
     if (handler->action == ConflictAction::discard) return std::nullopt;
     if (!came) return fmt::format("the value of column {}, which did not change, is not known", shown);
     if (handler->action == ConflictAction::overwrite) {
-      assign(column, parameter(wanted, column));
+      give(column, parameter(wanted, column));
       return std::nullopt;
     }
     if (handler->action == ConflictAction::delta) return add_delta(column);
     const auto wins = winning(*handler);
     if (!wins) return wins.error();
-    assign(column, fmt::format("CASE WHEN {} THEN {} ELSE {} END", *wins, parameter(wanted, column), name(column)));
+    const std::string one = fmt::format("({})", *wins);
+    if (!wins_.contains(one)) wins_ += (wins_.empty() ? "" : " OR ") + one;
+    set(column, fmt::format("CASE WHEN {} THEN {} ELSE {} END", *wins, parameter(wanted, column), name(column)));
     return std::nullopt;
   }
 
@@ -107,7 +126,7 @@ class Maker {
       return fmt::format("column {} was or is NULL, or its old value is not known: there is no difference to add",
                          table_.columns[column].quoted_name);
     }
-    assign(column, fmt::format("{} + ({} - {})", name(column), parameter(wanted, column), parameter(before, column)));
+    give(column, fmt::format("{} + ({} - {})", name(column), parameter(wanted, column), parameter(before, column)));
     return std::nullopt;
   }
 
@@ -115,7 +134,12 @@ class Maker {
   std::expected<std::string, std::string> winning(const ConflictHandler& handler) {
     const char* const ties = handler.tie_overwrites ? ">=" : ">";
     if (handler.by.empty()) {
-      // A change whose time the destination does not know is from before it kept them.
+      // Else a row that loses would have the time of this transaction.
+      if (std::ranges::any_of(table_.identity, [&](uint16_t column) { return moves(column); })) {
+        return std::unexpected("its key moves: no time of a commit can decide about it");
+      }
+      // A change whose time the destination does not know is from before it kept them, or an earlier one of this
+      // transaction.
       return fmt::format(
           "coalesce(to_timestamp(0) + {} * interval '1 microsecond' {} "
           "pg_catalog.pg_xact_commit_timestamp(t.xmin), true)",
@@ -141,11 +165,26 @@ class Maker {
     return fmt::format("coalesce({}, true)", compared);
   }
 
+  // A column that nobody can assign has to have the value already.
+  void set(uint16_t column, const std::string& expression) {
+    if (table_.columns[column].identity_always) {
+      required_ += fmt::format(" AND {} = {}", name(column), expression);
+    } else {
+      assign(column, expression);
+    }
+  }
+  // A value that the row gets whatever it has.
+  void give(uint16_t column, const std::string& expression) {
+    if (!table_.columns[column].identity_always) always_writes_ = true;
+    set(column, expression);
+  }
   void assign(uint16_t column, const std::string& expression) {
     assignments_ +=
         fmt::format("{}{} = {}", assignments_.empty() ? "" : ", ", table_.columns[column].quoted_name, expression);
   }
   std::string parameter(const Value& value, uint16_t column) {
+    const auto found = std::ranges::find(made_.parameters, &value, &Resolution::Parameter::value);
+    if (found != made_.parameters.end()) return fmt::format("${}", found - made_.parameters.begin() + 1);
     made_.parameters.push_back({.value = &value, .type = table_.columns[column].type->value_type});
     return fmt::format("${}", made_.parameters.size());
   }
@@ -154,6 +193,9 @@ class Maker {
   const TableMetadata& table_;
   std::vector<Member> groups_;
   std::string assignments_;
+  std::string required_;        // of the row: " AND " and a condition each
+  std::string wins_;            // an expression: something of the source's does
+  bool always_writes_ = false;  // whatever wins
   Resolution made_;
 };
 

@@ -27,11 +27,13 @@ struct MetRow {
   base::UnixMicros commit_time = {};
 };
 
+// The destination's row is locked, and stays as it is, in its version too, where nothing of the source's wins.
 struct Resolution {
   struct Parameter {
     const lcr::Value* value;
     base::TypeId type;
   };
+  // Result: how many rows it has written, and how many not because they win; one in all. Empty: nothing to write.
   std::string sql;
   std::vector<Parameter> parameters = {};
 };

@@ -338,7 +338,8 @@ Statement make_lookup(const TableMetadata& table, std::span<const uint16_t> by, 
 Statement make_lock(const TableMetadata& table, const ColumnMask& compared) {
   Builder builder(table, false);
   const std::string condition = builder.equal_key(true);
-  return builder.finish(fmt::format("SELECT{} FROM {} WHERE {} FOR UPDATE", builder.unchanged(compared, ", ").substr(1),
+  const std::string values = builder.unchanged(compared, ", ");
+  return builder.finish(fmt::format("SELECT{} FROM {} WHERE {} FOR UPDATE", values.empty() ? "" : values.substr(1),
                                     table.quoted_name, condition));
 }
 
