@@ -49,6 +49,23 @@ async def test_handlers_are_checked_at_their_places(
             ],
             "/1/columns",
         ),
+        ([{**OF_ORDERS, "action": "discard"}, {**OF_ORDERS, "action": "delta", "columns": ["stock"]}], "/1/columns"),
+        (
+            [
+                {"kind": "update_origin_differs", "action": "discard"},
+                {**OF_ORDERS, "action": "delta", "columns": ["stock"]},
+            ],
+            "/1/columns",
+        ),
+        ([{**OF_ORDERS, "action": "latest", "columns": ["stock"]}], "/0/by"),
+        ([{**OF_ORDERS, "action": "delta", "columns": ["stock"]}, {**OF_ORDERS, "action": "latest"}], "/1/by"),
+        (
+            [
+                {**OF_ORDERS, "action": "delta", "columns": ["stock"]},
+                {"kind": "update_origin_differs", "action": "latest"},
+            ],
+            "/1/by",
+        ),
     ]
     for handlers, place in wrong:
         answer = await operator.post(STREAMS, json=body_of(registered, parameters={"conflict_handlers": handlers}))

@@ -156,17 +156,27 @@ def looks_at_columns(handler: ConflictHandler) -> bool:
 
 
 def _shared(before: list[ConflictHandler], handler: ConflictHandler) -> list[tuple[str, str]]:
-    """Two handlers must not decide about one column."""
+    """Two handlers must not decide about one column, and no time of a commit beside a group of columns."""
 
-    def place(one: ConflictHandler) -> tuple[str, str, str]:
-        return one["kind"], one.get("schema", ""), one.get("table", "")
+    def place(one: ConflictHandler) -> tuple[str, str]:
+        return one.get("schema", ""), one.get("table", "")
 
-    taken = {column for one in before if place(one) == place(handler) for column in one.get("columns", [])}
-    return [
-        ("columns", f"{column} is in the group of a handler before.")
-        for column in handler.get("columns", [])
-        if column in taken
+    same_kind = [one for one in before if one["kind"] == handler["kind"]]
+    columns = handler.get("columns", [])
+    found = []
+    if columns and any("columns" not in one and place(one) in (place(handler), ("", "")) for one in same_kind):
+        found.append(("columns", "A handler of the kind before it decides about this table: put it behind."))
+    groups = [one for one in same_kind if "columns" in one and ("table" not in handler or place(one) == place(handler))]
+    if groups and _is_of_commits(handler):
+        found.append(("by", "Name the column that decides: changes of a group of columns give the row another time."))
+    taken = {column for one in groups for column in one["columns"]}
+    return found + [
+        ("columns", f"{column} is in the group of a handler before.") for column in columns if column in taken
     ]
+
+
+def _is_of_commits(handler: ConflictHandler) -> bool:
+    return handler["action"] == HandlerAction.LATEST and "by" not in handler
 
 
 def _problem(pointer: str, message: str) -> FieldProblem:
@@ -203,6 +213,8 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
         found.append(("columns", "Name each column once."))
     if action in (HandlerAction.MAXIMUM, HandlerAction.MINIMUM) and "by" not in handler:
         found.append(("by", "Name the column that decides."))
+    if columns and _is_of_commits(handler):
+        found.append(("by", "Name the column that decides: a commit is that of the whole row, not of a group."))
     if "by" in handler and "table" not in handler:
         found.append(("by", "It is a column of one table: name it."))
     found += [

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -62,6 +63,10 @@ void read_group(ObjectReader& reader, ConflictHandlerDefinition& out) {
   }
 }
 
+bool is_of_commits(const ConflictHandlerDefinition& handler) {
+  return handler.action == HandlerAction::latest && handler.by.empty();
+}
+
 void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
   if (reader.member("by", false) != nullptr) out.by = reader.string("by", 1, kIdentifierBytesMax);
   const bool has_tie = reader.member("tie", false) != nullptr;
@@ -73,6 +78,9 @@ void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
   if (out.by.empty() && (out.action == HandlerAction::maximum || out.action == HandlerAction::minimum)) {
     reader.refuse("by", "names the column that decides");
   }
+  if (is_of_commits(out) && !out.columns.empty()) {
+    reader.refuse("by", "names the column that decides: a commit is that of the whole row, not of a group of columns");
+  }
   if (!out.by.empty() && out.table.empty()) reader.refuse("by", "is a column of one table: name it");
   if (compares(out.action) && !can_combine(out.kind)) {
     reader.refuse("action", "of two rows is for insert_exists and update_origin_differs only");
@@ -81,6 +89,23 @@ void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
     reader.refuse("action", "can be delta for update_origin_differs only");
   }
   if (out.action == HandlerAction::delta && out.columns.empty()) reader.refuse("columns", "names what delta adds to");
+}
+
+// `handler`, behind `before`, both of one kind. The member that is wrong, and the reason; no member: none is.
+std::pair<std::string_view, std::string> wrong_behind(const ConflictHandlerDefinition& before,
+                                                      const ConflictHandlerDefinition& handler) {
+  const bool is_same_table = before.schema == handler.schema && before.table == handler.table;
+  if (!handler.columns.empty() && before.columns.empty() && (is_same_table || before.table.empty())) {
+    return {"columns", "are of a table and kind for which a handler before decides"};
+  }
+  if (before.columns.empty() || !(is_same_table || handler.table.empty())) return {};
+  if (is_of_commits(handler)) {
+    return {"by",
+            "names the column that decides: there is a group of columns, whose changes give the row another time"};
+  }
+  const auto shared = std::ranges::find_first_of(handler.columns, before.columns);
+  if (shared == handler.columns.end()) return {};
+  return {"columns", fmt::format("has {}, which is in the group of a handler before", *shared)};
 }
 
 base::Result<ConflictHandlerDefinition> read_handler(const json& value, const std::string& pointer) {
@@ -116,11 +141,9 @@ base::Result<ConflictHandlerDefinitions> read_conflict_handlers(const json& valu
   for (size_t i = 0; i < value.size(); ++i) {
     THALWEG_ASSIGN(ConflictHandlerDefinition handler, read_handler(value[i], fmt::format("{}/{}", pointer, i)));
     for (const ConflictHandlerDefinition& before : out) {
-      if (before.kind != handler.kind || before.schema != handler.schema || before.table != handler.table) continue;
-      const auto shared = std::ranges::find_first_of(handler.columns, before.columns);
-      if (shared == handler.columns.end()) continue;
-      return std::unexpected(invalid_at(fmt::format("{}/{}/columns", pointer, i),
-                                        fmt::format("has {}, which is in the group of a handler before", *shared)));
+      if (before.kind != handler.kind) continue;
+      const auto [member, why] = wrong_behind(before, handler);
+      if (!member.empty()) return std::unexpected(invalid_at(fmt::format("{}/{}/{}", pointer, i, member), why));
     }
     out.push_back(std::move(handler));
   }

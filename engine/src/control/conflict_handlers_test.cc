@@ -49,6 +49,19 @@ TEST(ConflictHandlers, AreRefusedWithTheirPlace) {
       {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard", "columns": ["c", "d"]},
            {"kind": "insert_exists", "schema": "a", "table": "b", "action": "overwrite", "columns": ["d"]}])",
        "/1/columns"},
+      {R"([{"kind": "insert_exists", "action": "discard"},
+           {"kind": "insert_exists", "schema": "a", "table": "b", "action": "overwrite", "columns": ["d"]}])",
+       "/1/columns"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard"},
+           {"kind": "insert_exists", "schema": "a", "table": "b", "action": "overwrite", "columns": ["d"]}])",
+       "/1/columns"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "latest", "columns": ["d"]}])", "/0/by"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard", "columns": ["d"]},
+           {"kind": "insert_exists", "schema": "a", "table": "b", "action": "latest"}])",
+       "/1/by"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard", "columns": ["d"]},
+           {"kind": "insert_exists", "action": "latest"}])",
+       "/1/by"},
       {R"([{"kind": "insert_exists", "action": "discard", "error": "23505"}])", "/0/error"},
   };
   for (const auto& [handlers, place] : wrong) {
@@ -56,6 +69,13 @@ TEST(ConflictHandlers, AreRefusedWithTheirPlace) {
     ASSERT_FALSE(read) << handlers;
     EXPECT_NE(read.error().message.find("/at" + place), std::string::npos) << read.error().message;
   }
+  EXPECT_TRUE(read_conflict_handlers(json::parse(R"([
+    {"kind": "insert_exists", "schema": "a", "table": "b", "action": "discard"},
+    {"kind": "update_origin_differs", "action": "discard"},
+    {"kind": "insert_exists", "schema": "a", "table": "c", "action": "overwrite", "columns": ["d"]},
+    {"kind": "insert_exists", "schema": "a", "table": "c", "action": "latest", "by": "e"},
+    {"kind": "insert_exists", "schema": "a", "table": "d", "action": "latest"}])"),
+                                     "/at"));
   EXPECT_FALSE(read_conflict_handlers(json(101, {{"kind", "insert_exists"}, {"action", "error"}}), "/at"));
 }
 

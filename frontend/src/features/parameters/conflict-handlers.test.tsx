@@ -46,6 +46,23 @@ it("puts them in another order, and removes one: the first that matches decides"
   expect(last).toEqual([{ kind: "insert_exists", action: "discard" }]);
 });
 
+it("says which handlers cannot stand beside groups of columns", () => {
+  const group: ConflictHandler = {
+    kind: "update_origin_differs",
+    schema: "public",
+    table: "stock",
+    action: "delta",
+    columns: ["amount"],
+  };
+  const any: ConflictHandler = { kind: "update_origin_differs", action: "discard" };
+  const latest: ConflictHandler = { ...any, action: "latest" };
+  renderUi(<Editor handlers={[group, latest, any, { ...group, columns: ["note"] }]} />);
+  const texts = screen.getAllByRole("group", { name: /^Handler/ }).map((one) => one.textContent);
+  expect(texts[0]).not.toContain("above decides");
+  expect(texts[1]).toContain("the time of a commit cannot");
+  expect(texts[3]).toContain("A handler above decides about all columns");
+});
+
 it("lets one row win by a column, for a group of columns, and keeps groups apart", async () => {
   const first: ConflictHandler = {
     kind: "update_origin_differs",

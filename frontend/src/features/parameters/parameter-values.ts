@@ -95,9 +95,17 @@ export function handlerFault(handler: ConflictHandler, before: ConflictHandler[]
   if (action === "delta" && columns.length === 0) return "Name the columns to which the difference is added.";
   if ((action === "maximum" || action === "minimum") && by === undefined)
     return "Name the column that decides.";
-  const taken = before
-    .filter((one) => one.kind === kind && one.schema === schema && one.table === table)
-    .flatMap((one) => one.columns ?? []);
+  const ofKind = before.filter((one) => one.kind === kind);
+  const isOfTable = (one: ConflictHandler) => one.schema === schema && one.table === table;
+  if (
+    columns.length > 0 &&
+    ofKind.some((one) => !one.columns?.length && (one.table === undefined || isOfTable(one)))
+  )
+    return "A handler above decides about all columns: move it below this one.";
+  const groups = ofKind.filter((one) => one.columns?.length && (table === undefined || isOfTable(one)));
+  if (action === "latest" && by === undefined && (columns.length > 0 || groups.length > 0))
+    return "Name the column that decides: beside groups of columns, the time of a commit cannot.";
+  const taken = groups.flatMap((one) => one.columns ?? []);
   const shared = columns.find((column) => taken.includes(column));
   if (shared !== undefined) return `A handler above decides about ${shared}.`;
   if (action === "overwrite" && !OVERWRITES.has(kind))
