@@ -144,6 +144,34 @@ async def test_handlers_that_do_not_fit_their_columns_are_refused(
     assert kept.json()["parameters"]["conflict_handlers"] == fitting
 
 
+async def test_only_types_of_postgresql_are_compared_and_added(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
+) -> None:
+    made = (
+        "CREATE TYPE mood AS ENUM ('low', 'high')",
+        "CREATE TABLE moods (id bigint PRIMARY KEY, mood mood, days daterange, counts integer[], amount numeric(8, 2))",
+    )
+    sides.on_source(*made, f"ALTER TABLE moods OWNER TO {sides.source['user']}")
+    sides.on_destination(*made, f"ALTER TABLE moods OWNER TO {sides.destination['user']}")
+    stream = await created(operator, registered)
+    of_moods = {"kind": "update_origin_differs", "schema": "public", "table": "moods"}
+    for handler, why in [
+        ({"action": "maximum", "by": "mood"}, "mood is of type public.mood, which is none of PostgreSQL's own"),
+        ({"action": "delta", "columns": ["mood"]}, "mood is of type public.mood, which is none of PostgreSQL's own"),
+        ({"action": "delta", "columns": ["days"]}, "days is of type daterange, to which no difference"),
+        ({"action": "delta", "columns": ["counts"]}, "counts is of type integer[], to which no difference"),
+        ({"action": "delta", "columns": ["amount"]}, ""),
+        ({"action": "latest", "by": "days"}, ""),
+    ]:
+        body = {"parameters": {"conflict_handlers": [{**of_moods, **handler}]}}
+        answer = await operator.patch(f"{STREAMS}/{stream['id']}", json=body, headers={"If-Match": "*"})
+        if why:
+            (error,) = answer.json()["errors"]
+            assert error["code"] == "handler_columns" and why in error["message"], answer.text
+        else:
+            assert answer.status_code == 200, answer.text
+
+
 async def test_a_new_value_of_a_stream_is_checked_like_a_first_one(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:

@@ -19,13 +19,20 @@ NOT_ADDITIVE = UNORDERED | {
 }  # fmt: skip
 
 
+OWN_TYPES = """
+SELECT named.type FROM unnest(%(types)s::text[]) AS named (type) JOIN pg_type t ON t.oid = to_regtype(named.type)
+ WHERE t.typnamespace = 'pg_catalog'::regnamespace
+"""
+
+
 async def check_handlers(
     checklist: Checklist, connection: Connection, handlers: list[ConflictHandler], sent: Columns, present: Columns
 ) -> None:
     """`sent` are the columns as they are sent, `present` those of the destination, to which `connection` leads."""
     ruled = [handler for handler in handlers if "columns" in handler or "by" in handler]
     if ruled:
-        faults = [fault for handler in ruled for fault in _faults(handler, sent, present)]
+        own = await _own_types(connection, ruled, sent, present)
+        faults = [fault for handler in ruled for fault in _faults(handler, sent, present, own)]
         if faults:
             checklist.fail(
                 CHECK, TITLE, f"{listed(list(dict.fromkeys(faults)))}.",
@@ -45,13 +52,31 @@ async def check_handlers(
             )  # fmt: skip
 
 
-def _faults(handler: ConflictHandler, sent: Columns, present: Columns) -> list[str]:
+def _there(handler: ConflictHandler, sent: Columns, present: Columns) -> dict[str, Column]:
+    name = handler["schema"], handler["table"]
+    return {column.name: column for column in [*sent.get(name, []), *present.get(name, [])]}
+
+
+async def _own_types(
+    connection: Connection, handlers: list[ConflictHandler], sent: Columns, present: Columns
+) -> set[str]:
+    """PostgreSQL's own, whose operators the apply finds: it looks for no others."""
+    types = {
+        column.type
+        for handler in handlers
+        for column in _there(handler, sent, present).values()
+        if column.name in [*handler.get("columns", []), handler.get("by")]
+    }
+    return {row["type"] for row in await read_all(connection, OWN_TYPES, {"types": sorted(types)})}
+
+
+def _faults(handler: ConflictHandler, sent: Columns, present: Columns, own: set[str]) -> list[str]:
     name = handler["schema"], handler["table"]
     shown = ".".join(name)
     if name not in sent:
         return [f"{shown} is no table of the stream"]
     come = {column.name for column in sent[name]}
-    there = {column.name: column for column in [*sent[name], *present.get(name, [])]}
+    there = _there(handler, sent, present)
     found = []
     for column in [*handler.get("columns", []), *([handler["by"]] if "by" in handler else [])]:
         if column not in come:
@@ -59,15 +84,25 @@ def _faults(handler: ConflictHandler, sent: Columns, present: Columns) -> list[s
         elif there[column].generated:
             found.append(f"the destination generates {shown}.{column} by itself")
     by = there.get(handler.get("by", ""))
+    delta = handler.get("columns", []) if handler["action"] == HandlerAction.DELTA else []
+    found += [
+        f"{shown}.{one} is of type {there[one].type}, which is none of PostgreSQL's own: only their operators are used"
+        for one in [*delta, *([handler["by"]] if "by" in handler else [])]
+        if one in there and there[one].type not in own
+    ]
     if by is not None and _base(by) in UNORDERED:
         found.append(f"{shown}.{by.name} is of type {by.type}, whose values have no order")
-    if handler["action"] == HandlerAction.DELTA:
-        found += [
-            f"{shown}.{one} is of type {there[one].type}, to which no difference can be added"
-            for one in handler.get("columns", [])
-            if one in there and _base(there[one]) in NOT_ADDITIVE
-        ]
+    found += [
+        f"{shown}.{one} is of type {there[one].type}, to which no difference can be added"
+        for one in delta
+        if one in there and not _is_additive(there[one])
+    ]
     return found
+
+
+def _is_additive(column: Column) -> bool:
+    base = _base(column)
+    return base not in NOT_ADDITIVE and not base.endswith(("[]", "range"))
 
 
 def _base(column: Column) -> str:
