@@ -94,7 +94,10 @@ export const theme = createTheme({
       },
     }),
     TextInput: TextInput.extend(field),
-    PasswordInput: PasswordInput.extend(field),
+    PasswordInput: PasswordInput.extend({
+      ...field,
+      styles: { ...field.styles, visibilityToggle: { minWidth: 24, minHeight: 24 } },
+    }),
     // Its steppers are smaller than a finger; the arrow keys do the same.
     NumberInput: NumberInput.extend({
       ...field,

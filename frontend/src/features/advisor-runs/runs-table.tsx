@@ -44,7 +44,7 @@ function columns(chosen: number[], onChoose: (chosen: number[]) => void): Column
       definition: "Select two runs to compare them.",
       cell: (run) => (
         <Checkbox
-          size="xs"
+          size="md"
           aria-label={`Compare ${runTitle(run)}`}
           checked={chosen.includes(run.id)}
           onChange={() => onChoose(toggled(chosen, run.id))}

@@ -22,6 +22,7 @@ export function MarkerTable({ markers, chosen, onChoose }: MarkerTableProps) {
       header: "Marker",
       cell: (marker) => (
         <UnstyledButton
+          mih={24}
           aria-pressed={chosen !== null && markerKey(chosen) === markerKey(marker)}
           onClick={() => onChoose(marker)}
         >
