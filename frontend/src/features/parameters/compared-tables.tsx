@@ -2,6 +2,7 @@ import { ActionIcon, Button, Group, Stack, TagsInput, Text, TextInput } from "@m
 import { IconTrash } from "@tabler/icons-react";
 import type { ComparedTable } from "@/api/types";
 import classes from "./error-policies.module.css";
+import { withOptional } from "./optional-member";
 import { comparedFault } from "./parameter-values";
 
 interface ComparedTablesProps {
@@ -62,14 +63,8 @@ interface ComparedProps {
 }
 
 function Compared({ table, onChange, disabled }: ComparedProps) {
-  const name = (part: "schema" | "table", text: string) => {
-    const { [part]: _, ...others } = table;
-    onChange(text === "" ? others : { ...others, [part]: text });
-  };
-  const choose = (columns: string[]) => {
-    const { columns: _, ...others } = table;
-    onChange(columns.length === 0 ? others : { ...others, columns });
-  };
+  const name = (part: "schema" | "table", text: string) => onChange(withOptional(table, part, text));
+  const choose = (columns: string[]) => onChange(withOptional(table, "columns", columns));
   return (
     <>
       <TextInput

@@ -2,6 +2,7 @@ import { ActionIcon, Button, Group, Select, Stack, TagsInput, Text, TextInput } 
 import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
 import type { ConflictHandler } from "@/api/types";
 import classes from "./error-policies.module.css";
+import { withOptional } from "./optional-member";
 import { handlerFault, isOfTwoRows } from "./parameter-values";
 
 interface ConflictHandlersProps {
@@ -103,18 +104,9 @@ interface HandlerProps {
 }
 
 function Handler({ handler, onChange, disabled }: HandlerProps) {
-  const name = (part: "schema" | "table", text: string) => {
-    const { [part]: _, ...others } = handler;
-    onChange(text === "" ? others : { ...others, [part]: text });
-  };
-  const group = (columns: string[]) => {
-    const { columns: _, ...others } = handler;
-    onChange(columns.length === 0 ? others : { ...others, columns });
-  };
-  const decideBy = (column: string) => {
-    const { by: _, ...others } = handler;
-    onChange(column === "" ? others : { ...others, by: column });
-  };
+  const name = (part: "schema" | "table", text: string) => onChange(withOptional(handler, part, text));
+  const group = (columns: string[]) => onChange(withOptional(handler, "columns", columns));
+  const decideBy = (column: string) => onChange(withOptional(handler, "by", column));
   // Members that only some actions have go with them.
   const act = (action: ConflictHandler["action"]) => {
     const { by, tie, ...others } = handler;

@@ -12,6 +12,7 @@ import {
 import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
 import type { ErrorPolicy } from "@/api/types";
 import classes from "./error-policies.module.css";
+import { withOptional } from "./optional-member";
 import { policyFault } from "./parameter-values";
 
 interface ErrorPoliciesProps {
@@ -117,10 +118,7 @@ function Policy({ policy, onChange, disabled }: PolicyProps) {
     if (chosen === "stop" || chosen === "park" || chosen === "skip")
       onChange({ ...ofError, ...ofTable, action: chosen });
   };
-  const name = (part: "schema" | "table", text: string) => {
-    const { [part]: _, ...others } = policy;
-    onChange(text === "" ? others : { ...others, [part]: text });
-  };
+  const name = (part: "schema" | "table", text: string) => onChange(withOptional(policy, part, text));
   return (
     <>
       <Autocomplete
