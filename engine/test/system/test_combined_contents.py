@@ -46,7 +46,7 @@ class Note:
         facts = {key: value for key, value in self.facts.items() if random_.random() < 0.7}
         facts[random_.choice("abcdef")] = random_.randrange(9)
         tags = [tag for tag in self.tags if random_.random() < 0.8] + [f"t{random_.randrange(15)}"]
-        part = random_.choice([
+        part: dict[str, Any] = random_.choice([
             {"site": site, "title": f"n{random_.randrange(100)}"}, {"tags": tuple(tags)}, {"facts": facts},
             {"best": random_.randrange(100)},
         ])
