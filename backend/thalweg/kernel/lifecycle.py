@@ -121,8 +121,9 @@ class ExecutionState(StrEnum):
 
 
 class TransactionState(StrEnum):
-    """OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. READY: no applier is free,
-    or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it."""
+    """OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. WAIT_RETRY: it failed and
+    is retried later. READY: no applier is free, or its group still grows. EXECUTE_TRANSACTION: at the destination.
+    WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it."""
 
     OPEN = "OPEN"
     WAIT_DEPENDENCY = "WAIT DEPENDENCY"
@@ -134,8 +135,8 @@ class TransactionState(StrEnum):
 
 
 class MarkerState(StrEnum):
-    """WAITING for the source. PLACED: committed there. ARRIVED: at every destination. UNKNOWN: only a newer engine
-    knows it."""
+    """WAITING for the source. PLACED: committed there. CAPTURED: read by the capture. ARRIVED: at every destination.
+    FAILED: the source could not commit it. UNKNOWN: only a newer engine knows it."""
 
     WAITING = "WAITING"
     PLACED = "PLACED"
