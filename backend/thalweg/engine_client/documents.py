@@ -30,7 +30,8 @@ CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's t
 ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
 
 VERBS = ("INSERT into", "UPDATE of", "DELETE from")
-"""The beginnings of an engine's messages about changes of rows."""
+"""The beginnings of an engine's messages about changes of rows (engine/contract/row-errors.json). A message in other
+words is shown to nobody who may not read rows."""
 NO_SUCH_ROW = "the destination has no such row"
 """The end of its message where an update or a delete finds none, but for RETRIED."""
 RETRIED = re.compile(r"; retried (?:once|\d+ times) before$")
