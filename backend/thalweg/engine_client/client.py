@@ -14,13 +14,13 @@ from thalweg.engine_client.documents import (
     IdentityRequest,
     Markers,
     Rehearsal,
-    RehearsalFinding,
+    RehearsalProblem,
     StatsHistory,
     Transactions,
 )
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import DryRun, ExecutionReport, ParkedContents, ParkedErrors, ParkedTree
-from thalweg.engine_client.rule_documents import RuleFinding, RulesCheck, RulesTrial
+from thalweg.engine_client.rule_documents import EngineRuleProblem, RulesCheck, RulesTrial
 from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
 
@@ -87,7 +87,7 @@ class EngineClient:
 
     async def rehearse(
         self, source: str, destination: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
-    ) -> list[RehearsalFinding]:
+    ) -> list[RehearsalProblem]:
         """Tries the initial copy's statements; `source` and `destination` are conninfos with passwords, `tables` are as
         in the desired document. Raises EngineFailure with status 404 when the engine's version cannot, 503 when it has
         too much to do."""
@@ -103,7 +103,7 @@ class EngineClient:
 
     async def check_rules(
         self, source: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
-    ) -> list[RuleFinding]:
+    ) -> list[EngineRuleProblem]:
         """Whether the tables' rules fit the source as it is now; `source` and `tables` are as for `rehearse`. Raises
         EngineFailure with status 404 when the engine's version knows no rules, 503 when it has too much to do."""
         body: dict[str, Any] = {"source": {"conninfo": source}, "tables": list(tables)}

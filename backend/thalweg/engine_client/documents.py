@@ -444,7 +444,7 @@ class Transactions(Document):
     queued_lcrs: int
 
 
-class RehearsalFinding(Document):
+class RehearsalProblem(Document):
     """`outcome`: refused, the stream would not start; left_out, the destination would lack the part; not_tried, it
     calls code that somebody has to accept first."""
 
@@ -460,7 +460,7 @@ class RehearsalFinding(Document):
 
 
 class Rehearsal(Document):
-    findings: list[RehearsalFinding]
+    findings: list[RehearsalProblem]
 
 
 class PlacedMarker(Document):

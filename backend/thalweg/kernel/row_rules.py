@@ -224,14 +224,14 @@ def in_words(key: Key) -> str:
     return "all tables" if schema is None else f"the schema {schema}"
 
 
-def finding_in_words(finding: Mapping[str, Any]) -> str:
-    """`finding` is what an engine says of a rule, as the REST API has it."""
-    wider = {RuleScope.SCHEMA: (finding["schema"], None), RuleScope.GLOBAL: (None, None)}
-    of_scope = f" of {in_words(wider[finding['scope']])}" if finding["scope"] in wider else ""
-    rule = [f"rule {finding['rule']}{of_scope}"] if finding["rule"] is not None else []
-    place = [f"line {finding['line']}, column {finding['column']}"] if finding["line"] is not None else []
-    table = [f"{finding['schema']}.{finding['table']}"] if finding["table"] is not None else []
-    return f"{', '.join([*table, *rule, *place])}: {finding['message'].rstrip('.')} ({finding['code']})."
+def problem_in_words(problem: Mapping[str, Any]) -> str:
+    """`problem` is what an engine says of a rule, as the REST API has it."""
+    wider = {RuleScope.SCHEMA: (problem["schema"], None), RuleScope.GLOBAL: (None, None)}
+    of_scope = f" of {in_words(wider[problem['scope']])}" if problem["scope"] in wider else ""
+    rule = [f"rule {problem['rule']}{of_scope}"] if problem["rule"] is not None else []
+    place = [f"line {problem['line']}, column {problem['column']}"] if problem["line"] is not None else []
+    table = [f"{problem['schema']}.{problem['table']}"] if problem["table"] is not None else []
+    return f"{', '.join([*table, *rule, *place])}: {problem['message'].rstrip('.')} ({problem['code']})."
 
 
 RowRules = Annotated[list[ScopedRules], Field(max_length=1000), AfterValidator(_agree)]
