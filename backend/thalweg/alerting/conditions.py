@@ -120,7 +120,7 @@ def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
 
 
 def no_progress(view: View) -> Iterator[Assessment]:
-    """Of several destinations one may stand while the others move: each is judged by itself."""
+    """Judges each destination by itself: one may stand while the others move."""
     rule = RuleId.NO_PROGRESS
     for stream, settings, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:

@@ -27,7 +27,7 @@ from thalweg.kernel.outside import outside
 REHEARSAL_TIMEOUT_SECONDS = 90
 RULES_CHECK_TIMEOUT_SECONDS = 30
 CHANGES_MAX = 100
-"""Of a parked transaction, in one answer."""
+"""The changes of a parked transaction in one answer."""
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
@@ -178,7 +178,7 @@ class EngineClient:
     async def restore_error(
         self, stream_id: str, destination: str, error_id: int, number: int, version: str | None
     ) -> None:
-        """As edit_error."""
+        """Takes a decision about a change back. Fails as edit_error does."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         await patient._request("DELETE", _change(stream_id, destination, error_id, number, version))
 

@@ -21,8 +21,8 @@ from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
 
 API_VERSION = 1
 RESERVED_ID = "default"
-"""Of the only destination of a stream that an engine knows from a document without a list (control-api.md). Engines up
-to version 0.1.0 tell of it as of the stream; it gets that id here."""
+"""The id of the only destination of a stream that an engine knows from a document without a list (control-api.md).
+Engines up to version 0.1.0 report it as the stream itself; here it gets this id."""
 SHARED = ("CAPTURE", "QUEUE", "PROPAGATION RECEIVER")  # types of a stream's own components
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
@@ -255,10 +255,10 @@ class DestinationStatus(Document):
     """The time when its tables' counts began at 0; None while nothing is applied, and for older engines."""
     tables: list[StatusTable]
     rule_counts: RuleCounts | None = None
-    """Of its own rules: None where it has none, and while nothing is read for it."""
+    """Counts of its own rules. None if it has none, and while nothing is read for it."""
     retrying_transactions: int = 0
     next_retry: TransactionRetry | None = None
-    """Of these. None where no transaction waits for a retry, and for older engines, as of a transaction."""
+    """The first of these retries. None if no transaction waits for one, and from older engines."""
 
     @property
     def has_backlog(self) -> bool:

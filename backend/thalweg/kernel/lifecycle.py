@@ -220,7 +220,7 @@ DESTINATION_TRANSITIONS: Final = {
     (DesiredStatus.ENABLED, DestinationAction.RETRY): DesiredStatus.ENABLED,
     (DesiredStatus.ENABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
     (DesiredStatus.DISABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
-    # As for a stream: with `force` the second time.
+    # Again, with `force`, as for a stream.
     (DesiredStatus.DROPPED, DestinationAction.DROP): DesiredStatus.DROPPED,
 }
 
@@ -262,8 +262,9 @@ def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> 
 class Stage(StrEnum):
     """The stage of a destination's life, between the engine that captures for it and the one that applies there.
 
-    The capturing engine comes first: what another engine copied before the capture knows of it, nobody would catch up
-    with. It goes first, too: until it has let go of a destination, the engine that receives only drains.
+    A destination is added at the capturing engine first: if another engine copied it before, nobody would capture the
+    changes since that copy. It is also removed at the capturing engine first: until that engine has released the
+    destination, the receiving engine only drains.
 
     CAPTURED: the capturing engine has it among the stream's destinations, so another engine may receive for it.
     RELEASED: the capturing engine has let go of it; the engine that receives removes what is at the database. GONE:

@@ -37,7 +37,7 @@ Condition = Annotated[
     StringConstraints(min_length=1, max_length=CONDITION_BYTES_MAX, pattern=r"^[^\x00]*$"),
     AfterValidator(_within(CONDITION_BYTES_MAX)),
 ]
-"""Of several lines, perhaps. PostgreSQL stores no null character."""
+"""May have several lines. PostgreSQL stores no null character."""
 
 
 class RuledOperation(StrEnum):
@@ -79,7 +79,7 @@ class RuleScope(StrEnum):
 
 
 def keys_of(schema: str | None, table: str | None) -> tuple[Key, Key, Key]:
-    """Of the rules that concern a table, its own first; without a table, of those that concern all of the schema."""
+    """The keys of the rules that concern a table, its own first; without a table, of those for the whole schema."""
     return (schema, table), (schema, None), (None, None)
 
 
@@ -238,5 +238,5 @@ RowRules = Annotated[list[ScopedRules], Field(max_length=1000), AfterValidator(_
 
 
 def stored(row_rules: list[ScopedRules]) -> list[dict[str, Any]]:
-    """As the store keeps those of a destination."""
+    """A destination's rules as the store keeps them."""
     return [rules.model_dump(mode="json", by_alias=True) for rules in row_rules]

@@ -15,7 +15,7 @@ EARLIEST_FIRST = (
     StreamPhase.RETRYING, StreamPhase.INSTANTIATING, StreamPhase.INITIALIZING, StreamPhase.DROPPING,
     StreamPhase.DRAINING, StreamPhase.STOPPED, StreamPhase.CATCHING_UP, StreamPhase.REPLICATING,
 )  # fmt: skip
-"""Of several engines' phases the first of this order is shown: the others wait for that engine."""
+"""The first phase in this order that an engine reports is shown: the other engines wait for that one."""
 OF_WORKING_STREAM = (*STARTING, StreamPhase.CATCHING_UP)
 """A stream whose capture works is no further than the least far of its destinations that work."""
 RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")

@@ -92,7 +92,7 @@ def samples_of(
 
 
 def _status(stream: HistoryStream) -> StreamStatus:
-    """As far as it was kept: how far each of several destinations was is not known any more."""
+    """The status as far as it was kept: the positions of several destinations are not known any more."""
     positions = stream.positions if len(stream.destinations) == 1 else None
     has_backlog = any(part.type == "QUEUE" and part.destination is not None for part in stream.components)
     if positions is not None and has_backlog:

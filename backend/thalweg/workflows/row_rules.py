@@ -170,7 +170,7 @@ def _named(problem: EngineRuleProblem) -> tuple[str, str, str | None]:
 
 
 def _place(problem: RuleProblem, by_table: RulesByTable) -> str:
-    """Of the rule in the list of all rules, or of its condition; else of the table's own rules."""
+    """The place of the rule, or of its condition, in the list of all rules; else the place of the table's own rules."""
     place, scope = by_table.place_of(problem.schema_name, problem.table, problem.rule)
     of_condition = "/condition" if scope is not None and problem.line is not None else ""
     return "".join(f"/{part}" for part in place) + of_condition

@@ -38,7 +38,7 @@ class StreamFacts:
     parameters: dict[str, Parameter]
     tables: list[tuple[str, str]]
     conditions: int = 0
-    """Of the rules that its capture evaluates."""
+    """The number of conditions in the rules that its capture evaluates."""
     source: SourceFacts | None = None
     destination: DestinationFacts | None = None
 

@@ -120,7 +120,7 @@ CURES = {
     "conflict_handlers": conflict_handlers.CURE,
     "conflict_detection": conflict_detection.CURE,
 }
-"""Of values that are lists, by the parameter's type."""
+"""The cures for values that are lists, by the parameter's type."""
 
 
 def _value(types: dict[str, str], name: str, value: str) -> bool | int | str | list[Any]:
