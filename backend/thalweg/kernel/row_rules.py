@@ -54,7 +54,7 @@ class RowRule(Body):
     )
     condition: Condition | None = Field(
         default=None,
-        description="What may stand behind SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.",
+        description="A condition as in SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.",
         examples=["region = 'north'"],
     )
     subset: StrictBool = Field(
