@@ -73,9 +73,9 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
         maxHeight={320}
       />
       <Text size="xs" c="dimmed">
-        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that are
-        read again count again. Large transactions are judged before they commit, so changes that the source
-        rolls back count, too.
+        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that are read
+        again count again. Large transactions are judged before they commit, so changes that the source rolls
+        back count, too.
       </Text>
     </Stack>
   );

@@ -18,7 +18,12 @@ const name = ({ schema, table }: TableName) => `${schema}.${table}`;
 
 const columns: Column<Row>[] = [
   { key: "rule", header: "Rule", cell: ({ rule }) => rule.name },
-  { key: "of", header: "Of", definition: "The owner of the rule: the stream or a destination.", cell: ({ owner }) => owner },
+  {
+    key: "of",
+    header: "Of",
+    definition: "The owner of the rule: the stream or a destination.",
+    cell: ({ owner }) => owner,
+  },
   {
     key: "from",
     header: "From",

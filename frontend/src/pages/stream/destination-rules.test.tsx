@@ -51,7 +51,7 @@ it("is not there for the only destination of a stream, unless that has rules", (
   unmount();
   const ruled = stream({ destinations: [destination({ row_rules: [ofOrders] })] });
   renderUi(<DestinationRules stream={ruled} mayAct={false} />);
-  expect(screen.getByText(/is counted while changes are read for/)).toBeVisible();
+  expect(screen.getByText(/passed and dropped changes while changes are read for/)).toBeVisible();
   expect(screen.getByRole("button", { name: /^Rules of/ })).toBeDisabled();
 });
 

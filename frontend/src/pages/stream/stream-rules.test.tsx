@@ -121,7 +121,7 @@ it("says what the rules of tables have decided", async () => {
   unmount();
   renderUi(<StreamRules stream={stream({ rules: ruled })} mayAct />);
   expect(screen.queryByRole("table")).toBeNull();
-  expect(screen.getByText(/is counted while changes are captured/)).toBeVisible();
+  expect(screen.getByText(/passed and dropped changes while changes are captured/)).toBeVisible();
 });
 
 it("shows the rules in force for a table, and where each comes from", async () => {
