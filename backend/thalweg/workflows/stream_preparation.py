@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
-from thalweg.features.streams.parameters import check_destination_parameters, check_parameters
+from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_sql
 from thalweg.features.streams.schemas import (
     DestinationCreate,
     Json,
@@ -124,6 +124,7 @@ def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem
 
 async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
     """Raises invalid_request that names the field."""
+    check_sql(context.principal, parameters, {})
     found: list[Planned] = []
     for number, destination in enumerate(destinations):
         pointer = f"/destinations/{number}"
@@ -131,6 +132,7 @@ async def planned(context: Context, destinations: list[DestinationCreate], param
         if database.id in (other.database.id for other in found):
             raise twice(f"{pointer}/database_id", database)
         check_destination_parameters(definitions_of(context), destination.parameters, pointer)
+        check_sql(context.principal, destination.parameters, {})
         found.append(Planned(database, {**parameters, **destination.parameters}, row_rules=destination.row_rules))
     return found
 

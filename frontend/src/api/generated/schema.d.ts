@@ -3535,7 +3535,7 @@ export interface components {
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `delta`, for `update_origin_differs`: the difference of the source's two values is added. `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `priority`: the one whose value of `by` stands first in `order`. Of the columns in `columns`, each for itself: `delta`, for `update_origin_differs`: the difference of the source's two values is added; `append`: the elements of the source's array that the destination's lacks are appended; `merge`: the members of a jsonb object that the source has changed are changed; `expression`: the column gets the value of `expression`. `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
             /**
              * Columns
@@ -3544,10 +3544,25 @@ export interface components {
             columns?: string[];
             /**
              * By
-             * @description Of `maximum`, `minimum` and `latest`: the column that decides.
+             * @description Of `maximum`, `minimum`, `latest` and `priority`: the column that decides.
              * @example changed_at
              */
             by?: string;
+            /**
+             * Order
+             * @description Of `priority`: values of `by` as a cast to text writes them, the best first. All others, and NULL, stand behind them.
+             * @example [
+             *       "headquarters",
+             *       "branch"
+             *     ]
+             */
+            order?: string[];
+            /**
+             * Expression
+             * @description Of `expression`: SQL that the destination computes with the rights of its user. It reads the source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside pg_catalog need their schema. Only admins may write one.
+             * @example greatest(new.price, t.price)
+             */
+            expression?: string;
             /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
             tie?: components["schemas"]["Tie"];
         };
@@ -3556,7 +3571,7 @@ export interface components {
          * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
          * @enum {string}
          */
-        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs";
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "multiple_unique_conflicts";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -4813,7 +4828,7 @@ export interface components {
          * HandlerAction
          * @enum {string}
          */
-        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "delta";
+        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -5349,7 +5364,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "delta" | "combined";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5403,7 +5418,7 @@ export interface components {
          * @description ConflictKind, and what is none.
          * @enum {string}
          */
-        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "error";
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "multiple_unique_conflicts" | "error";
         /**
          * MailSecurity
          * @enum {string}
