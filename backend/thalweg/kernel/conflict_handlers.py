@@ -271,7 +271,7 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
 
 
 def _own_members(handler: ConflictHandler) -> list[tuple[str, str]]:
-    """Of those that one action has, and needs."""
+    """Faults of members that one action has, and needs."""
     action, order = handler["action"], handler.get("order", [])
     found = []
     if "order" not in handler and action == HandlerAction.PRIORITY:
