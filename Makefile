@@ -41,7 +41,7 @@ fmt: ## format every source in place
 lint: ## check layers, formats, types and names
 	@scripts/test.sh lint
 
-bench: ## run a benchmark: SCENARIO=staged, staged1, bigtx, drain, latency, wan, fanout, spill, hotkeys, copy, rules, conflicts, errors, preflight, queue, metadata, charts, console or all
+bench: ## run a benchmark: SCENARIO=staged, another name of engine/bench/bench/scenarios, or all
 	@scripts/bench.sh $(or $(SCENARIO),staged)
 
 advisor-rig: ## make each stage slow by a real cause: does the advisor name it? CAUSES='trigger or index' for some

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs a benchmark, or all of them, one after another, and then renews the plots of docs/results.
-# usage: scripts/bench.sh all|results|queue|metadata|staged|staged1|bigtx|drain|latency|wan|fanout|spill|hotkeys|copy|rules|conflicts|errors|preflight|charts|console [ARGUMENT...]
+# usage: scripts/bench.sh all|results|NAME [ARGUMENT...]: a name of a file in engine/bench/bench/scenarios
 set -euo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds; do
   # shellcheck source=/dev/null
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
+# Of 'all'. They are those of SCENARIOS in engine/bench/bench/results.py.
 scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys copy rules conflicts queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}

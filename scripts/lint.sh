@@ -33,6 +33,7 @@ check "engine: layers" "$python" scripts/lint/engine_layers.py
 check "engine: format" engine_format
 check "everywhere: tidy" "$python" scripts/lint/tidy.py
 check "everywhere: error codes" "$python" scripts/lint/error_codes.py
+check "everywhere: component states" "$python" scripts/lint/component_states.py
 check "backend: states" "$python" scripts/lint/states.py
 check "everywhere: version" "$python" scripts/lint/version.py
 check "backend: ruff" in_backend "$THALWEG_VENV/bin/ruff" check .

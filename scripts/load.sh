@@ -17,7 +17,7 @@ wanted_rate() {
 }
 
 # pgbench's own transactions, and up to fifty a second that change an article's stock: each of them is dear once the lab has
-# dropped the index at the destination, and a long backlog of them would outlast the tour.
+# dropped the index at the destination, and a long queue of them would outlast the tour.
 start_load() {
   local clients=$THALWEG_DEMO_CLIENTS stock=$((rate < 100 ? (rate + 1) / 2 : 50))
   # A few sessions cannot commit many transactions a second.

@@ -1,12 +1,18 @@
 """The rules on recorded paths, with facts of the databases beside them."""
 
+import importlib
+import pkgutil
 from collections import Counter
 from dataclasses import replace
+from typing import get_args
 
+from tests.rig.causes import CAUSES
 from tests.test_advisor_analysis import analysed, recorded
+from thalweg.advisor import findings as package
 from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
-from thalweg.advisor.findings.ranking import find
+from thalweg.advisor.findings.codes import FindingCode
+from thalweg.advisor.findings.ranking import RULES, find
 from thalweg.advisor.streams import Condition
 from thalweg.db.models import StreamRow
 from thalweg.engine_client.error_codes import ErrorSide
@@ -230,3 +236,17 @@ def test_conditions_are_counted_in_rules_of_every_scope() -> None:
     ]
     assert conditions_of(StreamRow(rules={"include": [], "row_rules": rules})) == 2
     assert conditions_of(StreamRow(rules={"include": []})) == 0
+
+
+def test_every_file_of_findings_is_asked() -> None:
+    """A file with a function of its own name yields findings; others hold codes, facts and the order."""
+    of_files = [
+        getattr(importlib.import_module(f"{package.__name__}.{module.name}"), module.name, None)
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    assert {rule for rule in of_files if rule is not None} == set(RULES)
+
+
+def test_the_causes_of_the_rig_expect_findings_that_there_are() -> None:
+    known = get_args(FindingCode)
+    assert [cause.name for cause in CAUSES if cause.code and cause.code not in known] == []

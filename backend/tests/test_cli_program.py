@@ -1,4 +1,4 @@
-"""The installed program `thalweg`: its version, and what shells ask it for completion."""
+"""The installed programs: their version, and what shells ask it for completion."""
 
 import os
 import subprocess
@@ -8,23 +8,24 @@ from pathlib import Path
 import pytest
 
 BACKEND = Path(__file__).resolve().parents[1]
-PROGRAM = Path(sys.executable).parent / "thalweg"
+PROGRAMS = Path(sys.executable).parent
 
 
-def run(*arguments: str, **environment: str) -> str:
+def run(*arguments: str, program: str = "thalweg", **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
     done = subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, check=False, cwd=BACKEND,
+        [PROGRAMS / program, *arguments], capture_output=True, text=True, check=False, cwd=BACKEND,
         env={**kept, "PYTHONPATH": str(BACKEND), **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_version() -> None:
+@pytest.mark.parametrize("program", ["thalweg", "thalweg-admin"])
+def test_version(program: str) -> None:
     """Needs no control plane."""
     version = (BACKEND.parent / "VERSION").read_text().strip()
-    assert run("--version") == f"thalweg {version}\n"
+    assert run("--version", program=program) == f"{program} {version}\n"
 
 
 @pytest.mark.parametrize(

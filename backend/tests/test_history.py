@@ -32,7 +32,7 @@ from thalweg.kernel.settings import Settings
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import ComponentSample, Sample
-from thalweg.workers.backfill import parts_of
+from thalweg.workers.backfill import samples_of
 from thalweg.workers.collector import Collector
 from thalweg.workers.history import HistoryWriter
 
@@ -130,7 +130,7 @@ def test_a_roll_up_has_means_highs_and_the_last_counters_and_keeps_the_unknown_u
     assert (twice["interval_seconds"], twice["high"]["lcrs_per_second"]) == (3, 300)
 
 
-def test_parts_of_two_engines_become_whole_samples() -> None:
+def test_samples_of_two_engines_become_whole_samples() -> None:
     rows = []
     for second in range(3):
         whole = sample_at(NOON + timedelta(seconds=second), 10.0)
@@ -399,5 +399,5 @@ def test_what_was_missed_of_an_only_destination_with_a_backlog_counts_what_lies_
     backlog = stream.model_copy(update={"components": [*stream.components, queue]})
     for told, behind in ((stream, 0x1000), (backlog, 0x4000)):
         missed = history.model_copy(update={"streams": [told]})
-        (part,) = parts_of([missed], "abcdefgh", {}, {})
-        assert (part.lag.bytes, part.destinations[0].lag.bytes) == (behind, behind)
+        (missed_sample,) = samples_of([missed], "abcdefgh", {}, {})
+        assert (missed_sample.lag.bytes, missed_sample.destinations[0].lag.bytes) == (behind, behind)

@@ -16,6 +16,14 @@ def tidy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize(
+    "text", ['ROWS = 1\n"""Of one answer."""\n', '  """As viewers see it."""\n', "# Of a stream.\n"]
+)
+def test_a_docstring_that_is_a_fragment_is_refused(tidy: ModuleType, text: str) -> None:
+    (problem,) = tidy._word_problems(tidy.ROOT / "backend/thalweg/a.py", text, generated=False)
+    assert "a fragment" in problem
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("engine/src/a.cc", "int a;\n  // ~What a is for.\n"),

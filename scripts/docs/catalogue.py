@@ -73,7 +73,7 @@ def python(root: Path) -> str:
         "SIDES = {",
         *(f"    ErrorCode.{error.code.upper()}: ErrorSide.{error.side.upper()}," for error in errors if error.side),
         "}",
-        '"""Of the errors whose code says it; the others arise on several sides."""',
+        '"""The sides of errors whose code implies one; the others arise on several sides."""',
     ]
     return "\n".join(lines) + "\n"
 

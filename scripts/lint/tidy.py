@@ -15,6 +15,9 @@ GENERATED = ("package-lock.json", ".lock", "openapi.json", "schema.d.ts", "route
 # A comment begins with its subject, not with a clause that stands for one. C's may also stand behind code.
 RIDDLE = re.compile(
     r"(?:^[ \t]*(?:#|\"{3}|--|\*)|//|/\*+)[ \t]*(?:Wh(?:at|ich)(?:ever)?|Who(?:ever|m|se)?)\b.*", re.MULTILINE)
+# An answer without its question: of what, as what?
+FRAGMENT = re.compile(r"^[ \t]*(?:#|\"{3})[ \t]*(?:Of|As) (?!soon\b|long\b)[a-z].*", re.MULTILINE)
+NO_FRAGMENTS = ("backend", "thalweg")
 SCRIPTS = {".py", ".sh", ".sql"}
 CONSOLE = {".ts", ".tsx", ".mjs", ".css"}
 NO_RIDDLES = {
@@ -72,6 +75,8 @@ def _word_problems(path: Path, text: str, generated: bool) -> list[str]:
     checks = WORDS[-1:] if generated else WORDS
     if _is_plain(path) and not generated:
         checks = [*checks, (RIDDLE, "a comment that hides its subject; begin with the noun")]
+    if path.suffix == ".py" and path.relative_to(ROOT).parts[:2] == NO_FRAGMENTS:
+        checks = [*checks, (FRAGMENT, "a fragment; say in a sentence what the name or the function is")]
     return [f"{shown(path)}:{text.count(chr(10), 0, match.start()) + 1}: '{match[0]}': {why}"
             for pattern, why in checks for match in pattern.finditer(text)]
 

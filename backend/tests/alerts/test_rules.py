@@ -134,8 +134,8 @@ def test_nothing_is_said_to_arrive_while_changes_only_wait() -> None:
     told = []
     for at_least in (False, True):
         (change,) = Clock().at(0, replace(slow(240), latency_at_least=at_least))
-        assert change.finding is not None
-        told.append(change.finding.message)
+        assert change.assessment is not None
+        told.append(change.assessment.message)
     assert told == [
         "Changes of orders arrive after 4 min (p99); the threshold is 30 s.",
         "Changes of orders have not arrived for 4 min; the threshold is 30 s.",
@@ -173,7 +173,7 @@ def test_subject_that_goes_takes_its_alerts_with_it() -> None:
     clock = Clock()
     clock.at(0, parked(1), replace(slow(31), id="t"))
     (change,) = [change for change in clock.at(1) if change.step is Step.RESOLVE]
-    assert change.finding is None
+    assert change.assessment is None
     assert clock.alerts == {}
 
 
@@ -270,9 +270,9 @@ def test_no_progress_is_judged_at_each_destination() -> None:
         end = 1000 + second * MIB
         changes = clock.at(second, replace(at_both(end, end, 7), done=end))
     assert parts(clock, RuleId.NO_PROGRESS) == {"reports"}
-    finding = next(change.finding for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
-    assert finding is not None and finding.evidence["destination_id"] == "reports"
-    assert finding.message.startswith("Reports of orders has not moved for 95 s")
+    assessment = next(change.assessment for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assert assessment is not None and assessment.evidence["destination_id"] == "reports"
+    assert assessment.message.startswith("Reports of orders has not moved for 95 s")
 
 
 def test_no_progress_says_that_a_transaction_waits_for_its_retry() -> None:
@@ -282,9 +282,9 @@ def test_no_progress_says_that_a_transaction_waits_for_its_retry() -> None:
         changes = clock.at(
             second, at_both(end, end, 7, retry="1 transaction waits for its retry 2 of 2 at 12:09:13 UTC")
         )
-    finding = next(change.finding for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
-    assert finding is not None
-    assert finding.message.endswith(" of WAL: 1 transaction waits for its retry 2 of 2 at 12:09:13 UTC.")
+    assessment = next(change.assessment for change in changes if change.key[:1] == (RuleId.NO_PROGRESS,))
+    assert assessment is not None
+    assert assessment.message.endswith(" of WAL: 1 transaction waits for its retry 2 of 2 at 12:09:13 UTC.")
 
 
 def test_a_destination_that_is_copied_does_not_silence_the_other() -> None:
@@ -325,8 +325,8 @@ def test_wal_retention_by_size() -> None:
     clock.at(0, kept(0, 11 * GIB))
     changes = clock.at(30, kept(30, 11 * GIB))
     assert clock.firing() == {RuleId.WAL_RETENTION}
-    assert changes[0].finding is not None
-    assert changes[0].finding.message == "The source keeps 11.0 GiB of WAL for orders."
+    assert changes[0].assessment is not None
+    assert changes[0].assessment.message == "The source keeps 11.0 GiB of WAL for orders."
 
 
 def test_wal_retention_by_time_to_the_limit() -> None:
@@ -335,10 +335,10 @@ def test_wal_retention_by_time_to_the_limit() -> None:
     for second in range(0, 60, 5):
         changes = clock.at(second, kept(second, second * 10 * MIB, safe_bytes=18 * GIB, wal_status="reserved"))
     assert clock.firing() == {RuleId.WAL_RETENTION}
-    finding = next(change.finding for change in changes if change.finding is not None)
-    assert finding.evidence["growth_bytes_per_second"] == pytest.approx(10 * MIB)
-    assert finding.evidence["seconds_to_full"] == pytest.approx(1843.2)
-    assert "31 min" in finding.message
+    assessment = next(change.assessment for change in changes if change.assessment is not None)
+    assert assessment.evidence["growth_bytes_per_second"] == pytest.approx(10 * MIB)
+    assert assessment.evidence["seconds_to_full"] == pytest.approx(1843.2)
+    assert "31 min" in assessment.message
 
 
 def grown(*values: tuple[float, float]) -> float | None:
@@ -399,12 +399,14 @@ def test_a_slot_that_the_source_gives_up_as_idle_is_told_before_and_after() -> N
     for second in (5, 40):
         changes = clock.at(second, idle(1800))
     assert clock.firing() == {RuleId.SLOT_IDLE}
-    finding = next(change.finding for change in changes if change.finding is not None)
-    assert "idle_replication_slot_timeout will invalidate it in 30 min" in finding.message
+    assessment = next(change.assessment for change in changes if change.assessment is not None)
+    assert "idle_replication_slot_timeout will invalidate it in 30 min" in assessment.message
     lost = Slot(START, missing=False, wal_status="lost", invalidation_reason="idle_timeout")
     changes = clock.at(60, replace(stopped, slot=lost))
     told = next(
-        change.finding for change in changes if change.finding is not None and change.finding.rule is RuleId.SLOT_LOST
+        change.assessment
+        for change in changes
+        if change.assessment is not None and change.assessment.rule is RuleId.SLOT_LOST
     )
     assert "it was not read for longer than idle_replication_slot_timeout" in told.message
 
@@ -454,8 +456,8 @@ def test_a_limit_that_is_reached_has_no_time_left() -> None:
         for second, amount in enumerate(used):
             full = replace(SOUND, spills=(Spill("queue", "queue_spill_limit_mb", amount * MIB, 100.0 * MIB),))
             changes = clock.at(10 * second, full)
-        finding = next(change.finding for change in changes if change.finding is not None)
-        return finding.message
+        assessment = next(change.assessment for change in changes if change.assessment is not None)
+        return assessment.message
 
     assert told(60, 70, 80, 90, 100).endswith("100 % of queue_spill_limit_mb. It is full.")
     assert told(60, 70, 80, 90, 99.99).endswith("At the present growth it is reached in 1 s.")
@@ -478,8 +480,8 @@ def test_disk_of_which_the_engine_takes_no_more_is_full() -> None:
     clock.at(0, engines=full)
     changes = clock.at(30, engines=full)
     assert clock.firing() == {RuleId.SPILL_DISK}
-    assert changes[0].finding is not None
-    assert changes[0].finding.message.endswith("The engine no longer spills: 256.0 MiB stay free for others.")
+    assert changes[0].assessment is not None
+    assert changes[0].assessment.message.endswith("The engine no longer spills: 256.0 MiB stay free for others.")
 
 
 def test_one_destination_of_several_that_stops() -> None:
@@ -491,16 +493,16 @@ def test_one_destination_of_several_that_stops() -> None:
     )
     (begun, _) = clock.at(0, replace(SOUND, destinations=both))
     assert (begun.key[0], begun.key[3]) == (RuleId.COMPONENT_ABORTED, "reports")
-    assert begun.finding is not None
-    assert begun.finding.message == f"Reports of {SOUND.name} has stopped; Warehouse continues. {error}"
+    assert begun.assessment is not None
+    assert begun.assessment.message == f"Reports of {SOUND.name} has stopped; Warehouse continues. {error}"
     alone = Clock().at(0, replace(SOUND, destinations=(replace(both[0], applies=False), both[1])))
-    assert alone[0].finding is not None
-    assert alone[0].finding.message == f"Reports of {SOUND.name} has stopped. {error}"
+    assert alone[0].assessment is not None
+    assert alone[0].assessment.message == f"Reports of {SOUND.name} has stopped. {error}"
     for second in (1, 6):
         changes = clock.at(
             second, replace(SOUND, destinations=(both[0], DestinationFacts("reports", "Reports", "ENABLED", None)))
         )
-    assert [change.finding is not None for change in changes] == [True], "cleared, not gone"
+    assert [change.assessment is not None for change in changes] == [True], "cleared, not gone"
     assert clock.alerts == {}
 
 
@@ -509,7 +511,7 @@ def test_a_table_that_misses_changes() -> None:
     reason = '"public"."orders" was dropped at the source.'
     (_, fired) = clock.at(0, replace(SOUND, troubles=(reason,)))
     assert clock.firing() == {RuleId.TABLE_TROUBLE}
-    assert fired.finding is not None and fired.finding.message.endswith(reason)
+    assert fired.assessment is not None and fired.assessment.message.endswith(reason)
     for second in (1, 6):
         clock.at(second, SOUND)
     assert clock.alerts == {}
@@ -519,7 +521,7 @@ def test_an_error_queue_is_told_with_its_destinations() -> None:
     parks = {"Warehouse": 2, "Reports": 0, "Archive": 1}
     ends = tuple(DestinationFacts(name.lower(), name, "ENABLED", None, parked=count) for name, count in parks.items())
     changes = Clock().at(0, replace(parked(3), destinations=ends))
-    (message,) = {change.finding.message for change in changes if change.finding is not None}
+    (message,) = {change.assessment.message for change in changes if change.assessment is not None}
     assert message == "3 transactions are parked in the error queue of Warehouse and Archive of orders."
 
 

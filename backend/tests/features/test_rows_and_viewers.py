@@ -1,17 +1,18 @@
 """Values of rows reach operators and nobody below: a viewer sees the table, the code and how many there are."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.features.test_streams import STREAMS, created
-from tests.support.engine_double import EngineDouble, example
+from tests.support.engine_double import CONTRACT, EngineDouble, example
 from tests.test_collector import collector, wait_for  # noqa: F401
 from thalweg.engine_client.access import problem_for
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.documents import EngineError
+from thalweg.engine_client.documents import NO_SUCH_ROW, RETRIED, VERBS, EngineError
 from thalweg.kernel.principal import Principal, Role
 
 SECRET = "4711-of-a-customer"
@@ -127,6 +128,15 @@ def test_which_messages_quote_rows(code: str, sqlstate: str, apart: bool) -> Non
     assert SECRET not in raised.message
     # Kept and read again it stays as it is.
     assert EngineError.model_validate(error.model_dump(by_alias=True)) == error
+
+
+def test_the_words_that_tell_of_rows_are_the_engines() -> None:
+    """Its own test compares it with the same file."""
+    words = json.loads((CONTRACT / "row-errors.json").read_text())
+    assert tuple(words["changes"].values()) == VERBS
+    assert words["missing_row"] == NO_SUCH_ROW
+    for times, ending in words["retried"].items():
+        assert RETRIED.fullmatch(ending), times
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Makes each stage of a path slow by a real cause and asks the advisor for stage and cause. `make advisor-rig` runs it.
 
-Each cause has databases, engines and a control plane of its own. A backlog is written while the stream is stopped, so
+Each cause has databases, engines and a control plane of its own. Changes are staged while the stream is stopped, so
 that the path has work for as long as it is looked at. THALWEG_RIG_RESULTS names a file for what was said: JSON lines.
 """
 
@@ -202,16 +202,16 @@ async def test_cause(
     assert answer.status_code == 202, answer.text
     path = f"{STREAMS}/{answer.json()['stream_id']}"
     await reach(api, path, 30, phase="REPLICATING")
-    if cause.backlog is not None:
+    if cause.staged is not None:
         await act(api, path, "stop", "DISABLED")
-        await asyncio.to_thread(cause.backlog, bench)
+        await asyncio.to_thread(cause.staged, bench)
     with cause.meanwhile(bench), ExitStack() as trouble:
         spill_seconds.write_text(f"{cause.spill_seconds}\n")  # noqa: ASYNC240
         if cause.processor_share is not None:
             applying = engines[-1 if cause.two_engines else 0].process
             assert applying is not None
             trouble.enter_context(share_of_processor(applying.pid, cause.processor_share))
-        if cause.backlog is not None:
+        if cause.staged is not None:
             await act(api, path, "start", "ENABLED")
         # From here on: it would slow down the start more than what comes after it.
         delay.begin(cause.destination_delay, DELAY_LASTS_SECONDS)

@@ -154,7 +154,7 @@ def _state(loads: list[Load]) -> str:
 
 
 def _name(stream: StreamInput, name: str, destination: str) -> str:
-    """As Streams names them: a sender's and a receiver's name say from which queue to which."""
+    """The name that Streams would give: a sender's and a receiver's name says from which queue to which."""
     far = stream.destinations[destination].name
     queue, apply_queue = f'"{stream.name}.queue"', f'"{stream.name}.apply-queue"'
     names = {

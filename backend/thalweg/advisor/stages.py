@@ -34,7 +34,7 @@ class Stage:
         return self.sub_component or self.component.component_type.value
 
     def with_lock(self, share: float) -> "Stage":
-        """As it is when so many percent of its statements' time are waits for somebody else's lock."""
+        """The stage if `share` percent of its statements' time are waits for another session's lock."""
         threads = [Thread(thread.load, with_lock(thread.occupancy, share)) for thread in self.threads]
         mean = mean_occupancy([thread.occupancy for thread in threads])
         return Stage(self.component, self.sub_component, self.loads, threads, mean)

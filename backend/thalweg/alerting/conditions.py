@@ -1,4 +1,4 @@
-"""Each rule's condition: from the facts to one finding for each thing that the rule is about."""
+"""Each rule's condition: from the facts to one assessment for each thing that the rule is about."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ Key = tuple[RuleId, SubjectType, str, str]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Assessment:
     """`breached` None: it cannot be told now, so everything stays as it is."""
 
     rule: RuleId
@@ -119,8 +119,8 @@ def _movers(stream: StreamFacts, subject: Subject) -> Iterator[Mover]:
             )
 
 
-def no_progress(view: View) -> Iterator[Finding]:
-    """Of several destinations one may stand while the others move: each is judged by itself."""
+def no_progress(view: View) -> Iterator[Assessment]:
+    """Judges each destination by itself: one may stand while the others move."""
     rule = RuleId.NO_PROGRESS
     for stream, settings, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
@@ -129,20 +129,20 @@ def no_progress(view: View) -> Iterator[Finding]:
             continue
         ends = [end for end in (stream.source_end, stream.slot.current_lsn if stream.slot else None) if end]
         if not stream.seen or not ends:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         yield from [_progress(view, settings, mover, max(ends)) for mover in _movers(stream, subject)]
 
 
-def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Finding:
+def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Assessment:
     rule, subject, at = RuleId.NO_PROGRESS, mover.subject, view.facts.at
     if not mover.done:
-        return Finding(rule, subject, None)
+        return Assessment(rule, subject, None)
     still = view.memory.standstill((subject.id, subject.part), at, mover.done, end)
     written = max(0, end - still.source_end)
     seconds = (at - still.since).total_seconds()
     threshold = settings.thresholds["wal_bytes"]
-    return Finding(
+    return Assessment(
         rule, subject, seconds >= STANDS_SECONDS_MIN and written >= threshold and end > mover.done,
         f"{mover.name} has not moved for {duration(seconds)}, while the source wrote {size(written)} of WAL"
         f"{f': {mover.retry}' if mover.retry else ''}.",
@@ -152,7 +152,7 @@ def _progress(view: View, settings: RuleSettings, mover: Mover, end: int) -> Fin
     )  # fmt: skip
 
 
-def latency(view: View) -> Iterator[Finding]:
+def latency(view: View) -> Iterator[Assessment]:
     rule = RuleId.LATENCY
     for stream, settings, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.is_paused:
@@ -161,24 +161,24 @@ def latency(view: View) -> Iterator[Finding]:
         if value is None and stream.behind_bytes == 0:
             value = 0.0  # Nothing came through because nothing waits.
         if not stream.seen or value is None:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         threshold = settings.thresholds["latency_seconds"]
         seconds = duration(value)
         arrive = f"have not arrived for {seconds}" if stream.latency_at_least else f"arrive after {seconds} (p99)"
-        yield Finding(
+        yield Assessment(
             rule, subject, view.above(rule, subject, value, threshold),
             f"Changes of {stream.name} {arrive}; the threshold is {duration(threshold)}.",
             value, threshold, "seconds", {"p99_seconds": value, "behind_bytes": stream.behind_bytes},
         )  # fmt: skip
 
 
-def spill_disk(view: View) -> Iterator[Finding]:
+def spill_disk(view: View) -> Iterator[Assessment]:
     rule = RuleId.SPILL_DISK
     for engine, settings, subject in view.engines(rule):
         disk = engine.disk
         if disk is None or disk.total_bytes <= 0:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         used = disk.total_bytes - disk.free_bytes
         growth = view.memory.growth((rule, engine.id), view.facts.at, used)
@@ -194,7 +194,7 @@ def spill_disk(view: View) -> Iterator[Finding]:
         full = f" At the present growth no more can be spilled in {_left(left)}." if left is not None else ""
         if room <= 0:
             full = f" The engine no longer spills: {size(SPILL_LEAVES_BYTES)} stay free for others."
-        yield Finding(
+        yield Assessment(
             rule, subject, breached,
             f"The disk of {engine.name} has {size(disk.free_bytes)} free of {size(disk.total_bytes)} ({free:.0f} %)."
             + full,
@@ -209,11 +209,11 @@ def _left(seconds: float) -> str:
     return duration(max(1, round(seconds)))
 
 
-def spill_limit(view: View) -> Iterator[Finding]:
+def spill_limit(view: View) -> Iterator[Assessment]:
     rule = RuleId.SPILL_LIMIT
     for stream, settings, subject in view.streams(rule):
         if not stream.seen:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         for spill in stream.spills:
             own = Subject(subject.type, subject.id, subject.name, spill.component)
@@ -227,7 +227,7 @@ def spill_limit(view: View) -> Iterator[Finding]:
             )
             full = f" At the present growth it is reached in {_left(left)}." if left is not None else ""
             full = " It is full." if spill.used_bytes >= spill.limit_bytes else full
-            yield Finding(
+            yield Assessment(
                 rule, own, breached,
                 f"{stream.name} has {size(spill.used_bytes)} of changes on disk at {spill.component}, {used:.0f} % of "
                 f"{spill.parameter}.{full}",
@@ -237,12 +237,12 @@ def spill_limit(view: View) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def wal_retention(view: View) -> Iterator[Finding]:
+def wal_retention(view: View) -> Iterator[Assessment]:
     rule = RuleId.WAL_RETENTION
     for stream, settings, subject in view.streams(rule):
         slot = stream.slot
         if slot is None:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         if slot.missing or slot.wal_status == "lost":
             continue
@@ -262,7 +262,7 @@ def wal_retention(view: View) -> Iterator[Finding]:
             message += f" It grows by {size(growth)} a second" + (
                 ", and no max_slot_wal_keep_size limits it." if slot.safe_bytes is None else "."
             )
-        yield Finding(
+        yield Assessment(
             rule, subject, breached or slot.wal_status == "unreserved", message, slot.retained_bytes, threshold,
             "bytes",
             {"retained_bytes": slot.retained_bytes, "safe_bytes": slot.safe_bytes, "wal_status": slot.wal_status,
@@ -270,7 +270,7 @@ def wal_retention(view: View) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def slot_inactive(view: View) -> Iterator[Finding]:
+def slot_inactive(view: View) -> Iterator[Assessment]:
     rule = RuleId.SLOT_INACTIVE
     for stream, _, subject in view.streams(rule):
         if stream.desired_status != DesiredStatus.ENABLED or stream.copies or not stream.had_slot:
@@ -279,22 +279,22 @@ def slot_inactive(view: View) -> Iterator[Finding]:
             continue
         slot = stream.slot
         if slot is None:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
         elif not slot.missing and slot.wal_status != "lost":
             why = f" {stream.error}" if stream.error else ""
-            yield Finding(
+            yield Assessment(
                 rule, subject, not slot.active, f"Nobody reads from the slot of {stream.name}.{why}",
                 evidence={"wal_status": slot.wal_status, "retained_bytes": slot.retained_bytes, "phase": stream.phase},
             )  # fmt: skip
 
 
-def slot_idle(view: View) -> Iterator[Finding]:
+def slot_idle(view: View) -> Iterator[Assessment]:
     """Includes stopped streams: their slots are the ones without a reader."""
     rule = RuleId.SLOT_IDLE
     for stream, settings, subject in view.streams(rule):
         slot = stream.slot
         if slot is None:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         left, threshold = slot.seconds_to_idle, settings.thresholds["seconds_left"]
         consequence = (
@@ -302,24 +302,24 @@ def slot_idle(view: View) -> Iterator[Finding]:
             if left is None
             else f"idle_replication_slot_timeout will invalidate it in {_left(left)}."
         )
-        yield Finding(
+        yield Assessment(
             rule, subject, view.below(rule, subject, left, threshold),
             f"Nobody reads from the slot of {stream.name}: {consequence}", left, threshold, "seconds",
             {"seconds_left": left, "retained_bytes": slot.retained_bytes},
         )  # fmt: skip
 
 
-def slot_lost(view: View) -> Iterator[Finding]:
+def slot_lost(view: View) -> Iterator[Assessment]:
     rule = RuleId.SLOT_LOST
     for stream, _, subject in view.streams(rule):
         slot = stream.slot
         if slot is None or not stream.had_slot:
-            yield Finding(rule, subject, None if slot is None else False)
+            yield Assessment(rule, subject, None if slot is None else False)
             continue
         message = f"The slot of {stream.name} is gone."
         if slot.wal_status == "lost":
             message = f"The slot of {stream.name} is lost. {' '.join(why_lost(slot.invalidation_reason))}"
-        yield Finding(
+        yield Assessment(
             rule, subject, slot.missing or slot.wal_status == "lost", message,
             evidence={
                 "missing": slot.missing, "wal_status": slot.wal_status,
@@ -328,19 +328,19 @@ def slot_lost(view: View) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def component_aborted(view: View) -> Iterator[Finding]:
+def component_aborted(view: View) -> Iterator[Assessment]:
     rule = RuleId.COMPONENT_ABORTED
     for stream, _, subject in view.streams(rule):
         if not stream.seen:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         error = stream.error or "It has stopped with an error."
-        yield Finding(rule, subject, stream.status == ObservedStatus.ABORTED, f"{stream.name} has stopped. {error}",
+        yield Assessment(rule, subject, stream.status == ObservedStatus.ABORTED, f"{stream.name} has stopped. {error}",
                       evidence={"status": stream.status, "error": stream.error})  # fmt: skip
         yield from _aborted_destinations(stream, subject)
 
 
-def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Finding]:
+def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Assessment]:
     """One of several destinations may stop alone."""
     for destination in stream.destinations if stream.status != ObservedStatus.ABORTED else ():
         own = Subject(subject.type, subject.id, subject.name, destination.id)
@@ -348,36 +348,36 @@ def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Fin
         others = go_on_in_words(
             [other.name for other in stream.destinations if other.applies and other is not destination]
         )
-        yield Finding(
+        yield Assessment(
             RuleId.COMPONENT_ABORTED, own, destination.status == ObservedStatus.ABORTED,
             f"{destination.name} of {stream.name} has stopped{others}. {error}",
             evidence={"destination_id": destination.id, "status": destination.status, "error": destination.error},
         )  # fmt: skip
 
 
-def table_trouble(view: View) -> Iterator[Finding]:
+def table_trouble(view: View) -> Iterator[Assessment]:
     rule = RuleId.TABLE_TROUBLE
     for stream, _, subject in view.streams(rule):
         if not stream.seen:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         count = len(stream.troubles)
         tables = "A table" if count == 1 else f"{count} tables"
         reasons = " ".join(stream.troubles[:3])
-        yield Finding(
+        yield Assessment(
             rule, subject, count > 0, f"{tables} of {stream.name} cannot continue until they are repaired. {reasons}",
             evidence={"troubles": list(stream.troubles)},
         )  # fmt: skip
 
 
-def error_queue(view: View) -> Iterator[Finding]:
+def error_queue(view: View) -> Iterator[Assessment]:
     rule = RuleId.ERROR_QUEUE
     for stream, settings, subject in view.streams(rule):
         if not stream.seen or stream.parked is None:
-            yield Finding(rule, subject, None)
+            yield Assessment(rule, subject, None)
             continue
         threshold = settings.thresholds["transactions"]
-        yield Finding(
+        yield Assessment(
             rule, subject, stream.parked > threshold,
             f"{parked_in_words(stream.parked)} in the error queue of {_parking(stream)}.",
             stream.parked, threshold, "transactions", {"transactions": stream.parked},
@@ -390,12 +390,12 @@ def _parking(stream: StreamFacts) -> str:
     return f"{listed(names)} of {stream.name}" if names and len(stream.destinations) > 1 else stream.name
 
 
-def engine_silent(view: View) -> Iterator[Finding]:
+def engine_silent(view: View) -> Iterator[Assessment]:
     rule = RuleId.ENGINE_SILENT
     for engine, settings, subject in view.engines(rule):
         threshold = settings.thresholds["silent_seconds"]
         why = f" {engine.message}" if engine.message else ""
-        yield Finding(
+        yield Assessment(
             rule, subject, engine.silent_seconds > threshold,
             f"{engine.name} has not answered for {duration(engine.silent_seconds)}.{why}",
             engine.silent_seconds, threshold, "seconds",
@@ -403,7 +403,7 @@ def engine_silent(view: View) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Finding]:
+def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Assessment]:
     settings = view.policy.settings(rule)
     if not settings.enabled:
         return
@@ -416,34 +416,34 @@ def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Finding
         named = expiry.subject_type is SubjectType.TOKEN
         whose = expiry.subject_name if named else f"of {expiry.subject_name}"
         when = f"expires in {days(left)}" if left > 0 else f"expired {days(-left)} ago"
-        yield Finding(
+        yield Assessment(
             rule, subject, left < threshold, f"The {expiry.what} {whose} {when}.", left, threshold,
             "days", {"until": expiry.until.isoformat(), "what": expiry.what},
         )  # fmt: skip
 
 
-def certificate_expiring(view: View) -> Iterator[Finding]:
+def certificate_expiring(view: View) -> Iterator[Assessment]:
     return _expiring(view, RuleId.CERTIFICATE_EXPIRING, SubjectType.ENGINE, SubjectType.AUTHORITY)
 
 
-def token_expiring(view: View) -> Iterator[Finding]:
+def token_expiring(view: View) -> Iterator[Assessment]:
     return _expiring(view, RuleId.TOKEN_EXPIRING, SubjectType.TOKEN)
 
 
-def history_unwritten(view: View) -> Iterator[Finding]:
+def history_unwritten(view: View) -> Iterator[Assessment]:
     rule = RuleId.HISTORY_UNWRITTEN
     settings = view.policy.settings(rule)
     if not settings.enabled:
         return
     threshold, failing = settings.thresholds["failing_seconds"], view.facts.history_failing_seconds
-    yield Finding(
+    yield Assessment(
         rule, Subject(SubjectType.STORE, "store", "Thalweg"), failing > threshold,
         f"The store has accepted no history for {duration(failing)}.", failing, threshold, "seconds",
         {"failing_seconds": round(failing)},
     )  # fmt: skip
 
 
-CONDITIONS: dict[RuleId, Callable[[View], Iterator[Finding]]] = {
+CONDITIONS: dict[RuleId, Callable[[View], Iterator[Assessment]]] = {
     RuleId.NO_PROGRESS: no_progress,
     RuleId.LATENCY: latency,
     RuleId.SPILL_DISK: spill_disk,

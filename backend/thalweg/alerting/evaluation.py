@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from thalweg.alerting.catalogue import RuleId
-from thalweg.alerting.conditions import CONDITIONS, Finding, Key, View
+from thalweg.alerting.conditions import CONDITIONS, Assessment, Key, View
 from thalweg.alerting.facts import Facts
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step, steps_of
 from thalweg.alerting.policy import Policy, RuleSettings
@@ -12,11 +12,11 @@ from thalweg.alerting.trend import Memory
 
 @dataclass(frozen=True)
 class Change:
-    """`finding` is None when what the alert is about is gone, stopped on purpose, or its rule is switched off."""
+    """`assessment` is None when what the alert is about is gone, stopped on purpose, or its rule is switched off."""
 
     key: Key
     step: Step
-    finding: Finding | None
+    assessment: Assessment | None
     settings: RuleSettings
 
 
@@ -24,23 +24,24 @@ def evaluate(facts: Facts, memory: Memory, policy: Policy, alerts: dict[Key, Ope
     """`alerts` are the open ones. Changes come in the order of the rules."""
     firing = frozenset(key for key, alert in alerts.items() if alert.state is AlertState.FIRING)
     view = View(facts, memory, policy, firing)
-    findings = {finding.key: finding for rule in CONDITIONS for finding in CONDITIONS[rule](view)}
+    assessments = {assessment.key: assessment for rule in CONDITIONS for assessment in CONDITIONS[rule](view)}
     memory.sweep({stream.id for stream in facts.streams})
     changes: list[Change] = []
-    for key, finding in findings.items():
-        settings = policy.settings(finding.rule, finding.subject.stream_id)
+    for key, assessment in assessments.items():
+        settings = policy.settings(assessment.rule, assessment.subject.stream_id)
         changes += [
-            Change(key, step, finding, settings) for step in steps_of(alerts.get(key), finding, settings, facts.at)
+            Change(key, step, assessment, settings)
+            for step in steps_of(alerts.get(key), assessment, settings, facts.at)
         ]
     for key, alert in alerts.items():
-        if key not in findings and not _unseen(key, findings):
+        if key not in assessments and not _unseen(key, assessments):
             step = Step.RESOLVE if alert.state is AlertState.FIRING else Step.DISMISS
             changes.append(Change(key, step, None, policy.settings(RuleId(key[0]))))
     return changes
 
 
-def _unseen(key: Key, findings: dict[Key, Finding]) -> bool:
-    """A rule that knows nothing of a thing now gives one finding for it, without parts."""
+def _unseen(key: Key, assessments: dict[Key, Assessment]) -> bool:
+    """A rule that knows nothing of a thing now gives one assessment for it, without parts."""
     rule, kind, identifier, _ = key
-    whole = findings.get((rule, kind, identifier, ""))
+    whole = assessments.get((rule, kind, identifier, ""))
     return whole is not None and whole.breached is None

@@ -1,10 +1,10 @@
-"""The life of one alert: pending for its hold-down time, firing, resolved. Transitions over findings and time."""
+"""The life of one alert: pending for its hold-down time, firing, resolved. Transitions over assessments and time."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from thalweg.alerting.conditions import Finding
+from thalweg.alerting.conditions import Assessment
 from thalweg.alerting.policy import RuleSettings
 
 
@@ -38,20 +38,20 @@ class OpenAlert:
     clear_since: datetime | None = None
 
 
-def steps_of(alert: OpenAlert | None, finding: Finding, settings: RuleSettings, at: datetime) -> list[Step]:
+def steps_of(alert: OpenAlert | None, assessment: Assessment, settings: RuleSettings, at: datetime) -> list[Step]:
     """The steps to take, in order. An unknown condition does not change an alert."""
-    if finding.breached is None:
+    if assessment.breached is None:
         return []
     hold = timedelta(seconds=settings.hold_seconds)
     if alert is None:
-        if not finding.breached:
+        if not assessment.breached:
             return []
         return [Step.BEGIN] if hold else [Step.BEGIN, Step.FIRE]
     if alert.state is AlertState.PENDING:
-        if not finding.breached:
+        if not assessment.breached:
             return [Step.DISMISS]
         return [Step.FIRE] if at - alert.pending_at >= hold else [Step.REFRESH]
-    if finding.breached:
+    if assessment.breached:
         return [Step.REFRESH]
     resolve = timedelta(seconds=settings.resolve_seconds)
     if not resolve or (alert.clear_since is not None and at - alert.clear_since >= resolve):

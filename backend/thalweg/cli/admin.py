@@ -10,6 +10,7 @@ import psycopg
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
+from thalweg import __version__
 from thalweg.cli import administration
 from thalweg.composition import EngineCaError, close_resources, make_resources
 from thalweg.kernel.context import Resources
@@ -50,6 +51,21 @@ def _run(work: Callable[[Resources], Awaitable[Answer]]) -> Answer:
         raise _fail(str(error), "Name a file of PEM certificates, or leave the setting out.") from error
     except SecretKeyError as error:
         raise _fail(str(error), "Put the right key back (THALWEG_SECRET_KEY_FILE).") from error
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"thalweg-admin {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()

@@ -139,8 +139,8 @@ def milliseconds(value: float | None) -> str:
 
 
 def latency_of(latency: dict[str, Any], of: str, at: datetime) -> str:
-    """As the console shows it (latency-shown.ts): the interval's; where nothing came, the one before with its age; ≥
-    where nothing comes though changes wait. `of` is p50_ms or p99_ms."""
+    """The latency as the console shows it (latency-shown.ts): the interval's; if nothing came, the one before with its
+    age; with ≥ if nothing comes though changes wait. `of` is p50_ms or p99_ms."""
     figure, age = _latency(latency, of, at)
     return figure + age
 
@@ -214,7 +214,7 @@ def settings_in_words(parameters: dict[str, Any]) -> str:
 
 
 def state_of(shown: dict[str, Any]) -> str:
-    """Of a stream or of a destination, in the console's words."""
+    """The state of a stream or destination in the console's words."""
     return in_words(shown["state"])
 
 

@@ -113,7 +113,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
 
 
 def _outcome(facts: dict[str, Any]) -> str:
-    """Of a dry run. Older entries, and those of one that was refused, do not tell."""
+    """The outcome of a dry run. Older entries, and those of a refused run, have none."""
     if facts.get("succeeds") is None:
         return ""
     if facts["succeeds"]:

@@ -14,20 +14,20 @@ from thalweg.engine_client.documents import (
     IdentityRequest,
     Markers,
     Rehearsal,
-    RehearsalFinding,
+    RehearsalProblem,
     StatsHistory,
     Transactions,
 )
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import DryRun, ExecutionReport, ParkedContents, ParkedErrors, ParkedTree
-from thalweg.engine_client.rule_documents import RuleFinding, RulesCheck, RulesTrial
+from thalweg.engine_client.rule_documents import EngineRuleProblem, RulesCheck, RulesTrial
 from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
 
 REHEARSAL_TIMEOUT_SECONDS = 90
 RULES_CHECK_TIMEOUT_SECONDS = 30
 CHANGES_MAX = 100
-"""Of a parked transaction, in one answer."""
+"""The changes of a parked transaction in one answer."""
 CONTENTS_TIMEOUT_SECONDS = 20
 """Each statement at the destination has two seconds; there may be hundreds, at a distance."""
 BROKEN = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
@@ -87,7 +87,7 @@ class EngineClient:
 
     async def rehearse(
         self, source: str, destination: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
-    ) -> list[RehearsalFinding]:
+    ) -> list[RehearsalProblem]:
         """Tries the initial copy's statements; `source` and `destination` are conninfos with passwords, `tables` are as
         in the desired document. Raises EngineFailure with status 404 when the engine's version cannot, 503 when it has
         too much to do."""
@@ -103,7 +103,7 @@ class EngineClient:
 
     async def check_rules(
         self, source: str, networks: Sequence[str], tables: Sequence[dict[str, Any]]
-    ) -> list[RuleFinding]:
+    ) -> list[EngineRuleProblem]:
         """Whether the tables' rules fit the source as it is now; `source` and `tables` are as for `rehearse`. Raises
         EngineFailure with status 404 when the engine's version knows no rules, 503 when it has too much to do."""
         body: dict[str, Any] = {"source": {"conninfo": source}, "tables": list(tables)}
@@ -178,7 +178,7 @@ class EngineClient:
     async def restore_error(
         self, stream_id: str, destination: str, error_id: int, number: int, version: str | None
     ) -> None:
-        """As edit_error."""
+        """Takes a decision about a change back. Fails as edit_error does."""
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         await patient._request("DELETE", _change(stream_id, destination, error_id, number, version))
 

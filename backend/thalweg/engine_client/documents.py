@@ -21,8 +21,8 @@ from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
 
 API_VERSION = 1
 RESERVED_ID = "default"
-"""Of the only destination of a stream that an engine knows from a document without a list (control-api.md). Engines up
-to version 0.1.0 tell of it as of the stream; it gets that id here."""
+"""The id of the only destination of a stream that an engine knows from a document without a list (control-api.md).
+Engines up to version 0.1.0 report it as the stream itself; here it gets this id."""
 SHARED = ("CAPTURE", "QUEUE", "PROPAGATION RECEIVER")  # types of a stream's own components
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
 
@@ -30,7 +30,8 @@ CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's t
 ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
 
 VERBS = ("INSERT into", "UPDATE of", "DELETE from")
-"""The beginnings of an engine's messages about changes of rows."""
+"""The beginnings of an engine's messages about changes of rows (engine/contract/row-errors.json). A message in other
+words is shown to nobody who may not read rows."""
 NO_SUCH_ROW = "the destination has no such row"
 """The end of its message where an update or a delete finds none, but for RETRIED."""
 RETRIED = re.compile(r"; retried (?:once|\d+ times) before$")
@@ -254,10 +255,10 @@ class DestinationStatus(Document):
     """The time when its tables' counts began at 0; None while nothing is applied, and for older engines."""
     tables: list[StatusTable]
     rule_counts: RuleCounts | None = None
-    """Of its own rules: None where it has none, and while nothing is read for it."""
+    """Counts of its own rules. None if it has none, and while nothing is read for it."""
     retrying_transactions: int = 0
     next_retry: TransactionRetry | None = None
-    """Of these. None where no transaction waits for a retry, and for older engines, as of a transaction."""
+    """The first of these retries. None if no transaction waits for one, and from older engines."""
 
     @property
     def has_backlog(self) -> bool:
@@ -443,7 +444,7 @@ class Transactions(Document):
     queued_lcrs: int
 
 
-class RehearsalFinding(Document):
+class RehearsalProblem(Document):
     """`outcome`: refused, the stream would not start; left_out, the destination would lack the part; not_tried, it
     calls code that somebody has to accept first."""
 
@@ -459,7 +460,7 @@ class RehearsalFinding(Document):
 
 
 class Rehearsal(Document):
-    findings: list[RehearsalFinding]
+    findings: list[RehearsalProblem]
 
 
 class PlacedMarker(Document):

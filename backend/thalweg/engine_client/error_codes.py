@@ -157,4 +157,4 @@ SIDES = {
     ErrorCode.UNSUPPORTED_TABLE: ErrorSide.SOURCE,
     ErrorCode.WAL_LEVEL_TOO_LOW: ErrorSide.SOURCE,
 }
-"""Of the errors whose code says it; the others arise on several sides."""
+"""The sides of errors whose code implies one; the others arise on several sides."""

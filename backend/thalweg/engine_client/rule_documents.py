@@ -5,7 +5,7 @@ from pydantic import Field
 from thalweg.engine_client.documents import Document
 
 
-class RuleFinding(Document):
+class EngineRuleProblem(Document):
     """`rule` and `step` are None where it is about the table; `line`, `column` and `offset` are None where it is about
     the whole rule. `code` is that of the error which would stop the stream, or missing_table. `certain` is False where
     only an update would that leaves a long value as it was."""
@@ -23,7 +23,7 @@ class RuleFinding(Document):
 
 
 class RulesCheck(Document):
-    findings: list[RuleFinding]
+    findings: list[EngineRuleProblem]
 
 
 class RuleOutcome(Document):
@@ -51,5 +51,5 @@ class JudgedChange(Document):
 
 
 class RulesTrial(Document):
-    findings: list[RuleFinding]
+    findings: list[EngineRuleProblem]
     changes: list[JudgedChange]

@@ -25,17 +25,17 @@ LOGIN_WINDOW_BYTES = 16 * 2**10
 """Bytes that may be on their way then. libpq reads a long message for as long as there is more of it: one step would
 take hundreds of megabytes from a fast sender."""
 SESSION_WINDOW_BYTES = 2**30
-"""As much as the system lets it be."""
+"""So large that the system's own limit applies."""
 STATEMENT_BYTES_MAX = 2**20
-"""Of statements that are not read row by row: their answers have one row, or none."""
+"""The bytes of an answer that is not read row by row: it has one row, or none."""
 RECEIVED_BYTES_MAX = 256 * 2**20
-"""Of one session; the catalogues of ten thousand tables are a tenth of it."""
+"""The bytes of one session; the catalogues of ten thousand tables are a tenth of it."""
 ROWS_PART = 500
 """Rows that are taken from libpq at once, before others have their turn."""
 STEP_SECONDS_MAX = 0.5
-"""Of the processor's time for one piece of an answer, in which the event loop stands still."""
+"""The processor's time for one piece of an answer; the event loop stands still meanwhile."""
 SESSION_SECONDS_MAX = 2.0
-"""Of the processor's time for all pieces of a session, as far as one takes more than USUAL_STEP_SECONDS."""
+"""The processor's time for all pieces of a session that take more than USUAL_STEP_SECONDS each."""
 USUAL_STEP_SECONDS = 0.005
 TOO_MUCH = "which is more than any answer may have."
 TCP_INFO_BYTES_RECEIVED = 128

@@ -36,7 +36,7 @@ CURE = (
 AskedCode = dict[tuple[str, str], frozenset[str]]
 """By table: digests of definitions."""
 ACCEPTED_MAX = 1000
-"""Of a table; the engine takes no more."""
+"""The digests that a table may have; the engine takes no more."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Call:
     """function, operator, or a type with its use: "type, computed", "column type, in JSON" """
     name: str
     digest: str | None
-    """Of the definition that calls it; None where its table has gone meanwhile."""
+    """The digest of the definition that calls it; None if its table has gone meanwhile."""
 
     @property
     def shown(self) -> str:

@@ -35,9 +35,9 @@ Connection = BoundedConnection
 LOOK_SECONDS = 60.0
 """Longer than the server's own limit for a statement: of servers that stand still and keep their connections."""
 ROWS_MAX = 500_000
-"""Of one answer, where the query itself has no limit: the columns of ten thousand wide tables."""
+"""The rows of one answer, if the query has no limit: the columns of ten thousand wide tables."""
 FEW_ROWS_MAX = 10_000
-"""Of what servers have few of, though no limit of theirs says so: slots, sessions."""
+"""The rows of an answer about things of which servers have few, without a limit of their own: slots, sessions."""
 
 
 def _refuse_old_paths(target: Target) -> None:
@@ -183,7 +183,7 @@ async def read_one(connection: Connection, query: str, parameters: dict[str, Any
 async def read_all(
     connection: Connection, query: str, parameters: dict[str, Any] | None = None, rows_max: int = ROWS_MAX
 ) -> list[DictRow]:
-    """Of a server that sends more than `rows_max` rows, or too many bytes, the session ends in a ConnectionFailure."""
+    """Ends the session in a ConnectionFailure if the server sends more than `rows_max` rows, or too many bytes."""
     return await connection.rows_of(query, parameters, rows_max)
 
 

@@ -54,13 +54,13 @@ def ask_for_what_was_given_up(checklist: Checklist, back: list[str]) -> None:
 
 
 async def check_publication(checklist: Checklist, connection: Connection, stream_id: str) -> None:
-    """A stream that an earlier release made has one publication, and its slot is older than a second one would be."""
+    """A stream that an earlier version made has one publication, and its slot is older than a second one would be."""
     name = f"thalweg_{stream_id}_inserts"
     if await read_all(connection, "SELECT FROM pg_publication WHERE pubname = %(name)s", {"name": name}):
         return
     checklist.fail(
         "inserts_publication", "Publication of inserts",
-        f"The stream has no publication {name}: an earlier release created the stream, or somebody dropped the "
+        f"The stream has no publication {name}: an earlier version created the stream, or somebody dropped the "
         "publication. The slot is older than a new publication would be, so the source could not send its changes.",
         "Create another stream for the tables with inserts only, or delete this one and create it again.",
     )  # fmt: skip

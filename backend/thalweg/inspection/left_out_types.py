@@ -58,7 +58,7 @@ UNION ALL SELECT nspname, NULL FROM pg_namespace WHERE nspname = ANY(%(schemas)s
 
 @dataclass(frozen=True)
 class LeftOutOfMade:
-    """Of a schema, or of a type in it, that the copy of a table would make."""
+    """A part of a schema, or of a type in it, that the copy of a table makes without that part."""
 
     schema: str
     type: str | None

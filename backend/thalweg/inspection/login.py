@@ -25,7 +25,7 @@ _left: set["_Login"] = set()
 
 
 class TooManyRounds(psycopg.OperationalError):
-    """Of SCRAM. The message is ours."""
+    """A server wants too many rounds of SCRAM. The message is ours."""
 
 
 async def log_in(conninfo: str, server: str, seconds: float) -> BoundedConnection:

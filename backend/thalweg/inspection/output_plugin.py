@@ -37,8 +37,8 @@ async def check_output_plugin(checklist: Checklist, target: Target, wanted: str,
             checklist.ok(IDENTIFIER, TITLE, f"{together}{', and large ones while they run' if tells else ''}.")
             return
         checklist.ok(
-            IDENTIFIER, TITLE, f"{together}; it is an earlier release's. {WHOLE}",
-            f"Optional. Install this release's {PLUGIN} on the source's server (engine/outputplugin: "
+            IDENTIFIER, TITLE, f"{together}; it is an earlier version's. {WHOLE}",
+            f"Optional. Install this version's {PLUGIN} on the source's server (engine/outputplugin: "
             f"make install{directory}), then stop and start the stream.",
         )  # fmt: skip
         return

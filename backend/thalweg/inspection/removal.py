@@ -16,7 +16,7 @@ from thalweg.inspection.target import Target
 
 SLOT_PATIENCE_SECONDS = 10
 SCHEMA_LOCK = 7520113906284133  # what engines take before they create or drop schema thalweg
-# Of one stream each; the two last keep the schema alive while they have rows.
+# Each has rows by stream; the last two keep the schema alive while they have any.
 TABLES = ("copy_range", "stream_table", "instantiation", "conflict_log", "error_queue", "apply_progress", "stream")
 OF_INSTANTIATION = ("copy_range", "stream_table", "instantiation")
 OF_APPLY = ("conflict_log", "error_queue_chunk", "error_queue", "apply_progress", "stream", "schema_version")

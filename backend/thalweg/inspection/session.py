@@ -70,7 +70,7 @@ async def is_own(connection: AsyncConnection[DictRow], marker: str) -> bool:
 
 
 async def settle(connection: AsyncConnection[DictRow], *, read_only: bool) -> None:
-    """Of a session that is_own. Without `read_only` whatever the server or the role says of writing holds."""
+    """Settles a session that is_own. Without `read_only`, the server's or the role's setting for writing stays."""
     settings = ["SET default_transaction_read_only = on"] if read_only else []
     if connection.info.server_version >= TRANSACTION_TIMEOUT_VERSION:
         settings.append("SET transaction_timeout = 0")

@@ -44,7 +44,7 @@ CURE = (
 
 
 def compared_tables(value: Any) -> list[ComparedTable]:
-    """Of a value that was checked."""
+    """Reads a value that was checked."""
     return _TABLES.validate_python(value)
 
 

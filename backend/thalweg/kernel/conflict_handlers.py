@@ -44,7 +44,7 @@ class LoggedKind(StrEnum):
 
 
 class ExportFormat(StrEnum):
-    """Of a conflict log."""
+    """The format of an exported conflict log."""
 
     NDJSON = "ndjson"
     CSV = "csv"
@@ -183,7 +183,7 @@ def wrong_handlers(value: Any, at: str) -> list[FieldProblem]:
 
 
 def conflict_handlers(value: Any) -> list[ConflictHandler]:
-    """Of a value that was checked."""
+    """Reads a value that was checked."""
     return _HANDLERS.validate_python(value)
 
 
@@ -238,7 +238,7 @@ def _contradictions(handler: ConflictHandler) -> list[tuple[str, str]]:
 
 
 def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
-    """Of members that only some actions and kinds have."""
+    """Faults of members that only some actions and kinds have."""
     found: list[tuple[str, str]] = []
     action, columns = handler["action"], handler.get("columns", [])
     two_rows = handler["kind"] in COMBINES
@@ -271,7 +271,7 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
 
 
 def _own_members(handler: ConflictHandler) -> list[tuple[str, str]]:
-    """Of those that one action has, and needs."""
+    """Faults of members that one action has, and needs."""
     action, order = handler["action"], handler.get("order", [])
     found = []
     if "order" not in handler and action == HandlerAction.PRIORITY:

@@ -71,7 +71,7 @@ class Context:
 
 
 async def release(session: AsyncSession) -> None:
-    """As Context.release. Inside an idempotent request's work it is a mistake: half of that would be kept."""
+    """Does what Context.release does. It is a mistake inside an idempotent request's work, of which half would stay."""
     if session.info.get("once_only"):
         raise HeldConnection("an idempotent request cannot commit before its end: do this before or after")
     await session.commit()
@@ -171,7 +171,7 @@ def check_role(principal: Principal, role: Role) -> None:
 
 Scraper = Annotated[Context, Depends(require(Role.METRICS))]
 Confined = Annotated[Context, Depends(require(Role.VIEWER, also_confined=True))]
-"""As Viewer, also for those who have to set up a second factor first."""
+"""A Viewer, or a user who has to set up a second factor first."""
 Viewer = Annotated[Context, Depends(require(Role.VIEWER))]
 Operator = Annotated[Context, Depends(require(Role.OPERATOR))]
 Admin = Annotated[Context, Depends(require(Role.ADMIN))]

@@ -121,8 +121,9 @@ class ExecutionState(StrEnum):
 
 
 class TransactionState(StrEnum):
-    """OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. READY: no applier is free,
-    or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it."""
+    """OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. WAIT_RETRY: it failed and
+    is retried later. READY: no applier is free, or its group still grows. EXECUTE_TRANSACTION: at the destination.
+    WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it."""
 
     OPEN = "OPEN"
     WAIT_DEPENDENCY = "WAIT DEPENDENCY"
@@ -134,8 +135,8 @@ class TransactionState(StrEnum):
 
 
 class MarkerState(StrEnum):
-    """WAITING for the source. PLACED: committed there. ARRIVED: at every destination. UNKNOWN: only a newer engine
-    knows it."""
+    """WAITING for the source. PLACED: committed there. CAPTURED: read by the capture. ARRIVED: at every destination.
+    FAILED: the source could not commit it. UNKNOWN: only a newer engine knows it."""
 
     WAITING = "WAITING"
     PLACED = "PLACED"
@@ -219,7 +220,7 @@ DESTINATION_TRANSITIONS: Final = {
     (DesiredStatus.ENABLED, DestinationAction.RETRY): DesiredStatus.ENABLED,
     (DesiredStatus.ENABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
     (DesiredStatus.DISABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
-    # As for a stream: with `force` the second time.
+    # Again, with `force`, as for a stream.
     (DesiredStatus.DROPPED, DestinationAction.DROP): DesiredStatus.DROPPED,
 }
 
@@ -261,8 +262,9 @@ def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> 
 class Stage(StrEnum):
     """The stage of a destination's life, between the engine that captures for it and the one that applies there.
 
-    The capturing engine comes first: what another engine copied before the capture knows of it, nobody would catch up
-    with. It goes first, too: until it has let go of a destination, the engine that receives only drains.
+    A destination is added at the capturing engine first: if another engine copied it before, nobody would capture the
+    changes since that copy. It is also removed at the capturing engine first: until that engine has released the
+    destination, the receiving engine only drains.
 
     CAPTURED: the capturing engine has it among the stream's destinations, so another engine may receive for it.
     RELEASED: the capturing engine has let go of it; the engine that receives removes what is at the database. GONE:

@@ -59,7 +59,7 @@ class Networks:
 
 
 def _numeric(host: str, port: int) -> list[Any]:
-    """Of an address: at once, whatever names are being looked up. Empty: it is a name."""
+    """Reads an address at once, whatever names are being looked up. Empty: it is a name."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:

@@ -29,7 +29,7 @@ def encode_cursor(*key: str | int) -> str:
 
 
 def micros_of(at: datetime) -> int:
-    """Of a time that is a part of a cursor's key: whole microseconds since 1970."""
+    """A time as part of a cursor's key: whole microseconds since 1970."""
     return (at - EPOCH) // timedelta(microseconds=1)
 
 

@@ -17,7 +17,7 @@ PEM_BYTES_MAX = 64 * 1024
 KEY_BYTES_MAX = 16 * 1024
 KEY_BITS_MAX = 8192
 EXPONENT_BITS_MAX = 64
-"""As OpenSSL has it for long keys: each check of a signature takes as many steps."""
+"""OpenSSL's own limit for long keys: each check of a signature takes as many steps."""
 CHAIN_MAX = 10
 """Certificates from a user's own to the authority's."""
 ROOTS_MAX = 50

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 REUSED_SECONDS = 5.0
 REUSED_TIMES = 4
-"""As long as asking took: at most a fifth of the time goes into asking."""
+"""An answer is reused for this many times as long as asking took: at most a fifth of the time goes into asking."""
 
 V = TypeVar("V")
 

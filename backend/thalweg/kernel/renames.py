@@ -13,7 +13,7 @@ from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 NAME_BYTES_MAX = 63
 RENAMES_MAX = 1000
 Name = tuple[str, str]
-"""Of a table: its schema, and its own."""
+"""A table's schema and its own name."""
 
 
 def _fits(name: str) -> str:
@@ -30,7 +30,7 @@ DestinationName = Annotated[TableIdentifier, Field(pattern=NO_CONTROL_CHARACTERS
 
 
 class Rename(Body):
-    """Of a table, or of all tables of a schema that have no other schema of their own."""
+    """Another name of a table, or another schema for all tables of a schema that have no entry of their own for it."""
 
     schema_name: TableIdentifier = Field(alias="schema", description="Its exact name.", examples=["sales"])
     table: TableIdentifier | None = Field(
@@ -109,7 +109,7 @@ class DestinationNames:
 
 
 def name_there(table: dict[str, Any]) -> Name:
-    """Of one of a stream's tables, as it is stored."""
+    """The name at the destinations of a stream's table, given as it is stored."""
     there = table.get("destination", table)
     return there["schema"], there["table"]
 

@@ -37,7 +37,7 @@ Condition = Annotated[
     StringConstraints(min_length=1, max_length=CONDITION_BYTES_MAX, pattern=r"^[^\x00]*$"),
     AfterValidator(_within(CONDITION_BYTES_MAX)),
 ]
-"""Of several lines, perhaps. PostgreSQL stores no null character."""
+"""May have several lines. PostgreSQL stores no null character."""
 
 
 class RuledOperation(StrEnum):
@@ -54,7 +54,7 @@ class RowRule(Body):
     )
     condition: Condition | None = Field(
         default=None,
-        description="What may stand behind SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.",
+        description="A condition as in SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.",
         examples=["region = 'north'"],
     )
     subset: StrictBool = Field(
@@ -79,7 +79,7 @@ class RuleScope(StrEnum):
 
 
 def keys_of(schema: str | None, table: str | None) -> tuple[Key, Key, Key]:
-    """Of the rules that concern a table, its own first; without a table, of those that concern all of the schema."""
+    """The keys of the rules that concern a table, its own first; without a table, of those for the whole schema."""
     return (schema, table), (schema, None), (None, None)
 
 
@@ -224,19 +224,19 @@ def in_words(key: Key) -> str:
     return "all tables" if schema is None else f"the schema {schema}"
 
 
-def finding_in_words(finding: Mapping[str, Any]) -> str:
-    """`finding` is what an engine says of a rule, as the REST API has it."""
-    wider = {RuleScope.SCHEMA: (finding["schema"], None), RuleScope.GLOBAL: (None, None)}
-    of_scope = f" of {in_words(wider[finding['scope']])}" if finding["scope"] in wider else ""
-    rule = [f"rule {finding['rule']}{of_scope}"] if finding["rule"] is not None else []
-    place = [f"line {finding['line']}, column {finding['column']}"] if finding["line"] is not None else []
-    table = [f"{finding['schema']}.{finding['table']}"] if finding["table"] is not None else []
-    return f"{', '.join([*table, *rule, *place])}: {finding['message'].rstrip('.')} ({finding['code']})."
+def problem_in_words(problem: Mapping[str, Any]) -> str:
+    """`problem` is what an engine says of a rule, as the REST API has it."""
+    wider = {RuleScope.SCHEMA: (problem["schema"], None), RuleScope.GLOBAL: (None, None)}
+    of_scope = f" of {in_words(wider[problem['scope']])}" if problem["scope"] in wider else ""
+    rule = [f"rule {problem['rule']}{of_scope}"] if problem["rule"] is not None else []
+    place = [f"line {problem['line']}, column {problem['column']}"] if problem["line"] is not None else []
+    table = [f"{problem['schema']}.{problem['table']}"] if problem["table"] is not None else []
+    return f"{', '.join([*table, *rule, *place])}: {problem['message'].rstrip('.')} ({problem['code']})."
 
 
 RowRules = Annotated[list[ScopedRules], Field(max_length=1000), AfterValidator(_agree)]
 
 
 def stored(row_rules: list[ScopedRules]) -> list[dict[str, Any]]:
-    """As the store keeps those of a destination."""
+    """A destination's rules as the store keeps them."""
     return [rules.model_dump(mode="json", by_alias=True) for rules in row_rules]

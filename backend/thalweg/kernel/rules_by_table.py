@@ -24,8 +24,8 @@ class RulesByTable:
         }
 
     def place_of(self, schema: str | None, table: str | None, rule: str | None) -> tuple[Place, RuleScope | None]:
-        """Of a rule that concerns the table, in the list of all; without a rule, of the table's own rules. Without a
-        table: of a rule of the schema, or of a global one."""
+        """The place of a rule that concerns the table, in the list of all; without `rule`, the place of the table's own
+        rules. Without a table: the place of a rule of the schema, or of a global one."""
         for key in keys_of(schema, table):
             if key in self._by_key:
                 number, rules, _ = self._by_key[key]

@@ -21,8 +21,8 @@ def destination_state(
 
 
 def stream_state(phase: str, destinations: Collection[ShownState]) -> ShownState:
-    """Of several destinations the worst has the word. A stream that applies nowhere on purpose is paused, whether or
-    not it captures."""
+    """The worst state of its destinations. A stream that applies nowhere on purpose is paused, whether or not it
+    captures."""
     staying = {one for one in destinations if one is not ShownState.DROPPED}
     if staying == {ShownState.PAUSED}:
         return ShownState.PAUSED

@@ -190,7 +190,7 @@ def _name_after(column: str, steps: Sequence[Transformation]) -> str | None:
 
 
 def needs_key(steps: list[dict[str, Any]]) -> bool:
-    """Of steps as engines are told of them."""
+    """Whether any of the steps, in the form that engines get, needs the masking key."""
     return any(step.get("with") in KEYED for step in steps)
 
 

@@ -48,7 +48,7 @@ def days(count: float) -> str:
 
 
 def grouped(count: int) -> str:
-    """As the console writes whole numbers: with thin spaces between the thousands."""
+    """A whole number with thin spaces between the thousands, as in the console."""
     return f"{count:,}".replace(",", "\u202f")
 
 

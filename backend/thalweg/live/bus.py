@@ -66,7 +66,7 @@ class Event:
 
     @cached_property
     def wire(self) -> bytes:
-        """As a server-sent event. Made once for all tabs: encoding it anew for each was most of their cost."""
+        """The server-sent event. Made once for all tabs: encoding it for each of them was most of their cost."""
         identifier = f"id: {self.id}\r\n" if self.id else ""
         return f"{identifier}event: {self.name}\r\ndata: {self.data}\r\n\r\n".encode()
 

@@ -18,7 +18,11 @@ def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | N
         return None
     if destination.phase == StreamPhase.INSTANTIATING:
         return None
-    gauges = [part.gauges for part in own_components(sample, destination) if part.sub_component == "APPLY COORDINATOR"]
+    gauges = [
+        component.gauges
+        for component in own_components(sample, destination)
+        if component.sub_component == "APPLY COORDINATOR"
+    ]
     oldest = max((values.get("low_watermark_lag_us", 0.0) for values in gauges), default=0.0)
     if oldest > 0:
         return oldest / 1e6
@@ -29,13 +33,14 @@ def waiting_seconds(sample: Sample, destination: DestinationSample) -> float | N
 
 
 def own_components(sample: Sample, destination: DestinationSample) -> list[ComponentSample]:
-    return [part for part in sample.components if part.destination_id == destination.destination_id]
+    return [component for component in sample.components if component.destination_id == destination.destination_id]
 
 
 def apply_holds(own: list[ComponentSample]) -> bool:
     """Apply holds transactions that have committed at the source."""
-    coordinators = [part for part in own if part.sub_component == "APPLY COORDINATOR"]
-    return any(part.gauges.get(name) for part in coordinators for name in ("waiting_groups", "low_watermark_lag_us"))
+    coordinators = [component for component in own if component.sub_component == "APPLY COORDINATOR"]
+    names = ("waiting_groups", "low_watermark_lag_us")
+    return any(coordinator.gauges.get(name) for coordinator in coordinators for name in names)
 
 
 def untaken(sample: Sample, destination: DestinationSample, own: list[ComponentSample]) -> bool:
@@ -43,4 +48,4 @@ def untaken(sample: Sample, destination: DestinationSample, own: list[ComponentS
     if destination.backlog is not None and destination.backlog.frames > 0:
         return True
     alone = sample.components if len(sample.destinations) == 1 else own
-    return any(part.gauges.get("depth") for part in alone if part.type is ComponentType.QUEUE)
+    return any(component.gauges.get("depth") for component in alone if component.type is ComponentType.QUEUE)

@@ -50,7 +50,7 @@ class Facts:
     """By id."""
     lag: Lag = field(default_factory=lambda: UNKNOWN_LAG)
     lags: dict[str, Lag] = field(default_factory=dict)
-    """Of each destination, by id."""
+    """The lag of each destination, by id."""
     slot: SlotState | None = None
     seconds_to_idle: float | None = None
     """Until idle_replication_slot_timeout takes the slot that nobody reads."""
@@ -347,7 +347,7 @@ def _paused(facts: Facts) -> str:
 
 
 def _behind(facts: Facts) -> Iterator[Behind]:
-    """Of each destination but those that are being copied: these are behind until they have been."""
+    """Leaves out destinations that are being copied: they are behind until the copy ends."""
     sample, destinations = facts.sample, (facts.observed or {}).get("destinations", [])
     samples = {destination.destination_id: destination for destination in sample.destinations} if sample else {}
     if len(destinations) < 2:

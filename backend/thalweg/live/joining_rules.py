@@ -15,13 +15,13 @@ EARLIEST_FIRST = (
     StreamPhase.RETRYING, StreamPhase.INSTANTIATING, StreamPhase.INITIALIZING, StreamPhase.DROPPING,
     StreamPhase.DRAINING, StreamPhase.STOPPED, StreamPhase.CATCHING_UP, StreamPhase.REPLICATING,
 )  # fmt: skip
-"""Of several engines' phases the first of this order is shown: the others wait for that engine."""
+"""The first phase in this order that an engine reports is shown: the other engines wait for that one."""
 OF_WORKING_STREAM = (*STARTING, StreamPhase.CATCHING_UP)
 """A stream whose capture works is no further than the least far of its destinations that work."""
 RATES = ("lcrs_per_second", "transactions_per_second", "bytes_per_second")
 OF_APPLY = (*RATES, "latency", "error_queue_transactions")
 """The fields of a destination that the applying engine knows. The capturing engine knows the others."""
-Part = StreamStatus | DestinationStatus
+Report = StreamStatus | DestinationStatus
 Item = TypeVar("Item")
 
 
@@ -32,39 +32,39 @@ def is_fresh(taken_at: datetime, at: datetime, width: timedelta = timedelta()) -
 
 def counting(
     sent: DestinationStatus, received: StreamStatus | None, applied: DestinationStatus | None, desired: DesiredStatus
-) -> list[Part]:
+) -> list[Report]:
     """The reports on a destination that count, the sender's first. At a start each engine waits for the other: that
     report does not count while the other engine starts. In a removal the capturing engine comes first; once it has
     dropped the destination, the receiving engine's report counts."""
-    sender: list[Part] = [] if waits(sent) and (received is None or starts(received)) else [sent]
-    receiver = [part for part in (received, applied) if part is not None and not (waits(part) and starts(sent))]
+    sender: list[Report] = [] if waits(sent) and (received is None or starts(received)) else [sent]
+    receiver = [report for report in (received, applied) if report is not None and not (waits(report) and starts(sent))]
     if desired != DesiredStatus.DROPPED:
         return sender + receiver
     return (receiver or sender) if sent.status == ObservedStatus.DROPPED else sender
 
 
-def waits(part: Part) -> bool:
+def waits(report: Report) -> bool:
     """The other engine does not accept the link yet."""
-    refused = part.error is not None and part.error.code == ErrorCode.LINK_REFUSED
-    return part.status == ObservedStatus.ENABLED and refused
+    refused = report.error is not None and report.error.code == ErrorCode.LINK_REFUSED
+    return report.status == ObservedStatus.ENABLED and refused
 
 
-def starts(part: Part) -> bool:
-    return part.phase in STARTING or waits(part)
+def starts(report: Report) -> bool:
+    return report.phase in STARTING or waits(report)
 
 
-def status_of(parts: Sequence[Part], desired: DesiredStatus) -> ObservedStatus:
+def status_of(reports: Sequence[Report], desired: DesiredStatus) -> ObservedStatus:
     """ABORTED if any engine has aborted; the desired status only once all engines have reached it."""
-    statuses = [part.status for part in parts]
+    statuses = [report.status for report in reports]
     if ObservedStatus.ABORTED in statuses:
         return ObservedStatus.ABORTED
     wanted = ObservedStatus(desired)
     return next((status for status in statuses if status != wanted), wanted)
 
 
-def phase_of(parts: Sequence[Part], status: ObservedStatus, desired: DesiredStatus) -> StreamPhase:
+def phase_of(reports: Sequence[Report], status: ObservedStatus, desired: DesiredStatus) -> StreamPhase:
     """The earliest phase. If only some engines have stopped, the others drain or start."""
-    phases = {part.phase for part in parts}
+    phases = {report.phase for report in reports}
     if status == ObservedStatus.ABORTED:
         return StreamPhase.STOPPED
     phase = earliest(phases)
@@ -77,10 +77,10 @@ def earliest(phases: Collection[str]) -> StreamPhase:
     return next((phase for phase in EARLIEST_FIRST if phase in phases), StreamPhase.UNKNOWN)
 
 
-def failing(parts: Iterable[Part]) -> Part | None:
-    """The part whose error is shown: one that has aborted comes before one that retries."""
-    failed = [part for part in parts if part.error is not None]
-    return min(failed, key=lambda part: part.status != ObservedStatus.ABORTED, default=None)
+def failing(reports: Iterable[Report]) -> Report | None:
+    """The report whose error is shown: one that has aborted comes before one that retries."""
+    failed = [report for report in reports if report.error is not None]
+    return min(failed, key=lambda report: report.status != ObservedStatus.ABORTED, default=None)
 
 
 def speaker(capturing: StreamStatus, destinations: Sequence[DestinationStatus]) -> DestinationStatus | None:

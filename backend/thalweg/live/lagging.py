@@ -8,10 +8,10 @@ from thalweg.kernel.words import duration, listed, size
 from thalweg.live.schemas import DestinationSample, Lag, LatencySample
 
 BEHIND_WARNING_SECONDS = 60
-"""Of WAL in which there may be no change for the destination. An idle stream's position moves with its heartbeats."""
+"""The age of WAL that may hold no change for the destination. An idle stream's position moves with heartbeats."""
 WORK_WARNING_SECONDS = 60
 LATENCY_WARNING_MS = 10_000
-"""Of transactions that have arrived, and of changes that wait."""
+"""The latency of transactions that have arrived, and the age of changes that wait."""
 STALL_CURE = (
     "Look for a lock at the destination, or for a statement that runs long: the advisor shows what it waits for."
 )

@@ -31,8 +31,8 @@ class Live:
         return self.source.slot(self.stream_id) if self.source is not None else None
 
     def of(self, destination_id: str) -> DestinationSample | None:
-        parts = self.sample.destinations if self.sample is not None else []
-        return next((part for part in parts if part.destination_id == destination_id), None)
+        samples = self.sample.destinations if self.sample is not None else []
+        return next((sample for sample in samples if sample.destination_id == destination_id), None)
 
 
 async def fresh_samples(context: Context, stream_ids: list[str]) -> dict[str, Sample] | None:

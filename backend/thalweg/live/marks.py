@@ -22,7 +22,7 @@ class Marks(BaseModel):
         moment = at.timestamp()
         if self.points and (moment <= self.points[-1][0] or end < self.points[-1][1]):
             return
-        # Of an end that stands still only its first and its last time matter.
+        # While an end stands still, only the first and the last time matter.
         if len(self.points) > 1 and self.points[-1][1] == self.points[-2][1] == end:
             self.points.pop()
         self.points.append((moment, end))

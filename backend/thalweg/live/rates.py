@@ -45,7 +45,7 @@ class Reading:
         self.destinations = {destination.id: destination for destination in stats.destinations}
 
     def done(self, destination: str) -> int | None:
-        found = next((part for part in self.status.destinations if part.id == destination), None)
+        found = next((one for one in self.status.destinations if one.id == destination), None)
         return None if found is None else found.done
 
 
@@ -72,9 +72,9 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
     last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     return Sample(
         stream_id=stream_id, at=now.at, interval_seconds=seconds, status=now.status.status, phase=now.status.phase,
-        lcrs_per_second=known_sum([part.lcrs_per_second for part in counted]),
-        transactions_per_second=known_sum([part.transactions_per_second for part in counted]),
-        bytes_per_second=known_sum([part.bytes_per_second for part in counted]),
+        lcrs_per_second=known_sum([destination.lcrs_per_second for destination in counted]),
+        transactions_per_second=known_sum([destination.transactions_per_second for destination in counted]),
+        bytes_per_second=known_sum([destination.bytes_per_second for destination in counted]),
         latency=last.latency if last else _latency(before.stats.latency if before else None, now.stats.latency),
         lag=longest(destination.lag for destination in destinations),
         error_queue_transactions=known_sum([destination.error_queue_transactions for destination in destinations]),
@@ -88,7 +88,7 @@ def _destination(
 ) -> DestinationSample:  # fmt: skip
     own = [server for server in servers if server.destination_id == status.id]
     # A destination that nothing applies to, or that another engine does, counts no error queue here.
-    counts = any(part.destination == status.id and part.type == "APPLY" for part in now.stats.components)
+    counts = any(component.destination == status.id and component.type == "APPLY" for component in now.stats.components)
     stats, earlier = now.destinations.get(status.id), before.destinations.get(status.id) if before else None
     return DestinationSample(
         destination_id=status.id, status=status.status, phase=status.phase,

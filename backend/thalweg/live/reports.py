@@ -15,7 +15,7 @@ from thalweg.live.changes_waiting import waiting_seconds
 from thalweg.live.joining_rules import (
     OF_APPLY,
     RATES,
-    Part,
+    Report,
     counting,
     failing,
     phase_of,
@@ -90,23 +90,23 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
     else:
         whole = sent
     desired = receiver.desired_status
-    parts = counting(sent, receiver.report, applied, desired)
-    if not parts:
+    reports = counting(sent, receiver.report, applied, desired)
+    if not reports:
         return whole.model_copy(update={"phase": StreamPhase.INITIALIZING, "error": None, "retry_at": None})
     if receiver.report is None and sent.status == ObservedStatus.ENABLED and sent.error is None:
         return whole.model_copy(update={"phase": StreamPhase.INITIALIZING})
-    status = status_of(parts, desired)
+    status = status_of(reports, desired)
     error, retry_at = None, None
-    if (failed := failing(parts)) is not None:
+    if (failed := failing(reports)) is not None:
         engine = f"{sender}, which sends" if failed is sent else f"{receiver.engine}, which receives"
         error, retry_at = _named(engine, failed), failed.retry_at
     return whole.model_copy(
-        update={"status": status, "phase": phase_of(parts, status, desired), "error": error, "retry_at": retry_at}
+        update={"status": status, "phase": phase_of(reports, status, desired), "error": error, "retry_at": retry_at}
     )
 
 
-def _named(engine: str, part: Part) -> EngineError | None:
-    return part.error and part.error.model_copy(update={"message": f"{engine}: {part.error.message}"})
+def _named(engine: str, report: Report) -> EngineError | None:
+    return report.error and report.error.model_copy(update={"message": f"{engine}: {report.error.message}"})
 
 
 def _positions(positions: EnginePositions | None, destinations: list[DestinationStatus]) -> EnginePositions | None:
@@ -128,7 +128,7 @@ def left_behind(errors: list[EngineError]) -> EngineError | None:
     return errors[0].model_copy(update={"message": " ".join(error.message for error in errors)})
 
 
-def received_part(sample: Sample, destination_id: str) -> Sample:
+def received_sample(sample: Sample, destination_id: str) -> Sample:
     """A receiving engine's sample with everything named as in the stream's: its queue is the destination's, too."""
     prefix = f"{destination_id}:"
     return sample.model_copy(
@@ -151,7 +151,7 @@ def _received(component: ComponentSample, prefix: str, destination_id: str) -> C
 
 def joined_sample(sample: Sample, whole: StreamStatus, received: Mapping[str, Sample]) -> Sample:
     """`sample` is the capturing engine's; `received` has the latest of each destination that another one applies, as
-    `received_part` gives it."""
+    `received_sample` gives it."""
     components, destinations = list(sample.components), []
     phases = {destination.id: destination for destination in whole.destinations}
     for destination in sample.destinations:
@@ -191,20 +191,20 @@ def with_least_latency(sample: Sample) -> Sample:
     return sample.model_copy(update={"destinations": destinations, "latency": latency})
 
 
-def with_bounds(part: Sample, whole: Sample) -> Sample:
-    """The capturing engine's part with what only the whole sample tells: where a latency is a lower bound."""
+def with_bounds(own: Sample, whole: Sample) -> Sample:
+    """The capturing engine's sample with what only the whole sample tells: where a latency is a lower bound."""
     bounds = {
         destination.destination_id: destination.latency
         for destination in whole.destinations
         if destination.latency.at_least
     }
     if not bounds:
-        return part
+        return own
     destinations = [
         destination.model_copy(update={"latency": bounds.get(destination.destination_id, destination.latency)})
-        for destination in part.destinations
+        for destination in own.destinations
     ]
-    return part.model_copy(update={"destinations": destinations})
+    return own.model_copy(update={"destinations": destinations})
 
 
 def _least_latency(known: LatencySample, waiting: float | None) -> LatencySample:

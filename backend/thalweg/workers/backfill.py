@@ -23,7 +23,7 @@ from thalweg.live.schemas import Sample
 from thalweg.workers import repository
 from thalweg.workers.former_ids import stats_of_today
 from thalweg.workers.polling import EngineMemory, Poll
-from thalweg.workers.reports import part_of
+from thalweg.workers.reports import own_sample
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEFORE = timedelta(seconds=3)
@@ -45,7 +45,7 @@ async def backfill(
     streams = [stream.id for stream in poll.stats.streams]
     since = min((known.get(stream_id, EPOCH) for stream_id in streams), default=EPOCH)
     readings: dict[str, Reading] = {}
-    parts: list[Sample] = []
+    samples: list[Sample] = []
     last: EngineStats | None = None
     more, asked = bool(streams), max(EPOCH, since - BEFORE)
     while more:
@@ -62,7 +62,7 @@ async def backfill(
             for sample in page.samples
             if sample.sampled_at < poll.stats.sampled_at
         ]
-        parts += await asyncio.to_thread(parts_of, taken, engine_id, readings, known)
+        samples += await asyncio.to_thread(samples_of, taken, engine_id, readings, known)
         more = page.more and len(taken) == len(page.samples)
         if taken:
             asked, last = page.samples[-1].sampled_at, taken[-1]
@@ -70,29 +70,29 @@ async def backfill(
         memory.process_started_at = poll.status.engine.started_at
         memory.readings, memory.cpu_ns, memory.monotonic_ns = readings, last.process.cpu_ns, last.monotonic_ns
     rows = await repository.streams_of(session, engine_id)
-    return [part_of(rows[part.stream_id], engine_id, part) for part in parts if part.stream_id in rows]
+    return [own_sample(rows[sample.stream_id], engine_id, sample) for sample in samples if sample.stream_id in rows]
 
 
-def parts_of(
-    samples: Iterable[HistorySample], engine_id: str, readings: dict[str, Reading], known: dict[str, datetime]
+def samples_of(
+    taken: Iterable[HistorySample], engine_id: str, readings: dict[str, Reading], known: dict[str, datetime]
 ) -> list[Sample]:
     """`readings` go on from page to page: the last one of each stream."""
-    parts = []
-    for sample in samples:
+    samples = []
+    for moment in taken:
         current = {}
-        for stream in sample.streams:
+        for stream in moment.streams:
             if stream.status is None or stream.phase is None:
                 continue
-            reading = current[stream.id] = Reading(sample.sampled_at, sample.monotonic_ns, stream, _status(stream))
-            if sample.sampled_at > known.get(stream.id, EPOCH):
-                parts.append(sample_of(stream.id, readings.get(stream.id), reading, engine_id))
+            reading = current[stream.id] = Reading(moment.sampled_at, moment.monotonic_ns, stream, _status(stream))
+            if moment.sampled_at > known.get(stream.id, EPOCH):
+                samples.append(sample_of(stream.id, readings.get(stream.id), reading, engine_id))
         readings.clear()
         readings.update(current)
-    return parts
+    return samples
 
 
 def _status(stream: HistoryStream) -> StreamStatus:
-    """As far as it was kept: how far each of several destinations was is not known any more."""
+    """The status as far as it was kept: the positions of several destinations are not known any more."""
     positions = stream.positions if len(stream.destinations) == 1 else None
     has_backlog = any(part.type == "QUEUE" and part.destination is not None for part in stream.components)
     if positions is not None and has_backlog:

@@ -176,7 +176,7 @@ class Collector:
             await session.commit()
         if outcome is None:
             return False
-        self._offer(engine_id, memory, outcome.parts)
+        self._offer(engine_id, memory, outcome.own_samples)
         self._alerts.live.put(outcome.samples, now())
         if answer.stats is not None:
             self._alerts.live.put_disk(engine_id, answer.stats.process)
@@ -196,18 +196,18 @@ class Collector:
             return
         try:
             async with self._resources.sessions() as session:
-                parts = await backfill(session, self._settings, client, engine_id, memory, answer)
+                samples = await backfill(session, self._settings, client, engine_id, memory, answer)
         except EngineFailure as failure:
             self._outage(f"history of {engine_id}", failure)
             return
         self._over(f"history of {engine_id}")
         memory.missed = False
-        self._offer(engine_id, memory, parts, missed=True)
-        self._alerts.live.put_missed(parts, now())
+        self._offer(engine_id, memory, samples, missed=True)
+        self._alerts.live.put_missed(samples, now())
 
-    def _offer(self, engine_id: str, memory: EngineMemory, parts: list[Sample], *, missed: bool = False) -> None:
-        self._history.offer(engine_id, parts, missed=missed)
-        memory.offered |= {part.stream_id: part.at for part in parts}
+    def _offer(self, engine_id: str, memory: EngineMemory, samples: list[Sample], *, missed: bool = False) -> None:
+        self._history.offer(engine_id, samples, missed=missed)
+        memory.offered |= {sample.stream_id: sample.at for sample in samples}
 
     def _history_lost(self) -> None:
         for memory in self._memories.values():

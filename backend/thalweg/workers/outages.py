@@ -40,7 +40,7 @@ def _trouble(part: dict[str, Any]) -> Trouble | None:
 
 
 def engine_trouble(engine: EngineRow) -> Trouble | None:
-    """As the engine was last asked."""
+    """The engine's trouble at the last poll."""
     if engine.state not in SILENT:
         return None
     return Trouble(OutageState(engine.state), "", engine.message or "It does not answer.")

@@ -32,7 +32,7 @@ from thalweg.workers.outages import engine_trouble, note_engine, note_stream
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import EngineMemory, Poll
 from thalweg.workers.progress import advance, operation_event
-from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, part_of, sample_now
+from thalweg.workers.reports import REWRITE_AFTER, LastSamples, acknowledged, observe, own_sample, sample_now
 from thalweg.workers.stages import capture_is_gone, follow
 from thalweg.workers.stalls import Stalls
 from thalweg.workers.superseded import note_superseded
@@ -61,13 +61,13 @@ class Memories:
 
 @dataclass
 class Outcome:
-    """The result of one poll. `samples` are of whole streams, `parts` of what this engine runs of each.
+    """The result of one poll. `samples` are of whole streams, `own_samples` of what this engine runs of each.
 
     `engine_revision` is the revision that the engine holds, None without an answer.
     """
 
     samples: list[Sample] = field(default_factory=list)
-    parts: list[Sample] = field(default_factory=list)
+    own_samples: list[Sample] = field(default_factory=list)
     events: list[tuple[str, BaseModel]] = field(default_factory=list)
     deleted_streams: list[str] = field(default_factory=list)
     desired_revision: int = 0
@@ -157,16 +157,16 @@ async def _record_streams(
         if seen is None:
             samples.pop(row.id, None)
             continue
-        own_part = samples.get(row.id)
-        if own_part is not None:
-            outcome.parts.append(part_of(row, engine.id, own_part))
+        reported = samples.get(row.id)
+        if reported is not None:
+            outcome.own_samples.append(own_sample(row, engine.id, reported))
         sample = sample_now(row, engine.id, samples.pop(row.id, None), seen.status, last, at)
         if seen.status.positions is not None:
             memories.lags.note_end(row.source_id, seen.status.positions.source_end, poll.asked_at)
         if sample is not None:
             sample = memories.latencies.with_last_latency(memories.lags.measured(sample, row, at))
             sample = with_least_latency(sample)
-            outcome.parts[-1] = with_bounds(outcome.parts[-1], sample)
+            outcome.own_samples[-1] = with_bounds(outcome.own_samples[-1], sample)
             retrying = {destination.id for destination in seen.status.destinations if destination.next_retry}
             sample = memories.stalls.with_stalls(memories.parking.with_parking(sample), retrying)
             sample = samples[row.id] = with_states(sample, row.desired_status)

@@ -8,7 +8,7 @@ from thalweg.db.models import DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import StreamStatus, observed_document
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus
 from thalweg.live.joining_rules import is_fresh
-from thalweg.live.reports import Receiver, joined, joined_sample, left_behind, received_part
+from thalweg.live.reports import Receiver, joined, joined_sample, left_behind, received_sample
 from thalweg.live.schemas import Sample
 
 # An unchanged observation is written again this often, so that its age says whether the collector lives.
@@ -65,10 +65,10 @@ def received_by(row: StreamRow, engine_id: str) -> DestinationRow | None:
     return next((receiver for receiver in row.receivers if receiver.engine_id == engine_id), None)
 
 
-def part_of(row: StreamRow, engine_id: str, sample: Sample) -> Sample:
+def own_sample(row: StreamRow, engine_id: str, sample: Sample) -> Sample:
     """One engine's sample with its components named as in the whole stream's: what history keeps."""
     destination = received_by(row, engine_id)
-    return sample if destination is None else received_part(sample, destination.id)
+    return sample if destination is None else received_sample(sample, destination.id)
 
 
 def observe(
@@ -151,7 +151,7 @@ def sample_now(
         return None
     if engine_id != row.capture_engine_id:
         if received_by(row, engine_id) is not None:
-            kept.put(engine_id, part_of(row, engine_id, sample), at)
+            kept.put(engine_id, own_sample(row, engine_id, sample), at)
         return None
     latest = {receiver.id: kept.get(row.id, receiver.engine_id, at) for receiver in row.receivers}
     return joined_sample(sample, whole, {id_: other for id_, other in latest.items() if other is not None})

@@ -1,4 +1,4 @@
-"""The rules of tables before they are used: an engine tries them against the source. Its findings become a check."""
+"""The rules of tables before they are used: an engine tries them against the source. Its problems become a check."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from thalweg.db.models import EngineRow
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
 from thalweg.engine_client.error_codes import ErrorCode
-from thalweg.engine_client.rule_documents import RuleFinding
+from thalweg.engine_client.rule_documents import EngineRuleProblem
 from thalweg.features.streams.rule_schemas import RuleProblem
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
@@ -19,7 +19,7 @@ from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
-from thalweg.kernel.row_rules import RuleScope, ScopedRules, finding_in_words, in_words, keys_of
+from thalweg.kernel.row_rules import RuleScope, ScopedRules, in_words, keys_of, problem_in_words
 from thalweg.kernel.rules_by_table import RulesByTable
 
 
@@ -96,7 +96,7 @@ async def _check(
         return []
     ruled = [{name: value for name, value in table.items() if name != "transformations"} for table in ruled]
     try:
-        findings = await ask_all(context, engines, source, ruled)
+        problems = await ask_all(context, engines, source, ruled)
     except Unasked as unasked:
         failure = unasked.failure
         checklist.fail(
@@ -105,33 +105,33 @@ async def _check(
         )  # fmt: skip
         return []
     by_table = RulesByTable(row_rules)
-    shown = rule_problems(findings, by_table, ruled)
-    certain = [one for one in shown if one.certain]
-    refused = _tables_of([finding for finding in findings if finding.certain])
+    shown = rule_problems(problems, by_table, ruled)
+    certain = [problem for problem in shown if problem.certain]
+    refused = _tables_of([problem for problem in problems if problem.certain])
     if certain:
         checklist.fail(
             owner.check, owner.title,
             f"The rules of {len(refused)} of {len(ruled)} tables cannot be kept: {owner.name} would stop.",
-            _cures(certain), None, [_in_words(one) for one in certain],
+            _cures(certain), None, [_in_words(problem) for problem in certain],
         )  # fmt: skip
     elif shown:
         checklist.warn(
             owner.check, owner.title,
-            f"The rules of {len(_tables_of(findings))} of {len(ruled)} tables read values that an update may not "
+            f"The rules of {len(_tables_of(problems))} of {len(ruled)} tables read values that an update may not "
             f"bring: {owner.name} would stop in front of it.",
-            _cures(shown), None, [_in_words(one) for one in shown],
+            _cures(shown), None, [_in_words(problem) for problem in shown],
         )  # fmt: skip
     else:
         checklist.ok(owner.check, owner.title, f"{engines[0].name} can keep the rules of {len(ruled)} tables.")
-    return [_problem(owner, _place(one, by_table), _in_words(one), one.cure) for one in certain]
+    return [_problem(owner, _place(problem, by_table), _in_words(problem), problem.cure) for problem in certain]
 
 
-def _tables_of(findings: Iterable[RuleFinding]) -> set[tuple[str, str]]:
-    return {(one.schema_name, one.table) for one in findings}
+def _tables_of(problems: Iterable[EngineRuleProblem]) -> set[tuple[str, str]]:
+    return {(problem.schema_name, problem.table) for problem in problems}
 
 
 def _cures(problems: list[RuleProblem]) -> str:
-    return " ".join(dict.fromkeys(one.cure for one in problems))
+    return " ".join(dict.fromkeys(problem.cure for problem in problems))
 
 
 def _problem(owner: Owner, place: str, message: str, cure: str) -> FieldProblem:
@@ -144,33 +144,33 @@ def without_tables(row_rules: list[ScopedRules], tables: list[Json]) -> list[int
     return [at for at, rules in enumerate(row_rules) if rules.key not in chosen]
 
 
-def rule_problems(findings: list[RuleFinding], by_table: RulesByTable, tables: list[Json]) -> list[RuleProblem]:
+def rule_problems(problems: list[EngineRuleProblem], by_table: RulesByTable, tables: list[Json]) -> list[RuleProblem]:
     """`tables`: all that the rules were tried with. What a rule of a wider scope is refused for with each of its
     tables, a syntax error say, is told once, without a table."""
-    missing = _tables_of(finding for finding in findings if finding.code == ErrorCode.MISSING_TABLE)
+    missing = _tables_of(problem for problem in problems if problem.code == ErrorCode.MISSING_TABLE)
     tried = {(table["schema"], table["table"]) for table in tables} - missing
-    problems: dict[tuple[Any, ...], list[RuleFinding]] = {}
-    for finding in findings:
-        problem = (*by_table.place_of(*_named(finding)), finding.code, finding.message, finding.offset)
-        problems.setdefault(problem, []).append(finding)
-    told: list[RuleProblem] = []
-    for (place, scope, code, *_), alike in problems.items():
+    by_place: dict[tuple[Any, ...], list[EngineRuleProblem]] = {}
+    for problem in problems:
+        place = (*by_table.place_of(*_named(problem)), problem.code, problem.message, problem.offset)
+        by_place.setdefault(place, []).append(problem)
+    merged: list[RuleProblem] = []
+    for (place, scope, code, *_), alike in by_place.items():
         concerned = {name for name in tried if by_table.place_of(*name, alike[0].rule) == (place, scope)}
         if code == ErrorCode.RULE_REFUSED and len(alike) > 1 and _tables_of(alike) == concerned:
             once = {"schema": alike[0].schema_name if scope is RuleScope.SCHEMA else None, "table": None}
-            told.append(RuleProblem(**alike[0].model_dump(by_alias=True) | once, scope=scope, cure=CURES[code]))
+            merged.append(RuleProblem(**alike[0].model_dump(by_alias=True) | once, scope=scope, cure=CURES[code]))
         else:
             cure = _cure_of(code, scope)
-            told += [RuleProblem(**one.model_dump(by_alias=True), scope=scope, cure=cure) for one in alike]
-    return told
+            merged += [RuleProblem(**one.model_dump(by_alias=True), scope=scope, cure=cure) for one in alike]
+    return merged
 
 
-def _named(finding: RuleFinding) -> tuple[str, str, str | None]:
-    return finding.schema_name, finding.table, finding.rule
+def _named(problem: EngineRuleProblem) -> tuple[str, str, str | None]:
+    return problem.schema_name, problem.table, problem.rule
 
 
 def _place(problem: RuleProblem, by_table: RulesByTable) -> str:
-    """Of the rule in the list of all rules, or of its condition; else of the table's own rules."""
+    """The place of the rule, or of its condition, in the list of all rules; else the place of the table's own rules."""
     place, scope = by_table.place_of(problem.schema_name, problem.table, problem.rule)
     of_condition = "/condition" if scope is not None and problem.line is not None else ""
     return "".join(f"/{part}" for part in place) + of_condition
@@ -205,7 +205,7 @@ def _without_scopes(rules: Json | None) -> Json | None:
 
 
 def _in_words(problem: RuleProblem) -> str:
-    return finding_in_words(problem.model_dump(by_alias=True))
+    return problem_in_words(problem.model_dump(by_alias=True))
 
 
 def _cure_of(code: str, scope: RuleScope | None) -> str:
@@ -214,7 +214,7 @@ def _cure_of(code: str, scope: RuleScope | None) -> str:
     return CURES.get(code, "Do what its line says.")
 
 
-async def ask(context: Context, engine: EngineRow, source: Target, tables: list[Json]) -> list[RuleFinding]:
+async def ask(context: Context, engine: EngineRow, source: Target, tables: list[Json]) -> list[EngineRuleProblem]:
     resources = context.resources
     client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     return await client.check_rules(source.for_engine(), resources.settings.database_networks.text, tables)
@@ -228,16 +228,18 @@ class Unasked(Exception):
     failure: EngineFailure
 
 
-async def ask_all(context: Context, engines: list[EngineRow], source: Target, tables: list[Json]) -> list[RuleFinding]:
-    """The first engine's findings. The others carry out the same: of them it is enough that they know any."""
-    findings: list[RuleFinding] = []
+async def ask_all(
+    context: Context, engines: list[EngineRow], source: Target, tables: list[Json]
+) -> list[EngineRuleProblem]:
+    """The problems that the first engine finds. The others do the same with rules; it is enough that they know any."""
+    problems: list[EngineRuleProblem] = []
     for number, engine in enumerate(engines):
         try:
             found = await ask(context, engine, source, tables)
         except EngineFailure as failure:
             raise Unasked(engine.name, failure) from failure
-        findings = findings if number else found
-    return findings
+        problems = problems if number else found
+    return problems
 
 
 def knows_none(failure: EngineFailure) -> bool:

@@ -39,11 +39,11 @@ async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
         raise _invalid(f"/row_rules/{alone[0]}", why, "Name the stream's tables by `include`, as for the stream.")
     ruled = [table for table in with_rules(tables, body.row_rules) if "rules" in table]
     try:
-        findings = await ask(context, engine, source, ruled)
+        problems = await ask(context, engine, source, ruled)
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
     by_table = RulesByTable(body.row_rules)
-    return RulesCheck(findings=rule_problems(findings, by_table, ruled))
+    return RulesCheck(findings=rule_problems(problems, by_table, ruled))
 
 
 async def _tables(context: Context, source: Target, body: RulesCheckRequest) -> list[Json]:

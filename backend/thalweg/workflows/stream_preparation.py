@@ -248,12 +248,12 @@ async def _check_rules(
 
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
-    """As the engine is told of them, with what somebody has given up and with their rules."""
+    """The tables in the form that engines get, with the given-up changes and with their rules."""
     return rules.names.told(with_rules(_copied_tables(tables, rules), rules.row_rules))
 
 
 def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
-    """As for a rehearsal, which asks for no rows, but for columns."""
+    """The tables as a rehearsal needs them: it asks for columns, not for rows."""
     given_up = rules.given_up
     copied: list[Json] = [
         {"schema": schema, "table": table, **({"inserts_only": True} if (schema, table) in given_up else {})}
@@ -358,7 +358,7 @@ def not_ready(
 
 
 def _sql_and_place(check: Check) -> str:
-    """Of several checks, perhaps at several databases."""
+    """The SQL of one of several checks, which may be for several databases."""
     return f"-- At the {check.side} {check.sql_at}:\n{check.sql}"
 
 

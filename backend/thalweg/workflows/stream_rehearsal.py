@@ -4,7 +4,7 @@ the destination would lack."""
 from thalweg.db.models import EngineRow
 from thalweg.engine_client.access import client_of
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.documents import RehearsalFinding
+from thalweg.engine_client.documents import RehearsalProblem
 from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.schemas import Check, CheckSide
@@ -33,33 +33,33 @@ async def rehearse(
     client = client_of(engine, resources.http, resources.secrets, resources.settings.engine_timeout)
     try:
         networks = resources.settings.database_networks.text
-        findings = await client.rehearse(source.for_engine(), destination.for_engine(), networks, tables)
+        problems = await client.rehearse(source.for_engine(), destination.for_engine(), networks, tables)
     except EngineFailure as failure:
         checklist.fail(
             "definitions", TITLE, f"{engine.name} could not try the tables' definitions: {failure.message}",
             failure.cure or "Start the engine in the version of the control plane, and check again.",
         )  # fmt: skip
         return checklist.checks
-    _judge(checklist, findings, len(tables))
+    _judge(checklist, problems, len(tables))
     return checklist.checks
 
 
-def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) -> None:
-    refused = [finding for finding in findings if finding.outcome == "refused"]
-    left_out = [finding for finding in findings if finding.outcome == "left_out"]
+def _judge(checklist: Checklist, problems: list[RehearsalProblem], tables: int) -> None:
+    refused = [problem for problem in problems if problem.outcome == "refused"]
+    left_out = [problem for problem in problems if problem.outcome == "left_out"]
     there = counted(tables, "table")
-    not_tried = [finding for finding in findings if finding.outcome == "not_tried"]
+    not_tried = [problem for problem in problems if problem.outcome == "not_tried"]
     if refused:
         checklist.fail(
             "definitions", TITLE, "The engine tried to create the tables, and the destination would refuse them.",
-            _cures(refused), _sql(refused), [_in_words(finding) for finding in refused],
+            _cures(refused), _sql(refused), [_in_words(problem) for problem in refused],
         )  # fmt: skip
     elif not_tried:
         checklist.warn(
             "definitions", TITLE,
             f"The engine has tried to make all that is missing of {there} but what calls code, which would "
             "run as a powerful role before anybody has accepted it: "
-            f"{listed([finding.message for finding in not_tried])}.",
+            f"{listed([problem.message for problem in not_tried])}.",
             "Accept the code once you know what it does, or apply as a role that may write the stream's tables and "
             "nothing else: then all of it is tried.",
         )  # fmt: skip
@@ -69,7 +69,7 @@ def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) 
         checklist.ask(
             "left_out_there", LEFT_OUT_TITLE,
             "The stream would run, but its tables at the destination would lack this.",
-            _cures(left_out), [_in_words(finding) for finding in left_out], _sql(left_out),
+            _cures(left_out), [_in_words(problem) for problem in left_out], _sql(left_out),
         )  # fmt: skip
     else:
         checklist.ok(
@@ -79,20 +79,20 @@ def _judge(checklist: Checklist, findings: list[RehearsalFinding], tables: int) 
         )
 
 
-def _in_words(finding: RehearsalFinding) -> str:
-    if finding.part in ("extension", "function") or not finding.sqlstate:
-        return finding.message
+def _in_words(problem: RehearsalProblem) -> str:
+    if problem.part in ("extension", "function") or not problem.sqlstate:
+        return problem.message
     what = (
-        finding.table
-        if finding.part in ("table", "type", "schema")
-        else f"{finding.part} {finding.name} of {finding.table}"
+        problem.table
+        if problem.part in ("table", "type", "schema")
+        else f"{problem.part} {problem.name} of {problem.table}"
     )
-    return f"{what}: {finding.message.rstrip('.')}."
+    return f"{what}: {problem.message.rstrip('.')}."
 
 
-def _cures(findings: list[RehearsalFinding]) -> str:
-    return " ".join(dict.fromkeys(finding.cure for finding in findings if finding.cure)) or "Do what each line says."
+def _cures(problems: list[RehearsalProblem]) -> str:
+    return " ".join(dict.fromkeys(problem.cure for problem in problems if problem.cure)) or "Do what each line says."
 
 
-def _sql(findings: list[RehearsalFinding]) -> str | None:
-    return "\n".join(dict.fromkeys(finding.cure_sql for finding in findings if finding.cure_sql)) or None
+def _sql(problems: list[RehearsalProblem]) -> str | None:
+    return "\n".join(dict.fromkeys(problem.cure_sql for problem in problems if problem.cure_sql)) or None

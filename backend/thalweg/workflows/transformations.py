@@ -127,7 +127,7 @@ def ask_for_changed_key(checklist: Checklist, of: StreamRow, secrets: SecretBox,
     ]
     if keyed and of.mask_key_sealed is not None and secrets.open(of.mask_key_sealed) != key:
         checklist.ask(
-            CHANGED_KEY, "Changed key of masks",
+            CHANGED_KEY, "Changed masking key",
             "Values of these tables become others from now on than before. Rows that a destination has stay as they "
             "are, and are not joined with later ones any more.",
             "Accept this, and copy each table again to bring its rows in line. Or leave the key out: it stays.",

@@ -2,14 +2,14 @@
 
 import argparse
 import importlib
+import pkgutil
 import sys
 
 import guard
 
-from bench import report
+from bench import report, scenarios
 
-SCENARIOS = ("staged", "staged1", "bigtx", "drain", "latency", "wan", "fanout", "spill", "hotkeys", "queue", "metadata",
-             "copy", "rules", "conflicts", "errors", "preflight", "charts", "console")
+SCENARIOS = sorted(module.name for module in pkgutil.iter_modules(scenarios.__path__))
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ TEST(Apply, CommitsASingleTransactionAtOnce) {
   EXPECT_EQ(h.counter("APPLY SERVER", "groups"), 5U);
 }
 
-TEST(Apply, ExecutesABacklogInSets) {
+TEST(Apply, ExecutesSetsWhenBehind) {
   ApplyHarness h;
   h.run(kItems);
   h.describe("items");

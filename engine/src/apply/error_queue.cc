@@ -19,6 +19,7 @@
 #include "apply/parked_failure.h"
 #include "apply/parked_frames.h"
 #include "apply/progress.h"
+#include "apply/row_errors.h"
 #include "base/log.h"
 #include "pg/bookkeeping_trust.h"
 #include "pg/text_array.h"
@@ -68,16 +69,16 @@ const std::string kSelectParked = fmt::format(
     utc_text("parked_at"), kEditsOfQ, kFromParked);
 
 // A cause, over kFromParked. The message's beginning or its end names the table, in the engine's own words
-// (final_error.cc); else the server did, or it is the transaction's only one. The server names constraints, columns and
+// (row_errors.h); else the server did, or it is the transaction's only one. The server names constraints, columns and
 // types in fields of their own. An older engine did not keep them, and a text's length limit has none: then they come
 // from the message, if that is English.
 constexpr std::string_view kQuotedTable = R"re("(?:[^"]|"")+"\."(?:[^"]|"")+")re";
 const std::string kTableOfCause = fmt::format(
-    "coalesce(substring(message FROM '^(?:INSERT into|UPDATE of|DELETE from) ({0})'), "
+    "coalesce(substring(message FROM '^(?:{1}|{2}|{3}) ({0})'), "
     "substring(message FROM 'in a change of ({0}), commit LSN [0-9A-F/]+$'), "
     "failed ->> 'table', CASE WHEN cardinality(tables) = 1 AND code NOT IN ('parked_behind', 'parked_freed') THEN "
     "tables[1] END, '')",
-    kQuotedTable);
+    kQuotedTable, kInsertInto, kUpdateOf, kDeleteFrom);
 constexpr std::string_view kObjectOfCause = R"sql(coalesce(
   failed ->> 'constraint', failed ->> 'column', failed ->> 'type',
   CASE WHEN sqlstate = '22001' THEN substring(message FROM 'too long for type ([a-z ]+\([0-9]+\))')

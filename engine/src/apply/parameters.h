@@ -25,7 +25,7 @@ struct ApplyParameters {
   std::vector<metadata::ComparedTable> compared;           // not live
   std::chrono::days conflict_retention{30};                // of the conflict log's entries
   bool data_layer = true;                                  // through the destination's extension, where it has it
-  size_t group_size = 20'000;                              // LCRs of one destination transaction under backlog
+  size_t group_size = 20'000;                              // LCRs of one destination transaction, while apply is behind
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory
   std::chrono::seconds txn_age_spill_threshold{900};       // that an open transaction's LCRs stay in memory
   uint64_t spill_limit_bytes = uint64_t{10'240} << 20;     // of segments on disk

@@ -1,6 +1,7 @@
 """A benchmark says what else the machine did, and does not begin on a busy one."""
 
 import json
+import re
 from argparse import Namespace
 from pathlib import Path
 
@@ -53,3 +54,9 @@ def test_the_machine_is_really_looked_at(tmp_path: Path) -> None:
     assert found.flush_ms > 0
     assert 0 <= found.steal_percent <= 100
     assert found.others_percent >= 0
+
+
+def test_all_runs_the_scenarios_that_the_page_of_results_shows() -> None:
+    script = (Path(__file__).resolve().parents[3] / "scripts/bench.sh").read_text()
+    (of_all,) = re.findall(r"^scenarios=\(([^)]*)\)", script, re.MULTILINE)
+    assert sorted(of_all.split()) == sorted(scenario.name for scenario in results.SCENARIOS)

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { healthInWords, reasonBeside, sentenceCase, stateInWords } from "./states";
 
@@ -14,7 +15,6 @@ describe("states of the engine's contract", () => {
     ["IN FLOW CONTROL: INSUFFICIENT MEMORY", "warning"],
     ["IDLE", "quiet"],
     ["DEQUEUE MESSAGES", "good"],
-    ["SCHEDULE MESSAGES", "good"],
     ["SPILLING", "warning"],
     ["APPLYING", "good"],
     ["SHUTTING DOWN CLEANLY", "busy"],
@@ -23,7 +23,6 @@ describe("states of the engine's contract", () => {
     ["WAIT RETRY", "warning"],
     ["WAIT COMMIT", "quiet"],
     ["ROLLBACK TRANSACTION", "bad"],
-    ["RECORD LOW-WATERMARK", "quiet"],
     ["INSTANTIATING", "busy"],
     ["CATCHING UP", "busy"],
     ["RETRYING", "warning"],
@@ -33,6 +32,11 @@ describe("states of the engine's contract", () => {
     expect(words.tone).toBe(tone);
     expect(words.label.toUpperCase()).toBe(state);
     expect(words.definition).not.toMatch(/does not know/);
+  });
+
+  const contract = JSON.parse(readFileSync("../engine/contract/component-states.json", "utf8"));
+  it.each(Object.entries<string[]>(contract.states))("knows every state of %s", (_, states) => {
+    for (const state of states) expect(stateInWords(state).definition).not.toMatch(/does not know/);
   });
 
   it("keeps abbreviations", () => {

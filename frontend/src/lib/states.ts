@@ -19,7 +19,7 @@ export interface StateInWords {
 
 type Words = [tone: Tone, definition: string];
 
-/** States that only components have: the engine's own words, which the API passes on. */
+/** States that only components have (engine/contract/component-states.json); the API passes them on. */
 const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
   "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
@@ -35,11 +35,10 @@ const ofComponents: Record<string, Words> = {
   "IN FLOW CONTROL: INSUFFICIENT MEMORY": ["warning", "The queue's memory is used up; capture waits."],
   IDLE: ["quiet", "Nothing to do: waiting for the component upstream."],
   "DEQUEUE MESSAGES": ["good", "Takes LCRs from the queue and puts transactions together."],
-  "SCHEDULE MESSAGES": ["good", "Hands whole transactions to the coordinator."],
   SPILLING: ["warning", "Moves LCRs of large transactions from memory to disk."],
   APPLYING: ["good", "Transactions are handed to the appliers."],
   "ROLLBACK TRANSACTION": ["bad", "Undoes a transaction that failed."],
-  "RECORD LOW-WATERMARK": ["quiet", "Records apply's progress at the destination."],
+  "INITIALIZING PROPAGATION RECEIVER": ["busy", "Connected; agrees with the other end on where to begin."],
   CONNECTING: ["busy", "Connects to the engine at the other end."],
   "SENDING LCRS": ["good", "Sends LCRs to the engine at the other end."],
   "RECEIVING LCRS": ["good", "Receives LCRs from the engine that captures."],
@@ -80,7 +79,7 @@ const ofApi: Record<ApiState, Words> = {
   "EXECUTE TRANSACTION": ["good", "Executes a transaction at the destination."],
   "WAIT COMMIT": ["quiet", "Waits for its turn to commit."],
   PLACED: ["busy", "Committed at the source; capture has not read it yet."],
-  CAPTURED: ["busy", "On its way."],
+  CAPTURED: ["busy", "Capture has read it; it is on its way to the destinations."],
   ARRIVED: ["good", "Everything before it is committed at every destination."],
   // status of streams and operations
   ENABLED: ["good", "Switched on."],

@@ -73,7 +73,7 @@ def _own(stage: Stage, event: str) -> float:
 
 
 def _own_share(clues: Clues, stage: Stage, event: str, activity: str) -> Evidence:
-    """As Clues.share, with the figure that was compared with the threshold."""
+    """The same as Clues.share, with the figure that was compared with the threshold."""
     return clues.share(stage, event, activity).model_copy(update={"value": round(_own(stage, event), 1)})
 
 

@@ -102,7 +102,7 @@ def _coordinator(clues: Clues, stage: Stage) -> Finding:
 
 
 def _tiny(clues: Clues, stage: Stage, per: float | None, work: str, cures: list[Cure]) -> Finding:
-    """Of a stage that works for each transaction, whatever is in it: `per` LCRs."""
+    """The finding about a stage that works for each transaction, whatever is in it. `per`: LCRs of a transaction."""
     load = stage.loads[0]
     transactions = load.rates.get("transactions", 0.0)
     tiny = per is not None and per <= TINY_LCRS

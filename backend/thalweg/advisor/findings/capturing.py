@@ -157,7 +157,8 @@ def _propagation_cpu(clues: Clues, stage: Stage, who: str) -> Finding:
     cures.append(action(f"Give the {who}'s host more processor time: check what else runs there."))
     cures.append(action("Split the stream's tables over two streams, each with a propagation of its own."))
     return clues.finding(
-        f"{who}_cpu", f"The {who} is fully busy", f"The thread of the propagation's {who} is busy.",
+        "sender_cpu" if who == "sender" else "receiver_cpu", f"The {who} is fully busy",
+        f"The thread of the propagation's {who} is busy.",
         [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "MESSAGE RATE", "MESSAGES PER SECOND")],
         cures, stage=stage, share=50.0,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from thalweg.advisor.analysis import PathView
 from thalweg.advisor.finding import Cure, CureKind, Evidence, Finding, FindingSeverity, NewIndex, ParameterChange
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import Load
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import DestinationFacts, SourceFacts
@@ -37,7 +38,7 @@ class StreamFacts:
     parameters: dict[str, Parameter]
     tables: list[tuple[str, str]]
     conditions: int = 0
-    """Of the rules that its capture evaluates."""
+    """The number of conditions in the rules that its capture evaluates."""
     source: SourceFacts | None = None
     destination: DestinationFacts | None = None
 
@@ -96,7 +97,7 @@ class Clues:
     # --- findings
 
     def finding(
-        self, code: str, title: str, explanation: str, evidence: list[Evidence], cures: list[Cure], *,
+        self, code: FindingCode, title: str, explanation: str, evidence: list[Evidence], cures: list[Cure], *,
         severity: FindingSeverity = FindingSeverity.WARNING, is_cause: bool = True, stage: Stage | None = None,
         share: float | None = None, subject: str = "",
     ) -> Finding:  # fmt: skip

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Verdict
 from thalweg.inspection.failure import ConnectionFailure
 
-TITLES = {
+TITLES: dict[Verdict, tuple[FindingCode, str]] = {
     Verdict.DESTINATION_DOWN: ("destination_down", "The destination accepts no changes"),
     Verdict.SOURCE_DOWN: ("source_down", "The source delivers no changes"),
     Verdict.LINK_DOWN: ("link_down", "The two engines cannot reach each other"),

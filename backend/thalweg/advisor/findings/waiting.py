@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Evidence, Finding, FindingSeverity
 from thalweg.advisor.findings.clues import Clues, action, fact
+from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.schemas import Verdict
 from thalweg.advisor.streams import ServerWait
 from thalweg.engine_client.error_codes import ErrorSide
@@ -63,7 +64,7 @@ def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
     evidence: list[Evidence] = []
     if backlog is not None:
         evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
-    code = "full_backlog" if path.is_own(share) else "full_backlog_elsewhere"
+    code: FindingCode = "full_backlog" if path.is_own(share) else "full_backlog_elsewhere"
     return clues.finding(
         code, f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation, evidence,
         [

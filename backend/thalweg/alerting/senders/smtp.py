@@ -23,7 +23,7 @@ from thalweg.kernel.networks import Networks
 AT_ONCE_MAX = 20
 """Conversations; each has a thread. The others wait, within their own time."""
 REPLIES_BYTES_MAX = 64 * 1024
-"""Of the replies between two changes of the connection: a server need not say more."""
+"""The bytes of the replies between two changes of the connection: a server need not say more."""
 GREETING = 220
 _threads = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="mail")
 

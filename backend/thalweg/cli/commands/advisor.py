@@ -115,7 +115,7 @@ def _show(document: Json) -> None:
     for path in document["paths"]:
         rates = f"{number(path['messages_per_second'])} LCR/s, {number(path['transactions_per_second'])} TX/s"
         p50, waited = path["latency_p50_seconds"], path.get("latency_at_least_seconds")
-        # As the console and `thalweg status`: nothing arrived though changes waited.
+        # A lower bound, as in the console and `thalweg status`: nothing arrived though changes waited.
         late = f"p50 {seconds(p50)}" + (f", p99 ≥ {duration(waited)}" if waited is not None else "")
         figures = f"{rates}, latency {late}, lag {size(path['lag_bytes'])}"
         out.print(line(styled(path["path_name"], "bold"), f" from {path['source_db']}  {figures}"))

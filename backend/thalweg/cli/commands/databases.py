@@ -142,7 +142,7 @@ def edit(
 
 
 def _holds_password(uri: str | None) -> bool:
-    """As libpq reads it. The control plane says what is wrong with one that cannot be read."""
+    """Reads the URI as libpq does. The control plane says what is wrong with a URI that cannot be read."""
     try:
         return bool(conninfo_to_dict(uri or "").get("password"))
     except psycopg.Error:

@@ -10,7 +10,7 @@ import typer
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json, styled
 from thalweg.cli.passwords import given_secret
-from thalweg.kernel.row_rules import RuleScope, finding_in_words, keys_of
+from thalweg.kernel.row_rules import RuleScope, keys_of, problem_in_words
 
 app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
 REPLICATED = ("PASSED", "BECOMES INSERT", "BECOMES DELETE")
@@ -123,8 +123,8 @@ def check(
     result = api.post("/streams:check-rules", body)
     if as_json:
         print_json(result)
-    for finding in [] if as_json else result["findings"]:
-        _print_finding(finding, row_rules)
+    for problem in [] if as_json else result["findings"]:
+        _print_problem(problem, row_rules)
     if _any_certain(result):
         raise typer.Exit(1)
     if not as_json:
@@ -165,8 +165,8 @@ def test(
     if as_json:
         print_json(result)
     else:
-        for finding in result["findings"]:
-            _print_finding(finding, row_rules)
+        for problem in result["findings"]:
+            _print_problem(problem, row_rules)
         _print_changes(result["changes"])
     if _any_certain(result) or any(change["error"] for change in result["changes"]):
         raise typer.Exit(1)
@@ -208,24 +208,24 @@ def _in_words(rule: Json) -> str:
 
 
 def _any_certain(result: Json) -> bool:
-    return any(finding["certain"] for finding in result["findings"])
+    return any(problem["certain"] for problem in result["findings"])
 
 
-def _print_finding(finding: Json, row_rules: list[Json]) -> None:
-    out.print(line(styled("✗ ", "red") if finding["certain"] else styled("! ", "yellow"), finding_in_words(finding)))
-    if finding["line"] is not None:
-        lines = _condition(finding, row_rules).split("\n")
-        if finding["line"] <= len(lines):
-            out.print(line("    ", lines[finding["line"] - 1].replace("\t", " ")))
-            out.print(line("    ", " " * (finding["column"] - 1), styled("^", "red")))
-    out.print(f"  cure: {finding['cure']}")
+def _print_problem(problem: Json, row_rules: list[Json]) -> None:
+    out.print(line(styled("✗ ", "red") if problem["certain"] else styled("! ", "yellow"), problem_in_words(problem)))
+    if problem["line"] is not None:
+        lines = _condition(problem, row_rules).split("\n")
+        if problem["line"] <= len(lines):
+            out.print(line("    ", lines[problem["line"] - 1].replace("\t", " ")))
+            out.print(line("    ", " " * (problem["column"] - 1), styled("^", "red")))
+    out.print(f"  cure: {problem['cure']}")
 
 
-def _condition(finding: Json, row_rules: list[Json]) -> str:
-    keys = keys_of(finding["schema"], finding["table"])
+def _condition(problem: Json, row_rules: list[Json]) -> str:
+    keys = keys_of(problem["schema"], problem["table"])
     for rules in row_rules:
         if (rules.get("schema"), rules.get("table")) in keys:
             for rule in [*(rules.get("positive") or []), *(rules.get("negative") or [])]:
-                if rule["name"] == finding["rule"]:
+                if rule["name"] == problem["rule"]:
                     return str(rule.get("condition") or "")
     return ""

@@ -87,7 +87,7 @@ def rules_of(
     include: list[str], exclude: list[str] | None, inserts_only: list[str] | None, row_rules: typer.FileText | None,
     transformations: typer.FileText | None, renames: typer.FileText | None,
 ) -> Json:  # fmt: skip
-    """Members that are not given are left out: an earlier release does not know them."""
+    """Members that are not given are left out: an earlier version does not know them."""
     rules: Json = {
         "include": [table_rule(text) for text in include],
         "exclude": [table_rule(text) for text in exclude or []],
@@ -120,7 +120,7 @@ CURES = {
     "conflict_handlers": conflict_handlers.CURE,
     "conflict_detection": conflict_detection.CURE,
 }
-"""Of values that are lists, by the parameter's type."""
+"""The cures for values that are lists, by the parameter's type."""
 
 
 def _value(types: dict[str, str], name: str, value: str) -> bool | int | str | list[Any]:

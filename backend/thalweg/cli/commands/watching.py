@@ -131,7 +131,7 @@ def watch(
 
 
 def follow_samples(name: str | None, *, plain: bool = False, count: int | None = None, as_json: bool = False) -> None:
-    """Of the stream of that name or id, None for all. In a pipe always plain."""
+    """Follows the stream with that name or id, or all streams for None. Always plain in a pipe."""
     api = connect()
     plain = plain or as_json or not out.is_terminal
     only = None if name is None else api.find("/streams", "stream", name)["id"]

@@ -26,7 +26,7 @@ class StreamRow(Versioned, Base):
     rules: Mapped[dict[str, Any]]
     tables: Mapped[list[dict[str, Any]]]
     mask_key_sealed: Mapped[str | None]
-    """Of the keyed masks of its tables."""
+    """The masking key of its tables."""
     parameters: Mapped[dict[str, Any]]
     desired_status: Mapped[DesiredStatus]
     force: Mapped[bool] = mapped_column(default=False)

@@ -23,7 +23,7 @@ def reveals_address(principal: Principal, channel: AlertChannelRow) -> bool:
 
 
 def _error_for(principal: Principal, row: AlertDeliveryRow) -> DeliveryError | None:
-    """Of a receiver that has answered, no more than its status is told anyway."""
+    """Hides messages from viewers, unless the receiver has answered: then the message has its status only."""
     if row.error is None:
         return None
     error = DeliveryError(**row.error)

@@ -16,7 +16,7 @@ from thalweg.live.bus import Event
 from thalweg.live.hub import RESET, EventHub, missed_events
 
 STREAMS_EACH_MAX = 40
-"""Of one user, at one process. A browser opens six at most without HTTP/2; somebody may have several."""
+"""Streams of one user at one process. A browser opens six at most without HTTP/2; a user may have several."""
 HELLO = Event("", "hello", "{}")
 EVENT_ID = re.compile(r"^[0-9]{1,18}-[0-9]{1,18}$")
 

@@ -39,7 +39,7 @@ def picture_of(address: str) -> str:
 
 
 def plain(code: str) -> str:
-    """As it is compared: people type spaces, dashes and capitals."""
+    """The form in which codes are compared: people type spaces, dashes and capitals."""
     return re.sub(r"[\s-]", "", code).lower()
 
 

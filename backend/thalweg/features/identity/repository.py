@@ -243,7 +243,7 @@ async def take_back_failure(session: AsyncSession, keys: list[str]) -> None:
 
 
 async def forget_old_failures(session: AsyncSession, before: datetime) -> None:
-    """Of names and addresses that anybody can make up. Leaves those that another attempt is at work with."""
+    """Forgets failures of names and addresses, which anybody can make up. Skips those that another attempt uses now."""
     row = LoginThrottleRow
     old = (
         select(row.key).where(row.last_failed_at < before, row.blocked_until < before).with_for_update(skip_locked=True)

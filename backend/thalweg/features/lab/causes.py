@@ -69,7 +69,7 @@ END $$;"""
 
 
 OURS = "'object_not_in_prerequisite_state'"
-"""Of the messages that these statements raise: they quote no rows, so viewers may read them."""
+"""The SQLSTATE of the messages that these statements raise: they quote no rows, so viewers may read them."""
 
 
 def _make(schema: str, is_ours: str) -> str:

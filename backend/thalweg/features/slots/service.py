@@ -48,7 +48,7 @@ async def list_slots(context: Context) -> SlotServers:
     sources = {row.source_id for row in streams}
     servers: dict[str, list[DatabaseRow]] = {}
     for row in sorted(databases, key=lambda row: row.id not in sources):
-        # Of the same hosts a standby is another server than its primary.
+        # A standby is another server than its primary, even with the same hosts.
         read = " (standby)" if row.read_from == "standby" else ""
         servers.setdefault(f"{row.servers}{read}", []).append(row)
     at = now()

@@ -28,7 +28,7 @@ from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
 
 WHOLE_CHARACTERS = 100_000
-"""Of a value: the log keeps no more."""
+"""The characters of a value; the log keeps no more."""
 EXPORTED_AT_ONCE = 100
 OF_FILE = (
     "id", "logged_at", "commit_lsn", "committed_at", "xid", "change", "schema", "table", "operation", "kind",

@@ -69,7 +69,7 @@ def _index_bytes_left(tables: list[TableProgress]) -> int | None:
 
 
 def _whole_bytes(table: TableProgress, mean: float | None) -> float | None:
-    """Of all rows of the table, those that are still to come included."""
+    """The bytes of all rows of the table, including those that are still to come."""
     if _has_rows(table.state):
         return table.bytes_copied
     if table.rows_estimated is None:

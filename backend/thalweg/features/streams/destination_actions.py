@@ -107,7 +107,7 @@ async def _retry(context: Context, row: StreamRow, destination: DestinationRow) 
 
 
 async def _repeat_failed_removal(context: Context, row: StreamRow, destination: DestinationRow) -> None:
-    """As of a stream: an engine that has given a removal up tries again. What is desired reaches an engine that is away
+    """An engine that has given up a removal tries again, as for a stream. An engine that is away gets the desired state
     later."""
     failed = [engine for engine, part in failed_parts(row) if part == destination.id]
     if destination.desired_status != DesiredStatus.DROPPED or not failed:

@@ -256,7 +256,7 @@ async def _kept(client: EngineClient, stream_id: str, destination_id: str, error
 
 
 def bounded(contents: EngineContents) -> dict[str, Any]:
-    """As many changes as an entry of the audit log holds; `changes_total` says how many there were."""
+    """The first changes, as many as an entry of the audit log holds; `changes_total` says how many there were."""
     changes: list[dict[str, Any]] = []
     room = AUDITED_CHARACTERS_MAX
     for change in contents.changes:
@@ -270,7 +270,7 @@ def bounded(contents: EngineContents) -> dict[str, Any]:
 
 
 def _not_executed_as(failure: EngineFailure) -> Problem:
-    """Of requests that may name a role."""
+    """The problem of a request that may name a role."""
     if failure.code == ErrorCode.INVALID_REQUEST:
         cure = "Name a role that the destination has."
         return wrong(FieldProblem(pointer="/role", code="unknown_role", message=failure.message, cure=cure))

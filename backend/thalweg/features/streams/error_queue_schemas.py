@@ -15,7 +15,7 @@ REASON_LENGTH_MIN = 3
 REASON_LENGTH_MAX = 1000
 VALUES_CHARACTERS_MAX = 100_000
 COLUMNS_MAX = 1600
-"""Of a table in PostgreSQL."""
+"""The columns that a table can have in PostgreSQL."""
 
 
 class ParkedTransaction(Resource):

@@ -59,7 +59,7 @@ def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
 
 
 def without_details(stream: Stream) -> Stream:
-    """As viewers see it."""
+    """Hides what viewers may not see."""
     _hide(stream)
     for report in stream.reports:
         if report.error is not None:
@@ -241,8 +241,8 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
 
 
 def _lag(row: StreamRow, destination: DestinationRow, live: Live, at: datetime) -> Lag:
-    """As its engine told a moment ago; else what its source and its last known position say. Unknown when the source
-    has not been asked lately, or when an engine may be applying of which no sample tells: both positions are old
+    """The lag that its engine reported a moment ago; else the one from the positions of source and destination. Unknown
+    if the source has not been asked lately, or if an engine may be applying without a sample: both positions are old
     then, and their difference would be near 0 whatever the lag is."""
     own = live.of(destination.id)
     if own is not None and own.lag.bytes is not None:

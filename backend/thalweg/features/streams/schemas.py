@@ -147,7 +147,7 @@ class StreamUpdate(Body):
     @model_validator(mode="after")
     def _has_rules_beside_a_key(self) -> Self:
         if self.mask_key is not None and self.rules is None:
-            raise PydanticCustomError("mask_key", "A key of masks is sent with the rules that have the masks.")
+            raise PydanticCustomError("mask_key", "A masking key is sent together with the rules that have the masks.")
         return self
 
 

@@ -98,13 +98,13 @@ def _component_node(stream: StreamRow, link: _Link, sample: Sample | None, at: d
 
 
 def _label(stream: StreamRow, link: _Link) -> str:
-    """Of several destinations each has components of its own, which would look the same."""
+    """Names the destination where there are several: each has its own components, which would look the same."""
     one = stream.destination(link.destination_id) if link.destination_id is not None else None
     return stream.name if one is None or len(stream.destinations) == 1 else f"{stream.name} → {one.database.name}"
 
 
 def _state(stream: StreamRow, link: _Link, sample: Sample | None, at: datetime) -> str | None:
-    """As the overview has it, where that is more than what the component does at the moment."""
+    """The stream's state in the overview, if it says more than what the component does at the moment."""
     if link.engine.state in SILENT:
         return link.engine.state
     if stream.observed is None:

@@ -155,7 +155,7 @@ class ProblemProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        # As much again is left for the marks of chunks.
+        # The marks of chunks may take as much again.
         self._beside_body -= 2 * len(body)
         if not self._refused:
             super().on_body(body)

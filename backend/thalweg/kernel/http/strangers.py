@@ -19,11 +19,11 @@ from thalweg.kernel.problems import Problem
 CONNECTIONS_EACH_MAX = 64
 """A browser opens six; several people may share an address."""
 CONNECTIONS_MAX = 400
-"""Of all strangers: well below the descriptors that a process usually has (1024)."""
+"""The connections of all strangers: well below the descriptors that a process usually has (1024)."""
 REQUESTS_EACH_MAX = 32
 """Fewer than wait for a password's hash (`thalweg.kernel.passwords`): one network cannot fill that queue."""
 REQUESTS_SHOWING_MAX = 200
-"""Of one network, with a cookie or a token that has not been looked up yet: users' requests come in crowds."""
+"""Requests of one network with a cookie or token that has not been looked up yet: users' requests come in crowds."""
 REQUESTS_MAX = 200
 RETRY_AFTER = {"Retry-After": "5"}
 TOO_MANY = Problem(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
-from thalweg.alerting.conditions import Finding, Key
+from thalweg.alerting.conditions import Assessment, Key
 from thalweg.alerting.evaluation import Change
 from thalweg.alerting.lifecycle import AlertState, OpenAlert, Step
 from thalweg.alerting.notice import NoticeEvent
@@ -62,7 +62,7 @@ async def record_changes(
         if row is None:
             row = rows[change.key] = begun(change, at)
             session.add(row)
-        elif change.finding is not None:
+        elif change.assessment is not None:
             refresh(row, change, at)
         if change.step is Step.FIRE:
             row.state, row.fired_at = AlertState.FIRING, at
@@ -71,7 +71,7 @@ async def record_changes(
             row.clear_since = at
         elif change.step is Step.RESOLVE:
             row.state, row.resolved_at = AlertState.RESOLVED, at
-            row.resolution = "cleared" if change.finding is not None else "not_applicable"
+            row.resolution = "cleared" if change.assessment is not None else "not_applicable"
             over.append(row)
         if change.step not in (Step.REFRESH, Step.CLEARING) and row not in moved:
             moved.append(row)
@@ -86,33 +86,33 @@ async def record_changes(
 
 
 def begun(change: Change, at: datetime) -> AlertRow:
-    finding = _found(change)
-    subject = finding.subject
+    assessment = _found(change)
+    subject = assessment.subject
     return AlertRow(
-        rule=finding.rule, subject_type=subject.type, subject_id=subject.id, subject_name=subject.name,
+        rule=assessment.rule, subject_type=subject.type, subject_id=subject.id, subject_name=subject.name,
         part=subject.part, stream_id=subject.stream_id, severity=change.settings.severity, state=AlertState.PENDING,
-        message=finding.message, value=finding.value, threshold=finding.threshold, unit=finding.unit,
-        evidence=finding.evidence, pending_at=at, changed_at=at,
+        message=assessment.message, value=assessment.value, threshold=assessment.threshold, unit=assessment.unit,
+        evidence=assessment.evidence, pending_at=at, changed_at=at,
     )  # fmt: skip
 
 
-def _found(change: Change) -> Finding:
-    assert change.finding is not None  # noqa: S101  # nothing begins without a finding
-    return change.finding
+def _found(change: Change) -> Assessment:
+    assert change.assessment is not None  # noqa: S101  # nothing begins without an assessment
+    return change.assessment
 
 
 def refresh(row: AlertRow, change: Change, at: datetime) -> None:
     """The message stays as it was once the alert's condition is over: it explains why the alert fired."""
-    finding = _found(change)
-    if not finding.breached:
+    assessment = _found(change)
+    if not assessment.breached:
         return
     if row.clear_since is not None:
         row.clear_since = None
     row.severity = change.settings.severity
     if change.step is Step.FIRE or at - row.changed_at >= REWRITE_AFTER:
-        row.subject_name, row.changed_at = finding.subject.name, at
-        row.message, row.value, row.threshold = finding.message, finding.value, finding.threshold
-        row.evidence = finding.evidence
+        row.subject_name, row.changed_at = assessment.subject.name, at
+        row.message, row.value, row.threshold = assessment.message, assessment.value, assessment.threshold
+        row.evidence = assessment.evidence
 
 
 def event_of(row: AlertRow, at: datetime) -> AlertEvent:

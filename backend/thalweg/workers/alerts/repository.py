@@ -64,7 +64,7 @@ async def enabled_channels(session: AsyncSession) -> list[AlertChannelRow]:
 
 
 def _due(at: datetime) -> ColumnElement[bool]:
-    """Of one alert and channel one at a time, so that nobody hears the end before the beginning."""
+    """One delivery at a time for each alert and channel, so that nobody hears the end before the beginning."""
     earlier = aliased(AlertDeliveryRow)
     waits = exists().where(
         and_(

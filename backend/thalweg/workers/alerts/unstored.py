@@ -92,7 +92,7 @@ class Unstored:
             row = self._alerts.get(change.key)
             if row is None:
                 continue
-            if change.finding is not None:
+            if change.assessment is not None:
                 refresh(row, change, at)
             if change.step is Step.FIRE:
                 row.state, row.fired_at = AlertState.FIRING, at

@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench import backlog
+from bench import staged_work
 from bench.comparison import assert_identical
 from bench.drains import make_drain
 from bench.live import run_transaction
@@ -16,21 +16,21 @@ counted. The ratio is the staged drain's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    backlog.add_arguments(parser, rounds=3)
+    staged_work.add_arguments(parser, rounds=3)
     parser.add_argument("--live-rounds", type=int, default=2)
 
 
 def run(arguments: argparse.Namespace) -> None:
     report = Report("bigtx", arguments)
-    report.method(f"one transaction of {ROWS.lcrs} inserts, eight columns.\n{backlog.METHOD}\n{LIVE_METHOD}")
+    report.method(f"one transaction of {ROWS.lcrs} inserts, eight columns.\n{staged_work.METHOD}\n{LIVE_METHOD}")
     with Rig(arguments.keep) as rig:
-        done = backlog.run_backlog(rig, report, Objects(), arguments)
+        done = staged_work.stage_and_drain(rig, report, Objects(), arguments)
         report.say(f"{'round':>5}  {'method':<14} {'begin to visible':>16} {'commit to visible':>17} {'LCR/s':>9}   "
                    f"CPU s per million LCRs: {'source':>6} {'engine':>6} {'destination':>11}")
         for round_number in range(1, arguments.live_rounds + 1):
             for method in arguments.methods.split(","):
                 _live(rig, report, method, round_number, arguments)
-    backlog.say_ratio(report, done)
+    staged_work.say_ratio(report, done)
 
 
 def _live(rig: Rig, report: Report, method: str, round_number: int, arguments: argparse.Namespace) -> None:

@@ -4,11 +4,11 @@ import argparse
 import statistics
 from typing import Any
 
-from bench.backlog import measure_all
 from bench.drains import Drain, Parameters, ThalwegDrain
 from bench.ledger import Ledger
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig
+from bench.staged_work import measure_all
 
 ROWS = 10  # of a transaction, as staged has them
 DETECTION: list[dict[str, Any]] = [{"schema": "public", "table": "ledger"}]

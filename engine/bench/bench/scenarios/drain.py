@@ -4,7 +4,7 @@ import argparse
 import statistics
 import subprocess
 
-from bench import backlog
+from bench import staged_work
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig
 from harness.cluster import Cluster, server_programs
@@ -17,7 +17,7 @@ RATIO = "The ratio is the better of native's median drain times over Thalweg's."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    backlog.add_arguments(parser, rounds=1)
+    staged_work.add_arguments(parser, rounds=1)
     parser.add_argument("--scale", type=int, default=50)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=120)
@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     report = Report("drain", arguments)
     report.method(f"pgbench TPC-B, scale {arguments.scale}, {arguments.clients} clients, {arguments.seconds} s.\n"
-                  f"{backlog.METHOD}\n{RATIO}")
+                  f"{staged_work.METHOD}\n{RATIO}")
     with Rig(arguments.keep) as rig:
         tpcb = TpcB(arguments.scale, arguments.clients, arguments.seconds)
-        done = backlog.run_backlog(rig, report, tpcb, arguments)
+        done = staged_work.stage_and_drain(rig, report, tpcb, arguments)
     times = {method: statistics.median(measurement.seconds for measurement in done.measured
                                        if measurement.method == method)
              for method in done.medians()}

@@ -4,10 +4,10 @@ import argparse
 import statistics
 
 from bench.accounts import Accounts
-from bench.backlog import measure_all
 from bench.drains import Measurement, Parameters, ThalwegDrain
 from bench.report import Report
 from bench.rig import Rig
+from bench.staged_work import measure_all
 
 METHOD = """The updates are staged in the source's WAL before any consumer reads it; every drain is a stream of its own,
 made before. Rounds alternate between a stream with default parameters (parallel) and one with parallelism 1 (serial).

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import program
-from bench.backlog import measure_all
 from bench.drains import Drain, Measurement, ThalwegDrain
 from bench.ledger import Ledger
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig
+from bench.staged_work import measure_all
 
 ROWS = 10  # of a transaction, as staged has them
 CONDITION = "account >= 0 AND note LIKE 'entry%'"

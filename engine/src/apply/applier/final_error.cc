@@ -2,6 +2,7 @@
 
 #include "apply/applier/group_executor.h"
 #include "apply/applier/tuple_values.h"
+#include "apply/row_errors.h"
 #include "base/plain_text.h"
 
 // Errors, in words for operators, of changes that cannot be applied.
@@ -105,8 +106,8 @@ std::string show_key(const metadata::TableMetadata& table, const std::byte* byte
   return fmt::format(" ({})", key);
 }
 
-const char* verb(FrameKind kind) {
-  return kind == FrameKind::insert ? "INSERT into" : kind == FrameKind::update ? "UPDATE of" : "DELETE from";
+std::string_view verb(FrameKind kind) {
+  return kind == FrameKind::insert ? kInsertInto : kind == FrameKind::update ? kUpdateOf : kDeleteFrom;
 }
 
 bool is_nobodys_data(ErrorCode code) {
@@ -146,7 +147,7 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   error.message = fmt::format("{}: {}", change,
                               failure.unwritten     ? "the row is there, but was not written"
                               : failure.differs     ? "the destination's row is not as the source's was before"
-                              : failure.missing_row ? "the destination has no such row"
+                              : failure.missing_row ? kMissingRow
                                                     : error.message);
   if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;
   if (failure.missing_row) error.sqlstate.clear();

@@ -181,7 +181,7 @@ class Maker {
     give(column, merged(name(column), parameter(wanted, column), before));
   }
 
-  // What somebody has written in SQL. The line's end closes a comment.
+  // An expression in SQL that a user wrote. The line's end closes a comment.
   std::optional<std::string> compute(uint16_t column, const std::string& expression) {
     for (uint16_t i = 0; i < table_.columns.size(); ++i) {
       const bool known = is_known(row_.wanted[i]) && (!row_.has_old || is_known(row_.old[i]));

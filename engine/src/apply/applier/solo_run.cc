@@ -4,10 +4,9 @@
 #include <chrono>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "apply/applier/parking.h"
 #include "apply/data_error.h"
+#include "apply/row_errors.h"
 #include "base/log.h"
 #include "metadata/destination_version.h"
 
@@ -293,8 +292,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       group.retry_in = decision.delay;
     }
     if (decision.action == ErrorAction::stop && transaction.retries > 0) {
-      error.message += transaction.retries == 1 ? "; retried once before"
-                                                : fmt::format("; retried {} times before", transaction.retries);
+      error.message += retried_before(transaction.retries);
     }
     group.error = std::move(error);
     return {};

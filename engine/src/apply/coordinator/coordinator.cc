@@ -17,7 +17,7 @@ using telemetry::ActivityScope;
 namespace {
 
 constexpr std::chrono::milliseconds kOthersComeWait{5};  // the agent's longest sleep while something comes
-constexpr uint64_t kNewsLcrsMax = 500;  // more that wait are a backlog: whoever has news has other work, too
+constexpr uint64_t kNewsLcrsMax = 500;  // if more wait, apply is behind: the thread that has news has other work
 
 }  // namespace
 

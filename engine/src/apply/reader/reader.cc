@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kFlowControlWait{10};
 constexpr std::chrono::seconds kAgesLook{1};
 constexpr std::chrono::seconds kShowPause{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
-// More at a time, or of one transaction, is a backlog: whoever enqueues has other work, too.
+// If more come at a time, or of one transaction, apply is behind: the thread that enqueues has other work.
 constexpr size_t kNewsFramesMax = 128;
 constexpr size_t kNewsFrameBytesMax = 64 * 1024;
 

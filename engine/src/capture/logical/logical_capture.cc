@@ -261,7 +261,7 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
                     {{"stream", options_.stream_id},
                      {"reason", plugin_ == pg::OutputPlugin::pgoutput
                                     ? "pgoutput does not tell of every subtransaction that is rolled back"
-                                    : "the source's thalweg_output is of an earlier release, which does not say which "
+                                    : "the source's thalweg_output is of an earlier version, which does not say which "
                                       "subtransactions committed"}});
   }
   return {};

@@ -171,9 +171,9 @@ TEST_F(OutputPluginTest, ABatchIsATransactionOrAPartOfIt) {
   for (const Bytes& batch : batches_) EXPECT_LT(batch.size(), 64u * 1024 + 200);
 }
 
-// A backlog is read ahead, and batches gather over transactions; what the server says of positions meanwhile is never
-// beyond what has been sent.
-TEST_F(OutputPluginTest, ABacklogGathersOverTransactions) {
+// A server that is behind reads ahead, and batches gather over transactions; the positions that it reports meanwhile
+// are never beyond what it has sent.
+TEST_F(OutputPluginTest, GathersOverTransactionsWhenBehind) {
   constexpr int kTransactions = 6000;
   run("CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE other (id int)");
   make_slots("TABLE t");

@@ -15,9 +15,9 @@
 namespace thalweg::capture {
 
 // Asks the source once a second how far its WAL reaches: the replication protocol does not say it while changes flow.
-// Backlogs are shown against it. And it has the source commit markers: heartbeats, and those that wait on the board. A
-// source that does not answer only leaves the position old: the capture's own connection reports the trouble.
-// Thread-safe.
+// The replication lag is computed against it. It also has the source commit markers: heartbeats, and those that wait on
+// the board. A source that does not answer only leaves the position old: the capture's own connection reports the
+// trouble. Thread-safe.
 class SourceEndProbe {
  public:
   struct Heartbeats {

@@ -4703,7 +4703,7 @@ export interface components {
         ExecutionState: "RUNNING" | "DONE" | "FAILED";
         /**
          * ExportFormat
-         * @description Of a conflict log.
+         * @description The format of an exported conflict log.
          * @enum {string}
          */
         ExportFormat: "ndjson" | "csv";
@@ -5524,8 +5524,8 @@ export interface components {
         MarkerKind: "HEARTBEAT" | "TRACKED";
         /**
          * MarkerState
-         * @description WAITING for the source. PLACED: committed there. ARRIVED: at every destination. UNKNOWN: only a newer engine
-         *     knows it.
+         * @description WAITING for the source. PLACED: committed there. CAPTURED: read by the capture. ARRIVED: at every destination.
+         *     FAILED: the source could not commit it. UNKNOWN: only a newer engine knows it.
          * @enum {string}
          */
         MarkerState: "WAITING" | "PLACED" | "CAPTURED" | "ARRIVED" | "FAILED" | "UNKNOWN";
@@ -6542,7 +6542,7 @@ export interface components {
         };
         /**
          * Rename
-         * @description Of a table, or of all tables of a schema that have no other schema of their own.
+         * @description Another name of a table, or another schema for all tables of a schema that have no entry of their own for it.
          */
         Rename: {
             /**
@@ -6645,7 +6645,7 @@ export interface components {
             operations?: components["schemas"]["RuledOperation"][] | null;
             /**
              * Condition
-             * @description What may stand behind SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.
+             * @description A condition as in SQL's WHERE, at most 64 KiB: see the language of rules. Null: always.
              * @example region = 'north'
              */
             condition?: string | null;
@@ -8916,8 +8916,9 @@ export interface components {
         };
         /**
          * TransactionState
-         * @description OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. READY: no applier is free,
-         *     or its group still grows. WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it.
+         * @description OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. WAIT_RETRY: it failed and
+         *     is retried later. READY: no applier is free, or its group still grows. EXECUTE_TRANSACTION: at the destination.
+         *     WAIT_COMMIT: its turn has not come. UNKNOWN: only a newer engine knows it.
          * @enum {string}
          */
         TransactionState: "OPEN" | "WAIT DEPENDENCY" | "WAIT RETRY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";

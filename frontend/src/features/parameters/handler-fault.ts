@@ -1,4 +1,4 @@
-// Which conflict handlers can be kept, apart from any widget.
+// Faults of conflict handlers, apart from any widget.
 import type { ConflictHandler } from "@/api/types";
 
 type Action = ConflictHandler["action"];

@@ -52,7 +52,7 @@ export function ConditionField({ value, columns, readsRows, onChange }: Conditio
         <Textarea
           ref={field}
           label="Condition"
-          description="As behind SQL's WHERE. Empty: always. Suggestions come as you type, with Ctrl+Space all of them; ↓ and Enter take one."
+          description="A condition as in SQL's WHERE. Leave it empty to apply the rule always. Suggestions appear as you type; Ctrl+Space shows all of them, ↓ and Enter take one."
           placeholder="region = 'north'"
           autosize
           minRows={2}

@@ -8,12 +8,12 @@ import { scopeInWords } from "./rule-scopes";
 type Row = JudgedChange & { place: number };
 
 const verdicts: Record<string, StateInWords> = {
-  PASSED: { label: "Passes", tone: "good", definition: "The destinations get it as it is." },
-  DROPPED: { label: "Dropped", tone: "quiet", definition: "The destinations get nothing of it." },
+  PASSED: { label: "Passes", tone: "good", definition: "The destinations receive it unchanged." },
+  DROPPED: { label: "Dropped", tone: "quiet", definition: "The destinations do not receive it." },
   "BECOMES INSERT": {
     label: "Becomes an insert",
     tone: "good",
-    definition: "The row comes into the subset: the destinations insert it.",
+    definition: "The row enters the subset: the destinations insert it.",
   },
   "BECOMES DELETE": {
     label: "Becomes a delete",
@@ -23,7 +23,7 @@ const verdicts: Record<string, StateInWords> = {
   "STOPS THE STREAM": {
     label: "Stops the stream",
     tone: "bad",
-    definition: "No rule decides, so the stream would stop in front of the change.",
+    definition: "The rules cannot decide, so the stream would stop in front of the change.",
   },
 };
 
@@ -54,7 +54,7 @@ export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; ord
           {
             key: "change",
             header: "Change",
-            definition: "Rows that the table has count as inserts. Long values are cut.",
+            definition: "Rows of the table count as inserts. Long values are cut.",
             cell: (change) => <Change change={change} order={order} />,
           },
           ...(changes[0]?.rules ?? []).map((outcome, number) => ruleColumn(outcome, number)),
@@ -72,7 +72,7 @@ function ruleColumn({ set, rule, scope }: RuleOutcome, number: number): Column<R
   return {
     key: `${set} ${rule}`,
     header: scope === "table" ? rule : `${rule} (${scopeInWords[scope]})`,
-    definition: `A rule that ${set === "positive" ? "lets pass" : "keeps out"}.`,
+    definition: set === "positive" ? "An include rule." : "An exclude rule.",
     cell: ({ rules }) => <Outcome outcome={rules[number]} />,
   };
 }

@@ -14,11 +14,11 @@ export function MaskKeyField({ rules, value, onChange, isSet }: MaskKey & { rule
   if (!needsKey(rules)) return null;
   return (
     <PasswordInput
-      label="Key of masks"
+      label="Masking key"
       description={
         isSet
-          ? "Leave empty to keep the stored key. With another one, later values become others."
-          : "Leave empty to let Thalweg make one. In streams with the same key equal values become equal ones."
+          ? "Leave empty to keep the stored key. Another key masks later values differently."
+          : "Leave empty to have Thalweg make one. Streams with the same key give equal values equal masks."
       }
       autoComplete="new-password"
       maw={520}

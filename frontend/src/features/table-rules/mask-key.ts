@@ -1,4 +1,4 @@
-// The key of keyed masks. It is a secret: no draft in the browser has it, and no call that is shown.
+// The masking key. It is a secret: no draft in the browser has it, and no call that is shown.
 import type { TableRules } from "@/api/types";
 
 const LENGTH_MIN = 32;
@@ -17,7 +17,7 @@ export function maskKeyOf(rules: TableRules, key: string): { mask_key?: string }
 export function faultOfMaskKey(rules: TableRules, key: string): string | null {
   const { mask_key } = maskKeyOf(rules, key);
   return mask_key !== undefined && mask_key.length < LENGTH_MIN
-    ? `The key of masks needs ${LENGTH_MIN} characters at least.`
+    ? `The masking key needs at least ${LENGTH_MIN} characters.`
     : null;
 }
 

@@ -26,11 +26,11 @@ function renderNames(rules: TableRules) {
 describe("NamesThere", () => {
   it("gives a schema and one of its tables other names", async () => {
     const rules = renderNames(all);
-    await userEvent.click(screen.getByRole("combobox", { name: "Give a table or schema another name" }));
+    await userEvent.click(screen.getByRole("combobox", { name: "Rename a table or schema" }));
     await userEvent.click(await screen.findByRole("option", { name: "sales.*" }));
     expect(rules().renames).toBeUndefined();
     await userEvent.type(screen.getByLabelText("Schema of sales.* at the destinations"), "archive");
-    await userEvent.click(screen.getByRole("combobox", { name: "Give a table or schema another name" }));
+    await userEvent.click(screen.getByRole("combobox", { name: "Rename a table or schema" }));
     expect(screen.queryByRole("option", { name: "sales.*" })).toBeNull();
     await userEvent.click(await screen.findByRole("option", { name: "sales.orders" }));
     expect(screen.getByLabelText("Schema of sales.orders at the destinations")).toHaveAttribute(
@@ -50,7 +50,7 @@ describe("NamesThere", () => {
   it("takes a name away, also that of a table that is not replicated any more", async () => {
     const named = { ...all, renames: [{ ...orders, to_table: "sold" }] };
     const rules = renderNames(named);
-    await userEvent.click(screen.getByRole("button", { name: "Leave sales.orders its name" }));
+    await userEvent.click(screen.getByRole("button", { name: "Keep the name of sales.orders" }));
     expect(rules().renames).toBeUndefined();
     expect(completeRules(toggled(named, orders)).renames).toBeUndefined();
     expect(completeRules(toggled(named, refunds)).renames).toEqual(named.renames);

@@ -28,8 +28,8 @@ export function NamesThere({ tables, rules, onChange }: NamesThereProps) {
   return (
     <Fieldset legend="Names at the destinations" mt="xs" p="xs">
       <Text size="xs" c="dimmed">
-        Tables keep their names, unless they or their schema have others here. Everything else goes by the
-        source’s names. <HelpLink help="guides/transformations" about="names at the destinations" />
+        Tables keep their names unless you rename them or their schema here. Everything else uses the source’s
+        names. <HelpLink help="guides/transformations" about="names at the destinations" />
       </Text>
       <Stack gap={6} mt={6}>
         {renames.map((rename) => (
@@ -45,8 +45,8 @@ export function NamesThere({ tables, rules, onChange }: NamesThereProps) {
         ))}
         {free.length > 0 && (
           <Select
-            aria-label="Give a table or schema another name"
-            placeholder="Give a table or schema another name"
+            aria-label="Rename a table or schema"
+            placeholder="Rename a table or schema"
             searchable
             limit={100}
             maw={320}
@@ -93,7 +93,7 @@ function RenameFields({ rename, there, onChange, onRemove }: RenameFieldsProps) 
           flex={1}
         />
       )}
-      <ActionIcon aria-label={`Leave ${place} its name`} onClick={onRemove} mt={4}>
+      <ActionIcon aria-label={`Keep the name of ${place}`} onClick={onRemove} mt={4}>
         <IconX size={15} aria-hidden />
       </ActionIcon>
     </Group>

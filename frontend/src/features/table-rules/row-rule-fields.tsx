@@ -23,7 +23,7 @@ interface RowRuleFieldsProps {
 
 export function RowRuleFields(props: RowRuleFieldsProps) {
   const { rule, fault, findings, isWide, columns, readsRows, onChange, onRemove } = props;
-  const legend = rule.positive ? "Lets pass" : "Keeps out";
+  const legend = rule.positive ? "Include rule" : "Exclude rule";
   const called = rule.name.trim() || "the new rule";
   return (
     <Fieldset legend={legend} p="xs">
@@ -44,7 +44,7 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
         </Group>
         <Checkbox.Group
           label="Operations"
-          description="None ticked: all of them."
+          description="Tick none to apply the rule to all of them."
           value={rule.operations}
           onChange={(chosen) =>
             onChange({ ...rule, operations: operations.filter((operation) => chosen.includes(operation)) })

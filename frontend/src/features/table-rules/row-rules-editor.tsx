@@ -80,8 +80,8 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   return (
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
-        A change passes unless a rule keeps it out; and if a rule lets it pass, where there is a rule of that
-        kind. The rules of a table, of its schema and of all tables decide together. The initial copy takes
+        A change passes if no exclude rule is true for it and, where there are include rules, at least one of
+        them is. The rules of a table, of its schema and of all tables decide together. The initial copy takes
         the rows whose insert would pass. <HelpLink help="guides/rules" about="rules of tables" />
       </Text>
       {known.isError && (
@@ -104,14 +104,14 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         />
       ))}
       <Group gap="xs">
-        <AddRule label="Add a rule that lets pass" onClick={() => add(true)} />
-        <AddRule label="Add a rule that keeps out" onClick={() => add(false)} />
+        <AddRule label="Add an include rule" onClick={() => add(true)} />
+        <AddRule label="Add an exclude rule" onClick={() => add(false)} />
       </Group>
       {hasPositive ? (
         <Checkbox
           size="sm"
           label="Subset: rows come and go"
-          description="The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, one that takes it out becomes a delete. Not where a rule that lets pass is for some operations only."
+          description="The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, one that takes a row out becomes a delete. Not available if an include rule names operations."
           checked={isSubset}
           disabled={!mayBeSubset(draft)}
           onChange={(event) => change({ ...draft, subset: event.currentTarget.checked })}
@@ -120,7 +120,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         <Checkbox
           size="sm"
           label="Nothing passes"
-          description="As long as no rule lets anything pass."
+          description="Until you add an include rule."
           checked={draft.nothingPasses}
           onChange={(event) => change({ ...draft, nothingPasses: event.currentTarget.checked })}
         />
@@ -216,5 +216,5 @@ function AddRule({ label, onClick }: { label: string; onClick: () => void }) {
 }
 
 function asAlert({ code, message, cure }: RuleProblem) {
-  return { title: "The table's rules cannot be kept", message, cure, code };
+  return { title: "The rules do not fit the table", message, cure, code };
 }

@@ -43,8 +43,8 @@ export function RowRules(props: RowRulesProps) {
     <Fieldset legend={`Rows${at}`} mt="xs" p="xs">
       <Text size="xs" c="dimmed">
         {destination
-          ? `Of what the stream's rules let pass, ${destination} gets everything, unless rules of its own decide.`
-          : "All rows and changes of a table are replicated, unless rules decide which."}
+          ? `${destination} gets everything that the stream's rules let pass, unless you give it rules of its own.`
+          : "All rows and changes of a table are replicated, unless you add rules."}
       </Text>
       <Stack gap={6} mt={6}>
         {ruled.map((own) => (
@@ -68,8 +68,8 @@ export function RowRules(props: RowRulesProps) {
         ))}
         {(wide.length > 0 || single.length > 0) && (
           <Select
-            aria-label={`Give tables rules${at}`}
-            placeholder="Give tables rules"
+            aria-label={`Add rules${at}`}
+            placeholder="Add rules"
             searchable
             limit={100}
             maw={320}

@@ -26,11 +26,11 @@ const columns: Column<RuleCountsOfTable>[] = [
   {
     key: "from",
     header: "Rules from",
-    definition: "Where its rules come from: they are its own, its schema's, or for all tables.",
+    definition: "The scopes of its rules: the table, its schema, or all tables.",
     cell: ({ scopes }) => scopes.map((scope) => scopeInWords[scope]).join(", "),
   },
-  countColumn("passed", "Passed", "Changes that the rules let pass as they were."),
-  countColumn("dropped", "Dropped", "Changes that the rules did not let pass."),
+  countColumn("passed", "Passed", "Changes that the rules let pass unchanged."),
+  countColumn("dropped", "Dropped", "Changes that the rules dropped."),
   countColumn(
     "became_inserts",
     "Became inserts",
@@ -57,7 +57,7 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
   if (!counts) {
     return (
       <Text size="sm" c="dimmed">
-        What the rules let pass and drop is counted while changes {isRead}.
+        The rules count passed and dropped changes while changes {isRead}.
       </Text>
     );
   }
@@ -73,9 +73,9 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
         maxHeight={320}
       />
       <Text size="xs" c="dimmed">
-        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). What is read again
-        counts again. Large transactions are judged before they commit: what the source rolls back of them
-        counts, too.
+        Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that are read
+        again count again. Large transactions are judged before they commit, so changes that the source rolls
+        back count, too.
       </Text>
     </Stack>
   );

@@ -72,8 +72,8 @@ export function faultOfName(
   taken: ReadonlySet<string>,
 ): string | undefined {
   const name = rule.name.trim();
-  if (name === "") return "Give it a name.";
+  if (name === "") return "Enter a name.";
   if (taken.has(name) || rules.some((other) => other.key !== rule.key && other.name.trim() === name))
-    return "Another rule that concerns the table has this name.";
+    return "Another rule for the table has this name.";
   return undefined;
 }

@@ -18,19 +18,24 @@ const name = ({ schema, table }: TableName) => `${schema}.${table}`;
 
 const columns: Column<Row>[] = [
   { key: "rule", header: "Rule", cell: ({ rule }) => rule.name },
-  { key: "of", header: "Of", definition: "Whose rule it is.", cell: ({ owner }) => owner },
+  {
+    key: "of",
+    header: "Of",
+    definition: "The owner of the rule: the stream or a destination.",
+    cell: ({ owner }) => owner,
+  },
   {
     key: "from",
     header: "From",
-    definition: "Where the rule comes from: it is the table's own, its schema's, or for all tables.",
+    definition: "The scope of the rule: the table, its schema, or all tables.",
     cell: ({ place }) => scopeInWords[place.scope],
   },
   {
     key: "set",
-    header: "Does",
+    header: "Kind",
     definition:
-      "A subset lets pass, too: an update that brings a row in becomes an insert, one that takes it out becomes a delete.",
-    cell: ({ rule, positive }) => (rule.subset ? "makes a subset" : positive ? "lets pass" : "keeps out"),
+      "A subset rule is an include rule that follows its rows: an update that brings a row in becomes an insert, one that takes a row out becomes a delete.",
+    cell: ({ rule, positive }) => (rule.subset ? "subset" : positive ? "include" : "exclude"),
   },
   { key: "operations", header: "Operations", cell: ({ rule }) => rule.operations?.join(", ") ?? "all" },
   {
@@ -74,7 +79,7 @@ export function RulesInForce({ tables, owned }: { tables: TableName[]; owned: Ow
       ))}
       {table && rows.length === 0 && closed.length === 0 && (
         <Text size="sm" c="dimmed">
-          No rule concerns {name(table)}: all its rows and changes are replicated.
+          No rule applies to {name(table)}: all its rows and changes are replicated.
         </Text>
       )}
       {rows.length > 0 && (

@@ -23,7 +23,7 @@ interface RulesTrialProps {
   choice?: ReactNode;
 }
 
-/** Tries the rules on rows that the table has, and on changes that somebody writes down. */
+/** Tries the rules on rows of the table, and on changes that the user enters. */
 export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProps) {
   const [rows, setRows] = useState<number | string>(ROWS);
   const [text, setText] = useState("");
@@ -34,8 +34,8 @@ export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProp
     <Fieldset legend="Try the rules" p="xs">
       <Stack gap="xs">
         <Text size="xs" c="dimmed">
-          The engine judges rows that the table has now, as the initial copy would take them, and changes that
-          you write down. Nothing is replicated.
+          The engine judges rows of the table, as the initial copy would take them, and the changes that you
+          enter. Nothing is replicated.
         </Text>
         {choice}
         <NumberInput
@@ -50,7 +50,7 @@ export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProp
         />
         <Textarea
           label="Changes"
-          description="A list in JSON, like changes in the REST API. Columns that you leave out are NULL."
+          description="A JSON list, like changes in the REST API. Columns that you leave out are NULL."
           placeholder={EXAMPLE}
           autosize
           maxRows={8}
@@ -79,7 +79,7 @@ export function RulesTrial({ asked, test, onTry, order, choice }: RulesTrialProp
         )}
         {data && data.findings.length === 0 && data.changes.length === 0 && (
           <Text size="sm" role="status">
-            There was nothing to judge: the table has no rows. Write down a change to try the rules on.
+            There was nothing to judge: the table has no rows. Enter a change to try the rules on.
           </Text>
         )}
         {data && data.changes.length > 0 && <JudgedChanges changes={data.changes} order={order} />}

@@ -130,7 +130,7 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
           />
         )}
         <Select
-          label="What becomes of it"
+          label="Result"
           allowDeselect={false}
           data={deeds}
           value={step.deed}
@@ -167,7 +167,7 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
         {step.deed === "partial" && (
           <>
             <NumberInput
-              label="First kept"
+              label="Keep first"
               min={0}
               max={1000}
               allowDecimal={false}
@@ -176,7 +176,7 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
               onChange={(value) => onChange({ ...step, keepFirst: kept(value) })}
             />
             <NumberInput
-              label="Last kept"
+              label="Keep last"
               min={0}
               max={1000}
               allowDecimal={false}

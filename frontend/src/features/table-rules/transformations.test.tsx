@@ -56,7 +56,7 @@ it("gives a table transformations, each of which finds the names that those befo
   const second = within(screen.getByRole("group", { name: "Transformation 2" }));
   await userEvent.click(second.getByRole("combobox", { name: "Column" }));
   await userEvent.click(await screen.findByRole("option", { name: "email" }));
-  const keep = second.getByRole("textbox", { name: "First kept" });
+  const keep = second.getByRole("textbox", { name: "Keep first" });
   await userEvent.clear(keep);
   await userEvent.click(keep);
   await userEvent.paste("1");
@@ -122,13 +122,13 @@ it("takes a key only where a mask needs it, and one that nobody guesses", async 
   };
   const hashed = { ...all, transformations: [{ schema: "public", table: "people", steps: [hash] }] };
   const { unmount } = renderUi(<Form given={transformed} onChange={vi.fn()} />);
-  expect(screen.queryByLabelText("Key of masks")).toBeNull();
+  expect(screen.queryByLabelText("Masking key")).toBeNull();
   unmount();
   renderUi(<Form given={hashed} onChange={vi.fn()} />);
-  const field = screen.getByLabelText("Key of masks");
+  const field = screen.getByLabelText("Masking key");
   expect(field).toHaveAttribute("type", "password");
   await userEvent.type(field, "short");
-  expect(screen.getByText("The key of masks needs 32 characters at least.")).toBeVisible();
+  expect(screen.getByText("The masking key needs at least 32 characters.")).toBeVisible();
   await expectNoAxeViolations();
 
   const key = "a key of at least 32 characters.";

@@ -74,7 +74,7 @@ it("asks for the rules of each destination, too", async () => {
   renderUi(
     <Step destinations={[database("dest0001", "warehouse")]} onDestinationRules={onDestinationRules} />,
   );
-  await userEvent.click(await screen.findByRole("combobox", { name: "Give tables rules at warehouse" }));
+  await userEvent.click(await screen.findByRole("combobox", { name: "Add rules at warehouse" }));
   await userEvent.click(await screen.findByRole("option", { name: "all tables" }));
   expect(await screen.findByRole("dialog", { name: "Rules of all tables at warehouse" })).toBeVisible();
   await userEvent.click(screen.getByRole("checkbox", { name: "Nothing passes" }));

@@ -43,7 +43,7 @@ it("gives the destination rules of its own", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Add destination" }));
   await userEvent.click(await screen.findByRole("combobox", { name: "Database" }));
   await userEvent.click(await screen.findByRole("option", { name: "archive" }));
-  await userEvent.click(screen.getByRole("combobox", { name: "Give tables rules at archive" }));
+  await userEvent.click(screen.getByRole("combobox", { name: "Add rules at archive" }));
   await userEvent.click(await screen.findByRole("option", { name: "all tables" }));
   const editor = within(await screen.findByRole("dialog", { name: "Rules of all tables at archive" }));
   await userEvent.click(editor.getByRole("checkbox", { name: "Nothing passes" }));

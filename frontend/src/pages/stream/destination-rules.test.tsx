@@ -38,7 +38,7 @@ const two = () =>
 
 it("shows each destination's own rules and what they have decided", async () => {
   renderUi(<DestinationRules stream={two()} mayAct />);
-  expect(screen.getByText("all that the stream's rules let pass")).toBeVisible();
+  expect(screen.getByText("everything that the stream's rules let pass")).toBeVisible();
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
   expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6"]);
   expect(screen.getByText(/^Counted since changes began to be read for north/)).toBeVisible();
@@ -51,7 +51,7 @@ it("is not there for the only destination of a stream, unless that has rules", (
   unmount();
   const ruled = stream({ destinations: [destination({ row_rules: [ofOrders] })] });
   renderUi(<DestinationRules stream={ruled} mayAct={false} />);
-  expect(screen.getByText(/is counted while changes are read for/)).toBeVisible();
+  expect(screen.getByText(/passed and dropped changes while changes are read for/)).toBeVisible();
   expect(screen.getByRole("button", { name: /^Rules of/ })).toBeDisabled();
 });
 

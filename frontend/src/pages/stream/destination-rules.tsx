@@ -44,7 +44,7 @@ export function DestinationRules({ stream, mayAct }: DestinationRulesProps) {
               <Text size="sm">{database.name}</Text>
               {row_rules.length === 0 && (
                 <Text size="sm" c="dimmed">
-                  all that the stream's rules let pass
+                  everything that the stream's rules let pass
                 </Text>
               )}
               {row_rules.map(placeInWords).map((place) => (
@@ -84,7 +84,7 @@ function RulesForm({ stream, destination, onClose }: RulesFormProps) {
   return (
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
-        They are for this destination alone: of the rows and changes that the stream's rules let pass.
+        These rules apply to this destination only, to rows and changes that the stream's rules let pass.
       </Text>
       <RowRules
         sourceId={stream.source.id}

@@ -121,7 +121,7 @@ it("says what the rules of tables have decided", async () => {
   unmount();
   renderUi(<StreamRules stream={stream({ rules: ruled })} mayAct />);
   expect(screen.queryByRole("table")).toBeNull();
-  expect(screen.getByText(/is counted while changes are captured/)).toBeVisible();
+  expect(screen.getByText(/passed and dropped changes while changes are captured/)).toBeVisible();
 });
 
 it("shows the rules in force for a table, and where each comes from", async () => {
@@ -136,9 +136,9 @@ it("shows the rules in force for a table, and where each comes from", async () =
   await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
   const cells = within(await screen.findByRole("table")).getAllByRole("cell");
   expect(cells.map(({ textContent }) => textContent)).toEqual([
-    ...["north", "the stream", "the table", "makes a subset", "all", "region = 'north'"],
-    ...["no_tests", "the stream", "all tables", "keeps out", "all", "tag = 'test'"],
-    ...["small", destination().database.name, "its schema", "lets pass", "INSERT", "always"],
+    ...["north", "the stream", "the table", "subset", "all", "region = 'north'"],
+    ...["no_tests", "the stream", "all tables", "exclude", "all", "tag = 'test'"],
+    ...["small", destination().database.name, "its schema", "include", "INSERT", "always"],
   ]);
   await expectNoAxeViolations();
 });
@@ -154,7 +154,7 @@ it("says where nothing passes, or all does", async () => {
   await choose("public.orders");
   expect(await screen.findByText("Nothing passes the rules of the stream.")).toBeVisible();
   await choose("public.customers");
-  expect(await screen.findByText(/^No rule concerns public.customers/)).toBeVisible();
+  expect(await screen.findByText(/^No rule applies to public.customers/)).toBeVisible();
 });
 
 it("has no counts where no table has rules", () => {
@@ -162,7 +162,7 @@ it("has no counts where no table has rules", () => {
   expect(screen.queryByText(/counted/i)).toBeNull();
 });
 
-it("sends a key of masks, and shows it nowhere", async () => {
+it("sends a masking key, and shows it nowhere", async () => {
   const hash = {
     type: "mask_column" as const,
     column: "note",
@@ -174,7 +174,7 @@ it("sends a key of masks, and shows it nowhere", async () => {
   const { sent, open } = openEditor([], hashed);
   await open();
   const key = "a key of at least 32 characters.";
-  const field = await screen.findByLabelText("Key of masks");
+  const field = await screen.findByLabelText("Masking key");
   await userEvent.type(field, "short");
   expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
   await userEvent.clear(field);

@@ -21,7 +21,7 @@ LCRs, of each server's or the engine's processes."""
 
 
 @dataclass(frozen=True)
-class Backlog:
+class Drained:
     lcrs: int
     stage_seconds: float
     measured: list[Measurement]
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
     parser.add_argument("--parameters", type=json.loads, default={}, help="of the Thalweg stream, as JSON")
 
 
-def run_backlog(rig: Rig, report: Report, workload: Workload, arguments: argparse.Namespace) -> Backlog:
+def stage_and_drain(rig: Rig, report: Report, workload: Workload, arguments: argparse.Namespace) -> Drained:
     """Leaves source and publication for more measurements."""
     workload.make_source(rig)
     drains = _prepare(rig, workload, arguments)
@@ -49,7 +49,7 @@ def run_backlog(rig: Rig, report: Report, workload: Workload, arguments: argpars
     lcrs = workload.stage(rig)
     staged = time.monotonic() - begun
     report.say(f"staged {lcrs} LCRs in {staged:.1f} s, {(rig.wal()[0] - wal_before) / 2**20:.0f} MiB of WAL")
-    return Backlog(lcrs, staged, measure_all(rig, report, workload, drains, lcrs))
+    return Drained(lcrs, staged, measure_all(rig, report, workload, drains, lcrs))
 
 
 def measure_all(rig: Rig, report: Report, workload: Workload, drains: Sequence[tuple[int, Drain]],
@@ -88,9 +88,9 @@ def _print(report: Report, measurement: Measurement) -> None:
                   destination_cpu=round(destination, 2))
 
 
-def say_ratio(report: Report, backlog: Backlog) -> None:
+def say_ratio(report: Report, drained: Drained) -> None:
     """Thalweg's median rate over the better of native's."""
-    medians = backlog.medians()
+    medians = drained.medians()
     for method, rate in medians.items():
         report.say(f"median {method:<14} {rate:>12,.0f} LCR/s")
     native = max((rate for method, rate in medians.items() if method.startswith("native")), default=None)
