@@ -14,18 +14,12 @@ namespace thalweg::apply {
 using telemetry::Activity;
 using telemetry::ActivityScope;
 
-namespace {
-
-constexpr std::chrono::milliseconds kOthersComeWait{5};  // the agent's longest sleep while something comes
-constexpr uint64_t kNewsLcrsMax = 500;  // more that wait are a backlog: whoever has news has other work, too
-
-}  // namespace
-
 Coordinator::Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked)
     : shared_(shared),
       cache_(cache),
       in_(in),
-      schedule_({shared.low_watermark.load(std::memory_order_relaxed)}, std::move(parked)),
+      schedule_({shared.low_watermark.load(std::memory_order_relaxed)}, std::move(parked), shared.policy),
+      flow_(shared.policy),
       commit_order_(shared) {
   thread_ = std::thread([this] { run(); });
 }
@@ -105,7 +99,7 @@ bool Coordinator::take_news() {
 }
 
 bool Coordinator::handle_news() {
-  if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > kNewsLcrsMax ||
+  if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > shared_.policy.news_lcrs_max ||
       shared_.reload_parked.load(std::memory_order_acquire))
     return false;
   time_.enter(Activity::busy);
@@ -122,13 +116,13 @@ bool Coordinator::handle_news() {
 // no thread has to wake it for a held group.
 void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   const uint64_t lcrs = in_.pushed_lcrs();
-  if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersComeWait);
+  if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, shared_.policy.others_come_wait);
   lcrs_when_woken_ = lcrs;
   wakes_at_ = Clock::now() + wait;
   baton_.sleep([&] {
     shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
     ticket = shared_.coordinator_bell.ticket();
-    wait = kOthersComeWait;  // rung by whoever has the baton, if that cannot do it all
+    wait = shared_.policy.others_come_wait;  // rung by whoever has the baton, if that cannot do it all
   });
   time_.enter(Activity::busy);
 }

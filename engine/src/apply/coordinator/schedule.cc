@@ -71,7 +71,7 @@ ScheduleClock::duration Schedule::hold_left(const Group& group, const Moment& mo
     return kNone;
   if (is_full(group)) return kNone;
   const std::chrono::microseconds delay{moment.unix_now.value - group.transactions.front()->commit_time.value};
-  return std::max(kNone, last_group_since_ + group_hold(delay, running_ > 0, moment.steady_flow) - moment.now);
+  return std::max(kNone, last_group_since_ + group_hold(policy_, delay, running_ > 0, moment.steady_flow) - moment.now);
 }
 
 // In a steady flow what comes only makes a last group longer that waits for another one anyway. To be woken for each of

@@ -111,6 +111,7 @@ class Schedule {
   // Nothing can be assigned now: how long that lasts.
   Rest rest(const Moment& moment) const;
 
+  const SchedulePolicy& policy() const { return policy_; }
   const std::deque<std::unique_ptr<Group>>& window() const { return window_; }
   const ApplierSlot& slot(int applier) const { return slots_[static_cast<size_t>(applier)]; }
   int appliers() const { return limits_.appliers; }

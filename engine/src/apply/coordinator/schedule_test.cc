@@ -121,7 +121,7 @@ TEST_F(ScheduleTest, WhatSharesNoKeyRunsBesideOnceItHasBeenHeld) {
   EXPECT_EQ(assigned(), "") << "and nothing else does: held for others while those run";
   EXPECT_GT(schedule.rest(moment).wait, 0us);
   EXPECT_FALSE(schedule.rest(moment).takes_more);
-  pass(kGather);
+  pass(SchedulePolicy{}.hold_min);
   EXPECT_EQ(assigned(), "1:3");
 }
 
@@ -131,7 +131,7 @@ TEST_F(ScheduleTest, NothingGoesBehindAGroupThatTakesLong) {
   pass(SchedulePolicy{}.behind_wait);
   offer({2});
   EXPECT_EQ(assigned(), "");
-  pass(kGather);
+  pass(SchedulePolicy{}.hold_min);
   EXPECT_EQ(assigned(), "1:2");
 }
 
@@ -392,10 +392,11 @@ INSTANTIATE_TEST_SUITE_P(States, ScheduleRestTest,
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
-  FlowMeter meter;
+  const SchedulePolicy policy;
+  FlowMeter meter(policy);
   ScheduleClock::time_point now(1h);
   meter.measure(0, now);
-  const uint64_t steady = FlowMeter::kLcrsPerMs * 20;
+  const uint64_t steady = policy.flow_lcrs_per_ms * 20;
   meter.measure(steady, now + 20ms);
   EXPECT_TRUE(meter.steady());
   meter.measure(steady + 1, now + 30ms);
