@@ -92,6 +92,10 @@ struct Group {
   std::optional<base::Error> error;              // not committed: again, singly, or the end
   std::optional<std::chrono::seconds> retry_in;  // with an error: again after this long, as a policy says
 
+  // Whether the server is sent all of it at once, where groups of `solo_lcrs` LCRs and more are executed by themselves.
+  bool goes_in_one_round_trip(uint64_t solo_lcrs) const {
+    return mode == GroupMode::together && lcrs < solo_lcrs && !transactions.front()->spilled;
+  }
   base::Lsn end_lsn() const { return transactions.back()->end_lsn; }
   LsnRange range() const { return {.first = transactions.front()->commit_lsn, .end = end_lsn()}; }
 };

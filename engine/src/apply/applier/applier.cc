@@ -92,7 +92,8 @@ base::Result<void> Applier::connect() {
   THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo, options));
   parts_.session.emplace(std::move(session));
   pg::Connection& connection = parts_.session->connection();
-  THALWEG_ASSIGN(parts_.has_data_layer, has_data_layer(connection));
+  THALWEG_ASSIGN(const bool below_sql, has_data_layer(connection));
+  parts_.has_data_layer.store(below_sql, std::memory_order_relaxed);
   backend_pid_.store(connection.backend_pid(), std::memory_order_relaxed);
   ApplierCounts& counts = parts_.counts;
   for (Lane& lane : parts_.lanes) {

@@ -15,12 +15,9 @@ Lane* RoundTrips::free_lane() {
 
 bool RoundTrips::may_send(const Group& group) const {
   const auto& session = parts_.session;
-  const SchedulePolicy& policy = parts_.shared.policy;
   return session && !session->broken() && !session->prepares() && !parts_.shared.ending() &&
-         group.mode == GroupMode::together &&
-         parts_.signals.before.load(std::memory_order_acquire) == Before::committed &&
-         group.lcrs < (parts_.uses_data_layer() ? policy.solo_lcrs_min_below_sql : policy.solo_lcrs_min) &&
-         !group.transactions.front()->spilled && parts_.is_turn(group);
+         group.goes_in_one_round_trip(parts_.solo_lcrs()) &&
+         parts_.signals.before.load(std::memory_order_acquire) == Before::committed && parts_.is_turn(group);
 }
 
 bool RoundTrips::takes_no_time(const Lane& lane, const Group& group) const {

@@ -129,7 +129,7 @@ base::Result<void> SoloRun::leave_data_layer(StatementFailure& failure) {
     leaves = !answers;
   }
   if (leaves) {
-    parts_.has_data_layer = false;
+    parts_.has_data_layer.store(false, std::memory_order_relaxed);
     base::log_event(
         base::LogLevel::warning, "data_layer_unusable",
         {{"stream", parts_.shared.stream_id}, {"applier", int64_t{parts_.number}}, {"reason", failure.error.message}});

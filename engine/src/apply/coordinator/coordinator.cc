@@ -58,6 +58,7 @@ void Coordinator::fit_appliers() {
     appliers_[static_cast<size_t>(i)] = std::make_unique<Applier>(shared_, cache_, i + 1);
     applier_count_.store(i + 1, std::memory_order_release);
   }
+  for (int i = 0; i < wanted; ++i) schedule_.set_solo_lcrs(i, appliers_[static_cast<size_t>(i)]->solo_lcrs());
 }
 
 Moment Coordinator::moment() const {

@@ -14,6 +14,7 @@ Schedule::Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy pol
     : policy_(policy), low_watermark_(low_watermark), parked_(std::move(parked)) {
   assignments_.reserve(size_t{2} * kAppliersMax);
   settlements_.reserve(kAppliersMax);
+  for (ApplierSlot& slot : slots_) slot.solo_lcrs = policy_.solo_lcrs_min;
 }
 
 void Schedule::set_limits(const ScheduleLimits& limits) {
@@ -167,10 +168,8 @@ bool Schedule::may_begin_beside(const Group& group, const Moment& moment) const 
 // A small group goes behind another on the same connection, without waiting for that one's end to be heard of here. It
 // depends on nothing that has not committed, so either may fail without the other.
 bool Schedule::may_go_behind(const Group& group, const ApplierSlot& slot, const Moment& moment) const {
-  const auto is_small = [this](const Group& candidate) {
-    return candidate.mode == GroupMode::together && candidate.lcrs <= policy_.behind_lcrs_max;
-  };
-  return !slot.idle() && slot.behind == nullptr && !slot.beside && is_small(*slot.running) && is_small(group) &&
+  return !slot.idle() && slot.behind == nullptr && !slot.beside &&
+         slot.running->goes_in_one_round_trip(slot.solo_lcrs) && group.goes_in_one_round_trip(slot.solo_lcrs) &&
          !moment.steady_flow && moment.now - slot.since < policy_.behind_wait && !limits_.in_commit_order;
 }
 

@@ -45,15 +45,13 @@ struct SchedulePolicy {
   std::chrono::seconds beside_rest{10};
 
   // LCRs from which on a group is executed by itself (SoloRun): merging its rows pays. With fewer it goes to the server
-  // in one round trip (RoundTrips).
+  // in one round trip, and so behind another one (RoundTrips).
   uint64_t solo_lcrs_min = 16;
   // The same with the data layer, which takes most rows as they are.
   uint64_t solo_lcrs_min_below_sql = 100;
   // Bytes that the thread which assigns a group still sends itself: a socket takes them while the server is at
   // something else.
   uint64_t assigner_bytes_max = 16 * 1024;
-  // LCRs of a group that goes to the server in one round trip, and so behind another.
-  uint64_t behind_lcrs_max = 100;
   // Nothing goes behind a group that has run for longer: it may wait for somebody's lock.
   std::chrono::milliseconds behind_wait{1};
 

@@ -135,6 +135,38 @@ TEST_F(ScheduleTest, NothingGoesBehindAGroupThatTakesLong) {
   EXPECT_EQ(assigned(), "1:2");
 }
 
+// Two groups that share nothing, of which the second would follow the first at once on its connection.
+struct Behind {
+  const char* name;
+  uint64_t first_lcrs;
+  uint64_t second_lcrs;
+  bool data_layer;
+  bool follows;
+};
+
+class ScheduleBehindTest : public ScheduleTest, public ::testing::WithParamInterface<Behind> {};
+
+TEST_P(ScheduleBehindTest, OnlyWhatGoesInOneRoundTripFollowsOne) {
+  const SchedulePolicy policy;
+  limits.group_lcrs = 1000;
+  schedule.set_limits(limits);
+  if (GetParam().data_layer) schedule.set_solo_lcrs(0, policy.solo_lcrs_min_below_sql);
+  offer({1}, {.lcrs = GetParam().first_lcrs});
+  EXPECT_EQ(assigned(), "0:1");
+  offer({2}, {.lcrs = GetParam().second_lcrs});
+  EXPECT_EQ(assigned(), GetParam().follows ? "0:2" : "");
+  pass(policy.hold_min);
+  EXPECT_EQ(assigned(), GetParam().follows ? "" : "1:2") << "another applier takes it once it is not held any more";
+}
+
+INSTANTIATE_TEST_SUITE_P(Lcrs, ScheduleBehindTest,
+                         ::testing::Values(Behind{"Small", 15, 15, false, true}, Behind{"Larger", 15, 16, false, false},
+                                           Behind{"BehindLarger", 16, 15, false, false},
+                                           Behind{"SmallBelowSql", 99, 99, true, true},
+                                           Behind{"LargerBelowSql", 15, 100, true, false},
+                                           Behind{"BehindLargerBelowSql", 100, 15, true, false}),
+                         [](const auto& tested) { return tested.param.name; });
+
 TEST_F(ScheduleTest, NothingGoesBehindInCommitOrder) {
   limits.in_commit_order = true;
   schedule.set_limits(limits);
