@@ -184,26 +184,26 @@ bool Coordinator::take_finished() {
 }
 
 void Coordinator::postpone(const Group& group) {
-  const Transaction& transaction = *group.transactions[group.done];
+  const Transaction& transaction = *group.transactions[group.run.done];
   const base::UnixMicros now = shared_.clock->unix_now();
   shared_.retries->note(transaction.commit_lsn, transaction.xid,
                         {.number = transaction.retries,
                          .times = transaction.retries_most,
                          .due = group.rests_until,
-                         .at = {now.value + std::chrono::microseconds(*group.retry_in).count()},
+                         .at = {now.value + std::chrono::microseconds(*group.run.retry_in).count()},
                          .failed_at = now,
-                         .error = *group.error});
+                         .error = *group.run.error});
   // The next look would come when it is due, and find it waiting for nothing, at each of many short retries.
-  if (group.retry_in->count() > 0) shown_at_ = {};
+  if (group.run.retry_in->count() > 0) shown_at_ = {};
   retried_transactions_.add();
   base::log_event(base::LogLevel::warning, "transaction_retried",
                   {{"stream", shared_.stream_id},
                    {"xid", int64_t{transaction.xid.value}},
                    {"retry", int64_t{transaction.retries}},
-                   {"in_seconds", int64_t{group.retry_in->count()}},
-                   {"code", base::name_of(group.error->code)},
-                   {"sqlstate", group.error->sqlstate},
-                   {"table", group.error->table}});
+                   {"in_seconds", int64_t{group.run.retry_in->count()}},
+                   {"code", base::name_of(group.run.error->code)},
+                   {"sqlstate", group.run.error->sqlstate},
+                   {"table", group.run.error->table}});
 }
 
 // Transactions of the group from `counted` on have not been counted.
@@ -231,14 +231,14 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
     case Completion::again:
       retried_groups_.add();
       base::log_event(base::LogLevel::debug, "group_retried",
-                      {{"stream", shared_.stream_id}, {"group", group.number}, {"reason", group.error->message}});
+                      {{"stream", shared_.stream_id}, {"group", group.number}, {"reason", group.run.error->message}});
       return;
     case Completion::stopping:
       return;
     case Completion::failed:
       errors_.add();
-      if (is_about_data(group.error->code)) shared_.retries->clear();
-      shared_.error.set(*group.error);
+      if (is_about_data(group.run.error->code)) shared_.retries->clear();
+      shared_.error.set(*group.run.error);
       shared_.stop();
       return;
   }

@@ -242,7 +242,7 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   ApplierSlot& slot = slots_[static_cast<size_t>(applier)];
   // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
   // altered.
-  if (slot.beside && group.error) rests_until_ = moment.now + policy_.beside_rest;
+  if (slot.beside && group.run.error) rests_until_ = moment.now + policy_.beside_rest;
   slot.beside = false;
   if (&group == slot.running) {
     slot.running = slot.behind;
@@ -250,21 +250,21 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   }
   slot.behind = nullptr;
   --running_;
-  if (!group.error) {
+  if (!group.run.error) {
     group.state = GroupState::committed;
     take_note_of_parked(group, group.transactions.size());
     return Completion::committed;
   }
   group.state = GroupState::waiting;
   ++waiting_;
-  if (group.retry_in) {
-    group.rests_until = moment.now + *group.retry_in;
-    take_note_of_parked(group, group.done);
+  if (group.run.retry_in) {
+    group.rests_until = moment.now + *group.run.retry_in;
+    take_note_of_parked(group, group.run.done);
     // Meanwhile somebody may remove what they would be parked behind.
-    for (size_t i = group.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
+    for (size_t i = group.run.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
     return Completion::postponed;
   }
-  const ErrorCode code = group.error->code;
+  const ErrorCode code = group.run.error->code;
   if (group.mode == GroupMode::together && (is_about_data(code) || code == ErrorCode::database_busy)) {
     // Once everything before it has committed, what fails again fails by itself.
     if (code != ErrorCode::database_busy || group.after == group.number - 1) group.mode = GroupMode::singly;

@@ -62,17 +62,17 @@ class ScheduleTest : public ::testing::Test {
   Completion ends(uint64_t number, std::optional<ErrorCode> code = {}) {
     const auto [applier, group] = running.at(number);
     running.erase(number);
-    group->error.reset();
-    if (code) group->error = base::fail(*code, "told by the test").error();
+    group->run.error.reset();
+    if (code) group->run.error = base::fail(*code, "told by the test").error();
     return schedule.complete(applier, *group, moment);
   }
   // Singly: its transactions before `done` have gone through, and that one is to be retried.
   Completion is_postponed(uint64_t number, size_t done, std::chrono::seconds delay) {
     Group& group = *running.at(number).second;
-    group.done = done;
-    group.retry_in = delay;
+    group.run.done = done;
+    group.run.retry_in = delay;
     const Completion completion = ends(number, ErrorCode::apply_failed);
-    group.retry_in.reset();
+    group.run.retry_in.reset();
     return completion;
   }
   void pass(std::chrono::microseconds time) {
