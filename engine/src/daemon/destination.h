@@ -49,7 +49,7 @@ struct DestinationOptions {
   std::string id;
   control::Delivery definition;
   bool backlog = false;
-  std::string_view mode;
+  control::Mode mode = control::Mode::combined;
   std::filesystem::path directory;     // of its logs, where it has a backlog, and of what else it spills
   const base::Clock* clock = nullptr;  // these outlive the destination
   Peering* peering = nullptr;
