@@ -13,28 +13,28 @@ namespace {
 
 using base::ErrorCode;
 using base::Lsn;
+using Ending = DestinationCourse::Ending;
+using Phase = DestinationCourse::Phase;
 
 constexpr std::chrono::milliseconds kLook{50};  // between two looks at a running consumer
 constexpr std::chrono::seconds kLinkPatience{5};
 
 }  // namespace
 
-base::Result<void> Destination::run_once() {
+base::Result<void> Destination::run_once(const control::Delivery& definition) {
   if (logs_.is_unread()) {
     std::unique_lock lock(session_lock_);
     THALWEG_TRY(logs_.read_again());
   }
-  const control::Delivery definition = definition_in_effect();
   StartedDestination started;
   if (!definition.send_to) {
-    start_over_ = false;
     THALWEG_ASSIGN(started, start_destination(definition, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(go_on_from(started.low_watermark));
     note_confirmed(started.low_watermark);
   }
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
-  while (!logs_.empty() && !stopping() && !drain_) {
+  while (!logs_.empty() && !is_interrupted()) {
     spill::DurableLog& log = logs_.front();
     if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(definition, started, log));
     if (Lsn{durable_} < log.synced()) return {};  // stopped
@@ -42,7 +42,6 @@ base::Result<void> Destination::run_once() {
     std::unique_lock lock(session_lock_);
     logs_.drop_front();
   }
-  if (stopping() || drain_) return {};
   return go_live(definition, started);
 }
 
@@ -55,14 +54,6 @@ base::Result<void> Destination::go_on_from(Lsn reached) {
   std::unique_lock lock(session_lock_);
   logs_.drop_strays();  // it needs nothing of them
   return {};
-}
-
-control::Delivery Destination::definition_in_effect() {
-  control::Delivery definition = options_.definition;
-  std::lock_guard lock(mutex_);
-  definition.destination_rules = rules_;
-  rules_changed_ = false;
-  return definition;
 }
 
 // Null: it has none. What another engine captures has been judged there.
@@ -143,26 +134,21 @@ base::Result<void> Destination::replay(const control::Delivery& definition, cons
 }
 
 base::Result<void> Destination::go_live(const control::Delivery& definition, const StartedDestination& started) {
-  caught_up_ = false;
   {
     std::lock_guard lock(mutex_);
-    if (stop_ || drain_) return {};
-    is_live_ = true;
-    is_starting_ = true;
+    caught_up_ = false;
+    if (is_interrupted()) return {};
+    course_.enter(Phase::starting);
   }
   auto begun = start_consumer(definition, started, *backlog_);
-  {
-    std::lock_guard lock(mutex_);
-    is_starting_ = false;
-    // It was paused meanwhile, or got other rules. If it has started it may have taken something by now.
-    if (begun && !session_ends_ && !is_dropped()) stop_ = false;
-  }
+  // If it was paused meanwhile, or got other rules, what it has started may have taken something by now.
+  if (begun) enter(Phase::live);
   THALWEG_TRY(std::move(begun));
   clear_error();
   in_use_.reset();
   observe(State::catching_up);
   THALWEG_TRY(watch(started.constraints_from));
-  if (stopping() || drain_ || start_over_ || leaves() || !started.constraints_from) return {};
+  if (!started.constraints_from || Lsn{durable_} < started.constraints_from || is_wanted_otherwise()) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
   return add_late_constraints(definition, start_context(), applied);
@@ -172,27 +158,46 @@ std::optional<base::Error> Destination::unresolved_trouble() const {
   return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();
 }
 
-// Returns when stopped, drained, when it has to start over, or once everything below `until` (zero: never) is durable;
-// fails when the consumer does.
+// Whether it has applied what the source had when this began; then it shows that.
+bool Destination::has_caught_up(Lsn target) {
+  if (!target || consumer_->applied() < target) return false;
+  std::lock_guard lock(mutex_);
+  if (course_.phase() != Phase::live) return false;
+  caught_up_ = true;
+  observe_locked(State::replicating);
+  return true;
+}
+
+// Returns when interrupted, drained, when it has to start over, or once everything below `until` (zero: never) is
+// durable; fails when the consumer does.
 base::Result<void> Destination::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
+  bool caught_up = false;
   std::optional<std::chrono::steady_clock::time_point> leaves_until;
-  while (!stopping()) {
+  while (!is_interrupted()) {
     if (auto failed = consumer_->failure()) return std::unexpected(*failed);
-    if (start_over_) return {};
+    bool of_session = false;  // what it reads is this session's backlog
+    bool leaves = false;
+    bool drains = false;
+    {
+      std::lock_guard lock(mutex_);
+      if (course_.starts_over()) return {};
+      of_session = course_.has_consumer();
+      leaves = course_.leaves();
+      drains = course_.ending() == Ending::drained;
+    }
     if (auto trouble = unresolved_trouble()) {
       if (options_.definition.parameters.stops_tables()) return {};  // the next start does it
       return std::unexpected(std::move(*trouble));
     }
     const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};
     note_confirmed(confirmed);
-    if (is_live_) backlog_->confirm(Lsn{durable_});
+    if (of_session) backlog_->confirm(Lsn{durable_});
     if (until && confirmed >= until) return {};
-    if (drain_ && !is_live_) return {};
-    if (is_live_ && leaves() && takes_leave(leaves_until)) return {};
-    if (drain_ && !draining) {
+    if (leaves && takes_leave(leaves_until)) return {};
+    if (drains && !draining) {
       draining = true;
       consumer_->request_stop(true);
     }
@@ -204,12 +209,10 @@ base::Result<void> Destination::watch(Lsn until) {
     } else {
       link_broken_at.reset();
       if (!target) target = {source_end_->load(std::memory_order_acquire)};
-      if (is_live_ && target && consumer_->applied() >= target && !caught_up_.exchange(true)) {
-        observe(State::replicating);
-      }
+      caught_up = caught_up || has_caught_up(target);
     }
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kLook, [&] { return stop_.load(); });
+    changed_.wait_for(lock, kLook, [&] { return is_interrupted(); });
   }
   return {};
 }

@@ -35,20 +35,23 @@ void add_buckets(std::vector<std::pair<Key, Value>>& to, const std::vector<std::
 
 bool Destination::has_caught_up_or_failed() const {
   std::lock_guard lock(mutex_);
-  return caught_up_ || error_ || !life_.is_enabled() || is_dropped();
+  return caught_up_ || error_ || !life_.is_enabled() || course_.is_dropped();
 }
 
 void Destination::retry() {
   {
     std::lock_guard lock(mutex_);
     if (life_.state() != State::aborted && !retry_due_) return;  // it works, or is already trying
-    retry_asked_ = true;
+    course_.retry();
   }
   changed_.notify_all();
 }
 
 void Destination::start_over() {
-  start_over_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    course_.start_over();
+  }
   retry();
 }
 

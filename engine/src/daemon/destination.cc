@@ -15,6 +15,8 @@ namespace {
 
 using base::ErrorCode;
 using base::Lsn;
+using Ending = DestinationCourse::Ending;
+using Phase = DestinationCourse::Phase;
 
 constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
 constexpr std::chrono::minutes kOnDiskLast{30};
@@ -29,11 +31,10 @@ Destination::Destination(DestinationOptions options)
              spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
       session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
       id_(options_.id),
+      course_(options_.definition.status, options_.definition.force),
       parameters_(options_.definition.parameters),
       rules_(options_.definition.destination_rules),
       logs_(space_, options_.directory / "backlog", options_.definition.id, options_.id),
-      wanted_(options_.definition.status),
-      force_(options_.definition.force),
       backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
 
 Destination::~Destination() { end(); }
@@ -48,22 +49,19 @@ void Destination::begin_session(const SourceSlot& slot) {
   slot_made_at_ = slot.made_at;
   if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
   source_ = slot.identity;
-  stop_ = false;
-  session_ends_ = false;
-  drain_ = false;
-  needs_session_ = false;
-  unpublished_ = false;
-  caught_up_ = false;
-  ended_ = false;
   begun_at_ = std::chrono::steady_clock::now();
   session_due_.reset();
+  std::lock_guard lock(mutex_);
+  course_.begin();
+  session_wish_ = SessionWish::none;
+  caught_up_ = false;
 }
 
 void Destination::begin_removal() {
   begin_session({});
   thread_ = std::jthread([this] {
     be_dropped();
-    ended_ = true;
+    enter(Phase::ended);
   });
 }
 
@@ -92,7 +90,7 @@ base::Result<void> Destination::begin(queue::LcrQueue& queue, size_t consumer, c
   }
   thread_ = std::jthread([this] {
     run();
-    ended_ = true;
+    enter(Phase::ended);
   });
   return {};
 }
@@ -104,20 +102,17 @@ void Destination::request_stop(bool drain) {
   }
   {
     std::lock_guard lock(mutex_);
-    session_ends_ = true;
-    // One that is behind keeps what it has on disk.
-    if (drain && is_live_ && !is_starting_ && !backlog_->statistics().on_disk) {
-      drain_ = true;
-    } else {
-      stop_ = true;
-    }
+    course_.end(drain && backlog_ && !backlog_->statistics().on_disk);  // one that is behind keeps what is on disk
   }
   changed_.notify_all();
 }
 
 // A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it lacks.
 bool Destination::has_ended() const {
-  if (!reads_queue()) return ended_;
+  if (!reads_queue()) {
+    std::lock_guard lock(mutex_);
+    return course_.phase() == Phase::ended;
+  }
   return !consumer_ || !consumer_->is_running() || consumer_->trouble();
 }
 
@@ -132,8 +127,10 @@ void Destination::end() {
 }
 
 void Destination::tend_backlog() {
-  if (!backlog_ || needs_session_ || is_dropped()) return;
-  if (!backlog_->not_durable() && !unpublished_) return session_due_.reset();
+  if (!backlog_ || is_dropped()) return;
+  std::lock_guard lock(mutex_);
+  if (session_wish_ == SessionWish::now) return;
+  if (!backlog_->not_durable() && session_wish_ == SessionWish::none) return session_due_.reset();
   const auto now = std::chrono::steady_clock::now();
   if (!session_due_) {
     session_backoff_.worked(now - begun_at_);
@@ -143,13 +140,33 @@ void Destination::tend_backlog() {
                       {{"stream", options_.definition.id}, {"destination", options_.id}});
     }
   }
-  needs_session_ = now >= *session_due_;
+  if (now >= *session_due_) session_wish_ = SessionWish::now;
+}
+
+bool Destination::needs_session() const {
+  std::lock_guard lock(mutex_);
+  return session_wish_ == SessionWish::now && !course_.is_dropped();
+}
+
+void Destination::wish_session() {
+  std::lock_guard lock(mutex_);
+  session_wish_ = SessionWish::now;
+}
+
+void Destination::forget() {
+  std::lock_guard lock(mutex_);
+  forgotten_ = true;
+}
+
+bool Destination::is_forgotten() const {
+  std::lock_guard lock(mutex_);
+  return forgotten_;
 }
 
 void Destination::keep_to_disk() {
   if (backlog_->statistics().on_disk) return;
   on_disk_for_ = std::clamp<std::chrono::milliseconds>(on_disk_for_ * 2, kOnDiskFirst, kOnDiskLast);
-  needs_session_ = true;
+  wish_session();
   base::log_event(base::LogLevel::warning, "destination_behind",
                   {{"stream", options_.definition.id}, {"destination", options_.id}});
 }
@@ -164,61 +181,84 @@ Lsn Destination::confirmed() const {
 // --- its thread
 
 void Destination::run() {
-  while (true) {
-    {
-      // An earlier session may have given up, or have set the time of the next try.
-      std::unique_lock lock(mutex_);
-      stop_ = session_ends_.load();
-      const auto due = [&] { return stop_ || drain_ || retry_asked_ || pauses(); };
-      if (pauses()) {
-        retry_due_.reset();
-      } else if (life_.state() == State::aborted) {
-        changed_.wait(lock, due);
-      } else if (retry_due_) {
-        changed_.wait_until(lock, *retry_due_, due);
-      }
-      if (session_ends_) return;
-      stop_ = false;  // what it was in the midst of has ended
-      if (!pauses()) {
-        if (retry_asked_) error_.reset();
-        retry_asked_ = false;
-        retry_due_.reset();
-        if (!error_) observe_locked(State::initializing);
-      }
-    }
+  while (const auto definition = await_try()) {
     if (is_dropped()) return be_dropped();
     if (is_disabled()) {
       be_disabled();
       continue;
     }
     const auto begun = std::chrono::steady_clock::now();
-    auto ran = run_once();
+    const auto ran = run_once(*definition);
     backoff_.worked(std::chrono::steady_clock::now() - begun);
     stop_consumer();
     const bool again = leave_backlog();
-    leaving_ = false;
-    if (session_ends_ && (stopping() || (ran && drain_))) return;
-    if (!ran && !stopping() && !leaves()) note_failure(ran.error());
-    if (!again && !is_dropped()) {
-      needs_session_ = true;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return session_ends_ || is_dropped(); });
-      if (session_ends_) return;
+    bool was_cut_short = false;
+    {
+      std::lock_guard lock(mutex_);
+      was_cut_short = course_.is_cut_short();
+      if (course_.ending() == Ending::now || (course_.ending() == Ending::drained && ran)) return;
+      course_.enter(Phase::resting);
     }
+    if (!ran && !was_cut_short) note_failure(ran.error());
+    if (!again && !await_session()) return;
   }
 }
 
+// Rests until there is something to do: a try with that definition, or what is desired instead. None: its session ends.
+std::optional<control::Delivery> Destination::await_try() {
+  std::unique_lock lock(mutex_);
+  // An earlier session may have given up, or have set the time of the next try.
+  const auto is_due = [&] { return course_.is_due(); };
+  if (life_.state() == State::aborted) {
+    changed_.wait(lock, is_due);
+  } else if (retry_due_) {
+    changed_.wait_until(lock, *retry_due_, is_due);
+  }
+  if (course_.ending() != Ending::none) return std::nullopt;
+  retry_due_.reset();
+  control::Delivery definition = options_.definition;
+  if (course_.pauses()) return definition;
+  definition.destination_rules = rules_;
+  if (course_.begin_try()) error_.reset();
+  if (!error_) observe_locked(State::initializing);
+  return definition;
+}
+
+// Only a new session brings what its agent had taken. False: this one ends. True: it is being dropped.
+bool Destination::await_session() {
+  std::unique_lock lock(mutex_);
+  if (!course_.is_dropped()) session_wish_ = SessionWish::now;
+  changed_.wait(lock, [&] { return course_.ending() != Ending::none || course_.is_dropped(); });
+  return course_.ending() == Ending::none;
+}
+
+// Whether its consumer is to end, for whatever reason.
+bool Destination::is_wanted_otherwise() const {
+  std::lock_guard lock(mutex_);
+  return course_.is_cut_short() || course_.starts_over() || course_.ending() != Ending::none;
+}
+
 // False: what its agent had taken is lost to this session.
-bool Destination::leave_backlog() { return !is_live_.exchange(false) || backlog_->leave(Lsn{durable_}); }
+bool Destination::leave_backlog() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!course_.has_consumer()) return true;
+  }
+  return backlog_->leave(Lsn{durable_});
+}
 
 void Destination::note_failure(const base::Error& error) {
-  unpublished_ = waits_for_publication(error);
+  const bool waits = waits_for_publication(error);
+  {
+    std::lock_guard lock(mutex_);
+    if (session_wish_ != SessionWish::now) session_wish_ = waits ? SessionWish::when_due : SessionWish::none;
+  }
   if (heals_by_itself(error) || options_.tables == nullptr) return give_up_or_wait(error);
   // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
   options_.tables->look_now(kLookPatience, error.table);
   const auto trouble = unresolved_trouble();
   if (trouble && options_.definition.parameters.stops_tables()) return;
-  give_up_or_wait(trouble ? *trouble : with_row_security(error, options_.definition, &stop_));
+  give_up_or_wait(trouble ? *trouble : with_row_security(error, options_.definition, &course_.interrupt()));
 }
 
 // `waiting`: what it is until the next try.
@@ -249,7 +289,7 @@ bool Destination::heals_by_itself(const base::Error& error) {
 bool Destination::waits_for_publication(const base::Error& error) const {
   const bool may = error.code == ErrorCode::table_unpublished || (sends() && error.code == ErrorCode::link_refused);
   if (!may) return false;
-  const auto published = options_.publishes_all({.stop = &stop_, .board = options_.board});
+  const auto published = options_.publishes_all({.stop = &course_.interrupt(), .board = options_.board});
   return published && !*published;  // a source that does not answer is asked again after the next try
 }
 
@@ -258,7 +298,7 @@ StartContext Destination::start_context() {
                        .joins_capture = options_.backlog || options_.definition.receive_from.has_value(),
                        .session = {},
                        .progress = options_.progress,
-                       .work = {.stop = reads_queue() ? options_.stop : &stop_, .board = options_.board},
+                       .work = {.stop = reads_queue() ? options_.stop : &course_.interrupt(), .board = options_.board},
                        .on_copy = options_.on_copy};
   if (reads_queue()) return context;
   context.session = source_;
@@ -281,6 +321,11 @@ std::string Destination::id() const {
 void Destination::rename(const std::string& id) {
   std::lock_guard lock(mutex_);
   id_ = id;
+}
+
+void Destination::enter(DestinationCourse::Phase phase) {
+  std::lock_guard lock(mutex_);
+  course_.enter(phase);
 }
 
 void Destination::observe(State state) {

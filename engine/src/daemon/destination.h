@@ -16,6 +16,7 @@
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
 #include "daemon/backoff.h"
+#include "daemon/destination_course.h"
 #include "daemon/earlier_logs.h"
 #include "daemon/healing.h"
 #include "daemon/lifecycle.h"
@@ -70,6 +71,13 @@ struct CaptureStart {
   base::Lsn from;
 };
 
+// A new session of the capture, for a destination's sake.
+enum class SessionWish : uint8_t {
+  none,
+  when_due,  // a table of its waits to be published, which is not urgent: every session interrupts all destinations
+  now,
+};
+
 // Thread-safe: methods marked so belong to the stream's supervisor; with a backlog, a separate thread runs the
 // destination within a session; any thread may call the rest.
 class Destination {
@@ -82,8 +90,8 @@ class Destination {
   std::string id() const;
   void rename(const std::string& id);  // of one without a backlog
   // It is being dropped: nothing waits for it, and what it still has of a queue is discarded.
-  bool is_dropped() const { return wanted_ == control::DesiredStatus::dropped; }
-  bool is_disabled() const { return wanted_ == control::DesiredStatus::disabled; }
+  bool is_dropped() const { return course_.wanted() == control::DesiredStatus::dropped; }
+  bool is_disabled() const { return course_.wanted() == control::DesiredStatus::disabled; }
   bool reads_queue() const { return !options_.backlog && !is_dropped(); }
   bool sends() const { return options_.definition.send_to.has_value(); }
 
@@ -104,14 +112,14 @@ class Destination {
   void end();      // nothing is applied or sent any more
   void release();  // after the producer's end, which reads confirmed_lsn()
   // Something that its agent had taken is lost to it, or it has been behind the others for too long, or it starts over.
-  bool needs_session() const { return needs_session_ && !is_dropped(); }
+  bool needs_session() const;
   // Pauses, resumes or drops one with a backlog within its session: nobody else notices. Only where it has taken from
   // memory what its destination does not get done with in seconds, it asks for a new session. No effect where nothing
   // has changed.
   void desire(control::DesiredStatus status, bool force);
   // It was dropped, and nothing desires it any more: its object lasts as long as its session.
-  void forget() { forgotten_ = true; }
-  bool is_forgotten() const { return forgotten_; }
+  void forget();
+  bool is_forgotten() const;
   // Requests a new session if only that can make the backlog durable or publish a table.
   void tend_backlog();
   // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
@@ -151,14 +159,12 @@ class Destination {
   void run();
   void be_dropped();
   void be_disabled();
+  std::optional<control::Delivery> await_try();
+  bool await_session();
   bool leave_backlog();
   void note_failure(const base::Error& error);
-  bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
-  // Its consumer is to end where no change is lost.
-  bool leaves() const { return leaving_ || pauses() || rules_changed_; }
-  control::Delivery definition_in_effect();
   bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
-  base::Result<void> run_once();
+  base::Result<void> run_once(const control::Delivery& definition);
   base::Result<void> replay(const control::Delivery& definition, const StartedDestination& started,
                             spill::DurableLog& log);
   base::Result<void> go_live(const control::Delivery& definition, const StartedDestination& started);
@@ -176,9 +182,13 @@ class Destination {
   void begin_session(const SourceSlot& slot);
   void observe(State state);
   void observe_locked(State state);
+  void enter(DestinationCourse::Phase phase);
+  void wish_session();
+  bool has_caught_up(base::Lsn target);
   void clear_error();
   void give_up_or_wait(const base::Error& error, State waiting = State::retrying);
-  bool stopping() const { return stop_; }
+  bool is_interrupted() const { return course_.interrupt(); }
+  bool is_wanted_otherwise() const;
   bool heals_by_itself(const base::Error& error);
   bool waits_for_publication(const base::Error& error) const;
   StartContext start_context();
@@ -203,8 +213,10 @@ class Destination {
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
   std::optional<std::chrono::steady_clock::time_point> retry_due_;
-  bool retry_asked_ = false;
-  bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
+  DestinationCourse course_;  // of its thread
+  SessionWish session_wish_ = SessionWish::none;
+  bool caught_up_ = false;  // since its consumer began to read this session's backlog
+  bool forgotten_ = false;
   control::StreamParameters parameters_;  // in effect
   control::TableRules rules_;             // in effect once its consumer starts
 
@@ -221,29 +233,12 @@ class Destination {
   std::optional<base::Lsn> constraints_due_;  // they can
   std::optional<std::chrono::steady_clock::time_point> refused_since_;  // by the engine that receives
 
-  // The desired status: the definition's, until it changes within a session. Writer: the supervisor, under mutex_.
-  // Readers: anybody.
-  std::atomic<control::DesiredStatus> wanted_;
-  std::atomic<bool> force_;             // the same
-  std::atomic<bool> forgotten_{false};  // Writer: the supervisor. Readers: anybody
+  // How often the error queue was changed. Writer: anybody. Reader: the thread.
+  std::atomic<uint64_t> error_changes_{0};
+  // At the destination. Writers: the thread; the supervisor without a backlog, or between sessions (release).
+  std::atomic<uint64_t> durable_{0};
 
-  // Signals between the supervisor and its thread; both read them. Relaxed is enough: the data that they announce are
-  // read under a lock.
-  std::atomic<bool> stop_{false};           // its thread ends its present work. Writers: both
-  std::atomic<bool> drain_{false};          // ... once the queue is empty. Writer: the supervisor
-  std::atomic<bool> session_ends_{false};   // ... and the thread itself ends. Writer: the supervisor
-  std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
-  std::atomic<bool> rules_changed_{false};  // Writers: the supervisor; the thread, which takes them up. Under mutex_
-  std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
-  std::atomic<bool> ended_{true};           // Writer: the thread; the supervisor, before it begins one
-  std::atomic<bool> needs_session_{false};  // Writers: both
-  std::atomic<bool> caught_up_{false};      // Writer: the thread; the supervisor between sessions
-  std::atomic<bool> unpublished_{false};    // a table of its waits for the next session's start
-  std::atomic<bool> is_live_{false};        // the consumer reads this session's backlog
-  std::atomic<uint64_t> durable_{
-      0};  // at the destination. Writer: as caught_up_, or the supervisor without a backlog (release)
-
-  bool leaving_ = false;  // its consumer has been told to leave. Owner: the thread
+  // The thread's.
   Backoff backoff_;
   std::chrono::milliseconds on_disk_for_{0};
   InUsePatience in_use_;

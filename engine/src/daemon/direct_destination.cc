@@ -12,7 +12,6 @@ constexpr std::chrono::seconds kRefusalPatience{10};
 
 base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
   begin_session(slot);
-  start_over_ = false;
   constraints_due_.reset();
   refused_since_.reset();
   // Before the wait for the engine that captures: without an identity that one never gets through.
@@ -37,11 +36,11 @@ base::Result<void> Destination::look() {
   note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
   if (auto trouble = unresolved_trouble()) {
     if (!options_.definition.parameters.stops_tables()) return std::unexpected(std::move(*trouble));
-    needs_session_ = true;  // the next start does it
+    wish_session();  // the next start does it
   }
   if (constraints_from_ && applied >= constraints_from_) {
     constraints_due_ = applied;
-    needs_session_ = true;
+    wish_session();
   }
   return {};
 }
