@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/destination.h"
+#include "daemon/backlog_destination.h"
 #include "daemon/stream_removal.h"
 
 // A destination with a backlog that is paused, resumed or dropped, or gets other rules, while its session goes on for
@@ -12,7 +12,6 @@ namespace thalweg::daemon {
 namespace {
 
 using base::ErrorCode;
-using base::Lsn;
 using Ending = DestinationCourse::Ending;
 using Phase = DestinationCourse::Phase;
 namespace fs = std::filesystem;
@@ -21,7 +20,14 @@ constexpr std::chrono::seconds kLeavePatience{10};  // of one that is paused, wi
 
 }  // namespace
 
-void Destination::desire(control::DesiredStatus status, bool force) {
+void BacklogDestination::take_up(const control::DestinationDefinition& desired) {
+  space_.set_limit(desired.parameters.queue_spill_limit_bytes());
+  Destination::take_up(desired);
+  set_rules(desired.rules);
+  desire(desired.status, desired.force);
+}
+
+void BacklogDestination::desire(control::DesiredStatus status, bool force) {
   {
     std::lock_guard lock(mutex_);
     if (!course_.desire(status, force)) return;
@@ -29,7 +35,7 @@ void Destination::desire(control::DesiredStatus status, bool force) {
   changed_.notify_all();
 }
 
-void Destination::set_rules(const control::TableRules& rules) {
+void BacklogDestination::set_rules(const control::TableRules& rules) {
   {
     std::lock_guard lock(mutex_);
     if (rules_ == rules) return;
@@ -42,7 +48,7 @@ void Destination::set_rules(const control::TableRules& rules) {
 
 // True: its consumer may be ended. It was paused or got other rules, and either keeps what it reads on disk, or has got
 // done with what it had taken, or does not get done with it.
-bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
+bool BacklogDestination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
   const auto now = std::chrono::steady_clock::now();
   if (!until) {
     enter(Phase::leaving);  // and stays there if it is resumed meanwhile: a consumer that was cut gets nothing more
@@ -53,11 +59,11 @@ bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_poin
   if (!consumer_->is_running() || now >= *until) return true;
   if (!backlog_->is_cut()) return false;
   // An apply records the last of it once it ends; another engine's is asked until it has done so.
-  if (consumer_->apply() != nullptr || Lsn{durable_} >= backlog_->taken()) consumer_->request_stop(true);
+  if (consumer_->apply() != nullptr || durable() >= backlog_->taken()) consumer_->request_stop(true);
   return false;
 }
 
-void Destination::be_disabled() {
+void BacklogDestination::be_disabled() {
   clear_error();
   forget_retries();
   observe(State::disabled);
@@ -67,7 +73,7 @@ void Destination::be_disabled() {
   in_use_.reset();
 }
 
-void Destination::be_dropped() {
+void BacklogDestination::be_dropped() {
   {
     std::lock_guard lock(mutex_);
     if (life_.state() == State::dropped) return;

@@ -1,17 +1,11 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "daemon/destination.h"
+#include "daemon/backlog_destination.h"
 #include "daemon/log_frames.h"
-#include "daemon/rule_sets.h"
 
 // One try at a destination with a backlog: its copy, the logs of earlier sessions, then this one's LCRs.
 
 namespace thalweg::daemon {
 namespace {
 
-using base::ErrorCode;
 using base::Lsn;
 using Ending = DestinationCourse::Ending;
 using Phase = DestinationCourse::Phase;
@@ -21,7 +15,7 @@ constexpr std::chrono::seconds kLinkPatience{5};
 
 }  // namespace
 
-base::Result<void> Destination::run_once(const control::Delivery& definition) {
+base::Result<void> BacklogDestination::run_once(const control::Delivery& definition) {
   if (logs_.is_unread()) {
     std::unique_lock lock(session_lock_);
     THALWEG_TRY(logs_.read_again());
@@ -36,8 +30,8 @@ base::Result<void> Destination::run_once(const control::Delivery& definition) {
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
   while (!logs_.empty() && !is_interrupted()) {
     spill::DurableLog& log = logs_.front();
-    if (Lsn{durable_} < log.synced()) THALWEG_TRY(replay(definition, started, log));
-    if (Lsn{durable_} < log.synced()) return {};  // stopped
+    if (durable() < log.synced()) THALWEG_TRY(replay(definition, started, log));
+    if (durable() < log.synced()) return {};  // stopped
     log.remove();
     std::unique_lock lock(session_lock_);
     logs_.drop_front();
@@ -45,84 +39,27 @@ base::Result<void> Destination::run_once(const control::Delivery& definition) {
   return go_live(definition, started);
 }
 
-base::Result<void> Destination::check_reach(Lsn reached) const {
+base::Result<void> BacklogDestination::check_reach(Lsn reached) const {
   return logs_.check_reach(reached, from_, slot_made_at_, options_.definition.destination.name);
 }
 
-base::Result<void> Destination::go_on_from(Lsn reached) {
+base::Result<void> BacklogDestination::go_on_from(Lsn reached) {
   THALWEG_TRY(check_reach(reached));
   std::unique_lock lock(session_lock_);
   logs_.drop_strays();  // it needs nothing of them
   return {};
 }
 
-// Null: it has none. What another engine captures has been judged there.
-base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& definition,
-                                                                   queue::FrameSource& frames) {
-  if (definition.destination_rules.empty() || definition.receive_from) return nullptr;
-  capture::StreamRules rules = destination_rules(definition);
-  const auto folder = options_.backlog ? options_.directory.parent_path() : options_.directory;
-  rules.relations_file = folder / ("ruled-relations-" + id() + ".json");
-  auto ruled =
-      std::make_unique<RuledFrames>(frames, std::move(rules), definition.source.conninfo,
-                                    start_context().work.session("thalweg rules " + definition.id), *options_.clock);
-  THALWEG_TRY(ruled->locate());
-  return ruled;
-}
-
-base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const StartedDestination& started,
-                                              queue::FrameSource& frames) {
-  control::Delivery definition = of;
-  {
-    std::lock_guard lock(mutex_);
-    definition.parameters = parameters_;
-  }
-  THALWEG_ASSIGN(auto ruled, with_rules(definition, frames));
-  queue::FrameSource& taken = ruled ? *ruled : frames;
-  auto consumer = definition.send_to
-                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, taken, *options_.clock)
-                      : make_apply_consumer(definition, started.catch_up,
-                                            options_.backlog ? options_.directory / "apply" : options_.directory, taken,
-                                            *options_.clock, start_context().work, options_.retries);
-  const uint64_t error_changes = error_changes_;
-  auto at = consumer->start();
-  if (!at) {
-    consumer->request_stop(false);
-    consumer->join();
-    return at;
-  }
-  if (definition.send_to) {
-    if (auto goes_on = go_on_from(*at); !goes_on) {
-      consumer->request_stop(false);
-      consumer->join();
-      return std::unexpected(goes_on.error());
-    }
-  }
-  note_confirmed(*at);
-  std::unique_lock lock(session_lock_);
-  ruled_ = std::move(ruled);
-  consumer_ = std::move(consumer);
-  counted_since_ = options_.clock->unix_now();
-  if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
-  return at;
-}
-
-void Destination::stop_consumer() {
+void BacklogDestination::stop_consumer() {
   if (!consumer_) return;
   consumer_->request_stop(false);
   consumer_->join();
   note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
-  std::unique_lock lock(session_lock_);
-  consumer_.reset();
-  ruled_.reset();
+  release_consumer();
 }
 
-void Destination::note_confirmed(Lsn lsn) {
-  if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
-}
-
-base::Result<void> Destination::replay(const control::Delivery& definition, const StartedDestination& started,
-                                       spill::DurableLog& log) {
+base::Result<void> BacklogDestination::replay(const control::Delivery& definition, const StartedDestination& started,
+                                              spill::DurableLog& log) {
   log.rewind();
   LogFrames frames(log);
   THALWEG_TRY(start_consumer(definition, started, frames));
@@ -133,7 +70,7 @@ base::Result<void> Destination::replay(const control::Delivery& definition, cons
   return watched;
 }
 
-base::Result<void> Destination::go_live(const control::Delivery& definition, const StartedDestination& started) {
+base::Result<void> BacklogDestination::go_live(const control::Delivery& definition, const StartedDestination& started) {
   {
     std::lock_guard lock(mutex_);
     caught_up_ = false;
@@ -148,18 +85,14 @@ base::Result<void> Destination::go_live(const control::Delivery& definition, con
   in_use_.reset();
   observe(State::catching_up);
   THALWEG_TRY(watch(started.constraints_from));
-  if (!started.constraints_from || Lsn{durable_} < started.constraints_from || is_wanted_otherwise()) return {};
+  if (!started.constraints_from || durable() < started.constraints_from || is_wanted_otherwise()) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
   return add_late_constraints(definition, start_context(), applied);
 }
 
-std::optional<base::Error> Destination::unresolved_trouble() const {
-  return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();
-}
-
 // Whether it has applied what the source had when this began; then it shows that.
-bool Destination::has_caught_up(Lsn target) {
+bool BacklogDestination::has_caught_up(Lsn target) {
   if (!target || consumer_->applied() < target) return false;
   std::lock_guard lock(mutex_);
   if (course_.phase() != Phase::live) return false;
@@ -170,7 +103,7 @@ bool Destination::has_caught_up(Lsn target) {
 
 // Returns when interrupted, drained, when it has to start over, or once everything below `until` (zero: never) is
 // durable; fails when the consumer does.
-base::Result<void> Destination::watch(Lsn until) {
+base::Result<void> BacklogDestination::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
@@ -194,7 +127,7 @@ base::Result<void> Destination::watch(Lsn until) {
     }
     const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};
     note_confirmed(confirmed);
-    if (of_session) backlog_->confirm(Lsn{durable_});
+    if (of_session) backlog_->confirm(durable());
     if (until && confirmed >= until) return {};
     if (leaves && takes_leave(leaves_until)) return {};
     if (drains && !draining) {
