@@ -76,8 +76,8 @@ struct ApplyStatus {
   base::Lsn confirmed;               // the durable low watermark: what capture may confirm to the source
 };
 
-// Thread-safe: any thread may call any method after start() has returned; start, join and the destructor belong to
-// the thread that made it. One start per object.
+// start, join and the destructor belong to the thread that made it; once start() has returned, any thread may call the
+// other methods, and any number of them at a time. One start per object.
 class Apply {
  public:
   explicit Apply(ApplyOptions options);

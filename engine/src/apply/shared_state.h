@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/coordinator/schedule_policy.h"
 #include "apply/parameters.h"
 #include "apply/retries.h"
 #include "base/clock.h"
@@ -81,6 +82,7 @@ struct SharedState {
   int64_t epoch = 0;
   std::vector<metadata::ComparedTable> compared;  // for TableLoader; as it is at start
   Retries* retries = nullptr;
+  const SchedulePolicy policy = {};
   LiveParameters parameters;
   FirstError error;
   // Writer: stop(), which Apply, the coordinator and the recorder call (release). Readers: all agents (acquire).

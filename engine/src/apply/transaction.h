@@ -69,12 +69,21 @@ enum class GroupMode : uint8_t {
 
 enum class GroupState : uint8_t { waiting, running, committed };
 
-// Consecutive source transactions that commit together. Owner: the coordinator; while `running`, its applier.
+// The outcome of a group at the destination.
+struct GroupRun {
+  size_t done = 0;                               // singly: transactions already committed, also in earlier runs
+  std::optional<base::Error> error;              // not committed: again, singly, or the end
+  std::optional<std::chrono::seconds> retry_in;  // with an error: again after this long, as a policy says
+};
+
+// Consecutive source transactions that commit together. Owner: the coordinator, except for `run`: that belongs to the
+// applier from Applier::assign, which clears the last error, until Applier::take_finished, and so do those members of
+// the transactions that name the applier as a writer. Meanwhile the coordinator reads none of these, and writes nothing
+// but `state`, `rests_until` and `covers_until`, which appliers do not read. So both may read the rest.
 struct Group {
   uint64_t number = 0;  // 1, 2, 3 ... in commit order
   std::vector<std::unique_ptr<Transaction>> transactions;
-  size_t done = 0;     // singly: transactions already committed
-  size_t counted = 0;  // of those, of which the coordinator has taken note
+  size_t counted = 0;  // of those that are done, as far as the coordinator has taken note
   uint64_t lcrs = 0;
   uint64_t bytes = 0;
   GroupMode mode = GroupMode::together;
@@ -88,10 +97,12 @@ struct Group {
   // Keys, as hashes, that it shares with predecessors: with its other rows it may begin beside them.
   std::vector<uint64_t> contested;
   bool waits_whole = false;  // something else than such keys orders it behind one of them
-  // Filled by the applier.
-  std::optional<base::Error> error;              // not committed: again, singly, or the end
-  std::optional<std::chrono::seconds> retry_in;  // with an error: again after this long, as a policy says
+  GroupRun run;
 
+  // Whether the server is sent all of it at once, where groups of `solo_lcrs` LCRs and more are executed by themselves.
+  bool goes_in_one_round_trip(uint64_t solo_lcrs) const {
+    return mode == GroupMode::together && lcrs < solo_lcrs && !transactions.front()->spilled;
+  }
   base::Lsn end_lsn() const { return transactions.back()->end_lsn; }
   LsnRange range() const { return {.first = transactions.front()->commit_lsn, .end = end_lsn()}; }
 };

@@ -6,12 +6,10 @@
 
 namespace thalweg::capture {
 
-namespace {
-constexpr std::string_view kWaiting = "WAITING";
-}
+using telemetry::MarkerState;
 
 base::Result<void> MarkerBoard::add(const std::string& id, const std::string& label) {
-  const auto waits = [](const Entry& entry) { return entry.marker.state == kWaiting; };
+  const auto waits = [](const Entry& entry) { return entry.marker.state == MarkerState::waiting; };
   if (std::ranges::count_if(entries_, waits) >= static_cast<std::ptrdiff_t>(kWaitingMax)) {
     return base::fail(base::ErrorCode::marker_refused,
                       fmt::format("{} markers wait for the source already", kWaitingMax));
@@ -19,7 +17,7 @@ base::Result<void> MarkerBoard::add(const std::string& id, const std::string& la
   if (entries_.size() == kKeptMax) entries_.pop_front();
   entries_.push_back({.marker = {.id = id,
                                  .label = label,
-                                 .state = kWaiting,
+                                 .state = MarkerState::waiting,
                                  .placed_at = clock_.unix_now(),
                                  .commit_lsn = {},
                                  .xid = {},
@@ -59,7 +57,7 @@ void MarkerBoard::await(const std::stop_token& stop, std::chrono::milliseconds t
 }
 
 bool MarkerBoard::any_waits() const {
-  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.marker.state == kWaiting; });
+  return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.marker.state == MarkerState::waiting; });
 }
 
 MarkerBoard::Entry* MarkerBoard::find(std::string_view content) {
@@ -69,7 +67,8 @@ MarkerBoard::Entry* MarkerBoard::find(std::string_view content) {
 
 std::optional<std::string> MarkerBoard::next() const {
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(entries_, [](const Entry& e) { return e.marker.state == kWaiting; });
+  const auto found =
+      std::ranges::find_if(entries_, [](const Entry& e) { return e.marker.state == MarkerState::waiting; });
   return found == entries_.end() ? std::nullopt : std::optional(found->content);
 }
 
@@ -77,14 +76,14 @@ void MarkerBoard::placed(std::string_view content) {
   const std::lock_guard lock(mutex_);
   Entry* const entry = find(content);
   // It may have come back already.
-  if (entry != nullptr && entry->marker.state == kWaiting) entry->marker.state = "PLACED";
+  if (entry != nullptr && entry->marker.state == MarkerState::waiting) entry->marker.state = MarkerState::placed;
 }
 
 void MarkerBoard::failed(std::string_view content, std::string_view why) {
   const std::lock_guard lock(mutex_);
   Entry* const entry = find(content);
-  if (entry == nullptr || entry->marker.state != kWaiting) return;
-  entry->marker.state = "FAILED";
+  if (entry == nullptr || entry->marker.state != MarkerState::waiting) return;
+  entry->marker.state = MarkerState::failed;
   entry->marker.failure = why;
 }
 
@@ -93,7 +92,7 @@ void MarkerBoard::captured(std::string_view content, base::Xid xid, base::Lsn co
   const std::lock_guard lock(mutex_);
   Entry* const entry = find(content);
   if (entry == nullptr) return;  // an earlier run's
-  entry->marker.state = "CAPTURED";
+  entry->marker.state = MarkerState::captured;
   entry->marker.xid = xid;
   entry->marker.commit_lsn = commit_lsn;
   entry->marker.commit_time = commit_time;

@@ -340,7 +340,7 @@ ApiAnswer Api::dispatch_errors(const ApiRequest& request, const StreamTarget& ta
   const auto execute = [&](const ParkedChoice& choice) -> ApiAnswer {
     const auto state = streams_.execute_error(target, choice);
     if (!state) return failure_answer(state.error());
-    return {.status = 202, .body = to_text({{"state", *state}})};
+    return {.status = 202, .body = to_text({{"state", name_of(*state)}})};
   };
   if (request.method == "POST" && is_done_by(path, "/execute")) {
     auto role = read_role(request, path);

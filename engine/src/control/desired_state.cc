@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <type_traits>
 
 #include "control/desired_parts.h"
 #include "control/strict_json.h"
@@ -108,6 +109,20 @@ base::Result<void> read_receive_from(ObjectReader& parent, std::optional<Receive
   return reader.finish();
 }
 
+// Any other value is none of a few words.
+template <typename Value>
+void read_choice(ObjectReader& reader, const ParameterSpec& spec, const json& value, Value& out) {
+  if constexpr (std::is_enum_v<Value>) {
+    const auto found =
+        value.is_string() ? std::ranges::find(spec.values, value.get_ref<const std::string&>()) : spec.values.end();
+    if (found == spec.values.end()) {
+      reader.refuse(spec.name, fmt::format("must be one of {}", fmt::join(spec.values, ", ")));
+    } else {
+      out = static_cast<Value>(found - spec.values.begin());
+    }
+  }
+}
+
 base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spec, StreamParameters& out) {
   const json* value = reader.member(spec.name, false);
   if (!value) return {};
@@ -125,19 +140,14 @@ base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spe
     } else {
       out.** flag = value->get<bool>();
     }
-  } else if (auto* choice = std::get_if<std::string StreamParameters::*>(&spec.field)) {
-    if (!value->is_string() ||
-        std::ranges::find(spec.values, value->get_ref<const std::string&>()) == spec.values.end()) {
-      reader.refuse(spec.name, fmt::format("must be one of {}", fmt::join(spec.values, ", ")));
-    } else {
-      out.** choice = value->get<std::string>();
-    }
   } else if (auto* policies = std::get_if<ErrorPolicyDefinitions StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**policies, read_error_policies(*value, reader.pointer(spec.name)));
   } else if (auto* handlers = std::get_if<ConflictHandlerDefinitions StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**handlers, read_conflict_handlers(*value, reader.pointer(spec.name)));
   } else if (auto* detection = std::get_if<ConflictDetectionDefinition StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**detection, read_conflict_detection(*value, reader.pointer(spec.name)));
+  } else {
+    std::visit([&](auto field) { read_choice(reader, spec, *value, out.*field); }, spec.field);
   }
   return {};
 }
@@ -327,11 +337,8 @@ json to_json(const SendTo& to) { return {{"engine", to.engine}, {"host", to.host
 json parameters_beyond(const StreamParameters& from, const StreamParameters& parameters) {
   json out = json::object();
   for (const ParameterSpec& spec : parameter_specs()) {
-    std::visit(
-        [&](auto field) {
-          if (parameters.*field != from.*field) out[std::string(spec.name)] = parameters.*field;
-        },
-        spec.field);
+    const bool differs = std::visit([&](auto field) { return parameters.*field != from.*field; }, spec.field);
+    if (differs) out[std::string(spec.name)] = value_of(spec, parameters);
   }
   return out;
 }

@@ -457,33 +457,6 @@ TEST(DesiredState, WhatIsNotJsonIsRefused) {
   }
 }
 
-void make_another(int64_t& value) { ++value; }
-void make_another(bool& value) { value = !value; }
-void make_another(std::string& value) { value += "x"; }
-void make_another(ErrorPolicyDefinitions& value) { value.emplace_back(); }
-void make_another(ConflictHandlerDefinitions& value) { value.emplace_back(); }
-void make_another(ConflictDetectionDefinition& value) { value.emplace_back(); }
-
-TEST(Parameters, AreThoseOfTheContract) {
-  json listed = json::parse(contract("parameters.json"))["parameters"];
-  const StreamParameters defaults;
-  ASSERT_EQ(listed.size(), parameter_specs().size());
-  for (const json& parameter : listed) {
-    const ParameterSpec* spec = find_parameter(parameter["name"].get<std::string>());
-    ASSERT_NE(spec, nullptr) << parameter["name"];
-    EXPECT_EQ(spec->live, parameter["live"].get<bool>()) << parameter["name"];
-    std::visit([&](auto field) { EXPECT_EQ(json(defaults.*field), parameter["default"]) << parameter["name"]; },
-               spec->field);
-    if (parameter["type"] == "integer") {
-      EXPECT_EQ(spec->minimum, parameter["minimum"].get<int64_t>()) << parameter["name"];
-      EXPECT_EQ(spec->maximum, parameter["maximum"].get<int64_t>()) << parameter["name"];
-    }
-    if (parameter["type"] == "enum") {
-      EXPECT_EQ(json(std::vector<std::string>(spec->values.begin(), spec->values.end())), parameter["values"]);
-    }
-  }
-}
-
 json with_policies(const json& policies) {
   json document = json::parse(contract("desired.example.json"));
   document["streams"][0]["parameters"]["error_policies"] = policies;
@@ -536,28 +509,6 @@ TEST(ErrorPolicies, WhatCannotBeOneIsRefusedAtItsPlace) {
   json many = json::array();
   for (int i = 0; i < 101; ++i) many.push_back({{"action", "park"}});
   EXPECT_FALSE(parse_desired(with_policies(many).dump()));
-}
-
-TEST(Parameters, TheCaptureStartsAnewForThoseOfTheStreamAlone) {
-  for (const json& listed : json::parse(contract("parameters.json"))["parameters"]) {
-    const StreamParameters defaults;
-    StreamParameters changed;
-    std::visit([&](auto field) { make_another(changed.*field); },
-               find_parameter(listed["name"].get<std::string>())->field);
-    const bool is_of_the_stream = listed["scope"] == "STREAM";
-    EXPECT_EQ(capture_needs_restart(defaults, changed), is_of_the_stream && !listed["live"].get<bool>())
-        << listed["name"];
-  }
-}
-
-TEST(Parameters, OnlyWhatIsNotLiveNeedsARestart) {
-  StreamParameters from;
-  StreamParameters live = from;
-  live.group_size = 1;
-  EXPECT_FALSE(needs_restart(from, live));
-  StreamParameters fixed = from;
-  fixed.queue_size = 64;
-  EXPECT_TRUE(needs_restart(from, fixed));
 }
 
 TEST(DesiredState, NamesStreamsThatItsWriterDoesNotKnowOnce) {

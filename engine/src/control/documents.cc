@@ -30,7 +30,7 @@ json optional_time(const std::optional<base::UnixMicros>& time) { return time ? 
 json to_json(const TableCopyStatus& copy) {
   return {{"schema", copy.table.schema},
           {"table", copy.table.table},
-          {"state", copy.state},
+          {"state", name_of(copy.state)},
           {"rows_estimated", copy.rows_estimated},
           {"rows_copied", copy.rows_copied},
           {"bytes_copied", copy.bytes_copied},
@@ -55,19 +55,21 @@ json to_json(const InstantiationStatus& instantiation) {
 json to_json(const TableTrouble& trouble) {
   json renamed_to = nullptr;
   if (trouble.renamed_to) renamed_to = {{"schema", trouble.renamed_to->schema}, {"table", trouble.renamed_to->table}};
-  return {{"kind", trouble.kind},
+  json resolutions = json::array();
+  for (const TableResolution resolution : trouble.resolutions) resolutions.push_back(name_of(resolution));
+  return {{"kind", name_of(trouble.kind)},
           {"reason", trouble.reason},
           {"cure", trouble.cure},
           {"since", rfc3339(trouble.since)},
           {"renamed_to", std::move(renamed_to)},
-          {"resolutions", trouble.resolutions}};
+          {"resolutions", std::move(resolutions)}};
 }
 
 json to_json(std::span<const TableStatus> tables) {
   json out = json::array();
   for (const TableStatus& table : tables) {
     json document = table_json(table.changes);
-    document["state"] = table.state;
+    document["state"] = name_of(table.state);
     document["trouble"] = table.trouble ? to_json(*table.trouble) : json(nullptr);
     out.push_back(std::move(document));
   }
@@ -101,7 +103,7 @@ json to_json(const DestinationStatus& destination) {
   return {{"id", destination.id},
           {"status", names_of(destination.state).status},
           {"phase", names_of(destination.state).phase},
-          {"mode", destination.mode},
+          {"mode", name_of(destination.mode)},
           {"error", destination.error ? control::to_json(*destination.error) : json(nullptr)},
           {"retry_at", optional_time(destination.retry_at)},
           {"positions",
@@ -153,7 +155,7 @@ json to_json(const StreamStatus& stream) {
   return {{"id", stream.id},
           {"status", names_of(stream.state).status},
           {"phase", names_of(stream.state).phase},
-          {"mode", stream.mode},
+          {"mode", name_of(stream.mode)},
           {"error", stream.error ? control::to_json(*stream.error) : json(nullptr)},
           {"retry_at", optional_time(stream.retry_at)},
           {"positions", positions_json(stream)},
@@ -324,7 +326,7 @@ json markers_document(const telemetry::MarkerTrail& trail) {
     const bool known = bool{marker.commit_lsn};
     placed.push_back({{"id", marker.id.empty() ? json(nullptr) : json(marker.id)},
                       {"label", marker.label},
-                      {"state", marker.state},
+                      {"state", telemetry::name_of(marker.state)},
                       {"placed_at", rfc3339(marker.placed_at)},
                       {"commit_lsn", known ? json(base::to_string(marker.commit_lsn)) : json(nullptr)},
                       {"xid", known ? json(marker.xid.value) : json(nullptr)},

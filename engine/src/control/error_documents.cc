@@ -78,7 +78,7 @@ json execution_document(const ErrorExecutionStatus& execution) {
   return {{"error_id", choice.id ? json(*choice.id) : json(nullptr)},
           {"cause", choice.cause.empty() ? json(nullptr) : json(choice.cause)},
           {"role", choice.role.empty() ? json(nullptr) : json(choice.role)},
-          {"state", execution.state},
+          {"state", name_of(execution.state)},
           {"executed", execution.executed},
           {"total", execution.total},
           {"failed_again", execution.failed},

@@ -57,20 +57,20 @@ class ExampleStreams final : public ManagedStreams {
     warehouse.instantiation =
         InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     warehouse.counted_since = {1};
-    warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = "COPYING"});
+    warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = TableState::copying});
     warehouse.tables.push_back(
-        {.state = "COPYING",
+        {.state = TableState::copying,
          .changes = {.schema_name = "public", .table_name = "pgbench_accounts", .last_change = kLast},
          .trouble = {}});
     warehouse.tables.push_back(
-        {.state = "STOPPED",
+        {.state = TableState::stopped,
          .changes = {.schema_name = "public", .table_name = "pgbench_history", .last_change = kLast},
-         .trouble = TableTrouble{.kind = "PARTITIONS CHANGED",
+         .trouble = TableTrouble{.kind = TableTroubleKind::partitions_changed,
                                  .reason = "r",
                                  .cure = "c",
                                  .since = {1},
                                  .renamed_to = {},
-                                 .resolutions = {"copy"}}});
+                                 .resolutions = {TableResolution::copy}}});
     WaitStatus& wait = copying.waits.emplace_back();
     wait.side = "source";
     wait.since = {1};
@@ -87,12 +87,12 @@ class ExampleStreams final : public ManagedStreams {
     StreamStatus fanned;
     fanned.id = "f4n0u7aa";
     fanned.state = State::replicating;
-    fanned.mode = "FAN-OUT";
+    fanned.mode = Mode::fan_out;
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
     reports.counted_since = {1};
-    reports.tables.push_back({.state = "WAITING",
+    reports.tables.push_back({.state = TableState::waiting,
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});
     reports.rule_counts = copying.rule_counts;
@@ -179,7 +179,7 @@ class ExampleStreams final : public ManagedStreams {
                            .oldest = {}});
     list.execution = {
         .choice = {.id = 1},
-        .state = "FAILED",
+        .state = ExecutionState::failed,
         .executed = 886,
         .total = 14'000,
         .failed = 1,
@@ -254,7 +254,7 @@ class ExampleStreams final : public ManagedStreams {
   }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override {
     telemetry::MarkerTrail out;
-    out.placed.push_back({.id = "m1", .label = "l", .state = "WAITING", .placed_at = {1}});
+    out.placed.push_back({.id = "m1", .label = "l", .state = telemetry::MarkerState::waiting, .placed_at = {1}});
     out.stages.push_back({.component = "CAPTURE", .stage = "CAPTURE", .passages = {{{1}, {1}, {2}}}});
     return out;
   }
@@ -262,11 +262,11 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
-  base::Result<std::string_view> execute_error(const StreamTarget& target,
-                                               const telemetry::ParkedChoice& choice) override {
+  base::Result<ExecutionState> execute_error(const StreamTarget& target,
+                                             const telemetry::ParkedChoice& choice) override {
     THALWEG_TRY(known(target));
     asked_choice = choice;
-    return "RUNNING";
+    return ExecutionState::running;
   }
   telemetry::ParkedChoice asked_choice;
   std::string asked_role;

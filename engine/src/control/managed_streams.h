@@ -51,10 +51,18 @@ struct ReportedError {
   base::UnixMicros at;
 };
 
+// Below replicating: of its initial copy. indexing: its rows are there, its keys and indexes are being made.
+enum class TableState : uint8_t { waiting, copying, indexing, copied, replicating, stopped };
+constexpr std::string_view name_of(TableState state) {
+  constexpr std::array<std::string_view, 6> kNames = {"WAITING", "COPYING",     "INDEXING",
+                                                      "COPIED",  "REPLICATING", "STOPPED"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 struct TableCopyStatus {
   TableRef table;
-  std::string_view state;      // WAITING, COPYING, INDEXING, COPIED
-  int64_t rows_estimated = 0;  // the source's statistics, or a count
+  TableState state = TableState::waiting;  // up to copied
+  int64_t rows_estimated = 0;              // the source's statistics, or a count
   int64_t rows_copied = 0;
   int64_t bytes_copied = 0;
   int64_t ranges_total = 0;
@@ -73,19 +81,40 @@ struct InstantiationStatus {
   std::vector<std::string> warnings;  // constraints left out, with the reason
 };
 
+enum class TableTroubleKind : uint8_t {
+  missing,
+  dropped,
+  replaced,
+  renamed,
+  unpublished,
+  partitions_changed,
+  unidentified,
+};
+constexpr std::string_view name_of(TableTroubleKind kind) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "MISSING", "DROPPED", "REPLACED", "RENAMED", "UNPUBLISHED", "PARTITIONS CHANGED", "UNIDENTIFIED"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+// remove: from the stream; follow: give the stream the new name; copy: once more; accept: as the table is now.
+enum class TableResolution : uint8_t { remove, follow, copy, accept };
+constexpr std::string_view name_of(TableResolution resolution) {
+  constexpr std::array<std::string_view, 4> kNames = {"remove", "follow", "copy", "accept"};
+  return kNames[static_cast<size_t>(resolution)];
+}
+
 // A change of a table at the source, and its possible resolutions.
 struct TableTrouble {
-  // MISSING, DROPPED, REPLACED, RENAMED, UNPUBLISHED, PARTITIONS CHANGED, UNIDENTIFIED
-  std::string_view kind;
+  TableTroubleKind kind = TableTroubleKind::missing;
   std::string reason;
   std::string cure;
   base::UnixMicros since;
   std::optional<TableRef> renamed_to;
-  std::vector<std::string_view> resolutions;  // remove, follow, copy, accept
+  std::vector<TableResolution> resolutions;
 };
 
 struct TableStatus {
-  std::string_view state;  // WAITING, COPYING, INDEXING, COPIED, REPLICATING, STOPPED
+  TableState state = TableState::waiting;
   telemetry::TableSample changes;
   std::optional<TableTrouble> trouble;
 };
@@ -132,10 +161,18 @@ struct RuleCounts {
   std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
 };
 
+// The parts of a stream, or of one of its destinations, in this engine (daemon/sessions.h).
+enum class Mode : uint8_t { combined, sends, receives, fan_out };
+constexpr std::string_view name_of(Mode mode) {
+  constexpr std::array<std::string_view, 4> kNames = {"COMBINED CAPTURE AND APPLY", "CAPTURE AND PROPAGATION",
+                                                      "PROPAGATION AND APPLY", "FAN-OUT"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
 struct DestinationStatus {
   std::string id;
   State state = State::disabled;
-  std::string_view mode;
+  Mode mode = Mode::combined;  // never fan_out
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;
   base::Lsn applied;
@@ -152,7 +189,7 @@ struct DestinationStatus {
 struct StreamStatus {
   std::string id;
   State state = State::disabled;
-  std::string_view mode = "COMBINED CAPTURE AND APPLY";
+  Mode mode = Mode::combined;
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;
   base::Lsn captured;
@@ -199,9 +236,15 @@ struct ExecutionFailure {
 
 inline constexpr size_t kFailuresShownMax = 20;
 
+enum class ExecutionState : uint8_t { running, done, failed };
+constexpr std::string_view name_of(ExecutionState state) {
+  constexpr std::array<std::string_view, 3> kNames = {"RUNNING", "DONE", "FAILED"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 struct ErrorExecutionStatus {
   telemetry::ParkedChoice choice;
-  std::string_view state;  // RUNNING, DONE, FAILED
+  ExecutionState state = ExecutionState::running;
   uint64_t executed = 0;
   uint64_t total = 0;
   uint64_t failed = 0;                     // what waits behind these is neither here nor in `executed`
@@ -280,9 +323,9 @@ class ManagedStreams {
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
-  // Returns "DONE", or "RUNNING": it continues, and errors() shows its progress. Also fails with database_busy.
-  virtual base::Result<std::string_view> execute_error(const StreamTarget& target,
-                                                       const telemetry::ParkedChoice& choice) = 0;
+  // Returns done, or running: it continues, and errors() shows its progress. Also fails with database_busy.
+  virtual base::Result<ExecutionState> execute_error(const StreamTarget& target,
+                                                     const telemetry::ParkedChoice& choice) = 0;
   // Executes one and rolls it back, in seconds; `role` as ParkedChoice's. Fails with what keeps the transaction from
   // being tried.
   virtual base::Result<DryRunView> dry_run_error(const StreamTarget& target, int64_t error_id,

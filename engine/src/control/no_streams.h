@@ -49,9 +49,9 @@ class NoStreams : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
     return reached();
   }
-  base::Result<std::string_view> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
+  base::Result<ExecutionState> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     ++requests;
-    return "DONE";
+    return ExecutionState::done;
   }
   base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t, const std::string&) override {
     ++requests;

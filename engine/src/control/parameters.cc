@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 namespace thalweg::control {
 namespace {
@@ -52,6 +53,19 @@ std::span<const ParameterSpec> parameter_specs() { return kSpecs; }
 const ParameterSpec* find_parameter(std::string_view name) {
   auto found = std::ranges::find(kSpecs, name, &ParameterSpec::name);
   return found == kSpecs.end() ? nullptr : &*found;
+}
+
+nlohmann::json value_of(const ParameterSpec& spec, const StreamParameters& parameters) {
+  return std::visit(
+      [&](auto field) -> nlohmann::json {
+        const auto& value = parameters.*field;
+        if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
+          return spec.values[static_cast<size_t>(value)];
+        } else {
+          return value;
+        }
+      },
+      spec.field);
 }
 
 bool needs_restart(const StreamParameters& from, const StreamParameters& to) {

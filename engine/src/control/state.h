@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -43,31 +42,30 @@ constexpr StateNames names_of(State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Whether `to` may come directly after `from`. Only a start leads out of a rest, and only what is desired into one.
+// Whether `to` may come directly after `from`.
 constexpr bool may_follow(State from, State to) {
   using enum State;
-  constexpr auto set = [](std::initializer_list<State> states) {
-    uint32_t bits = 0;
-    for (const State state : states) bits |= 1U << static_cast<unsigned>(state);
-    return bits;
-  };
-  constexpr std::array<uint32_t, kStateCount> kNext = {
-      /* disabled */ set({initializing, retrying, dropping, aborted}),
-      /* initializing */
-      set({disabled, instantiating, catching_up, replicating, retrying, draining, dropping, aborted}),
-      /* instantiating */ set({disabled, initializing, catching_up, retrying, draining, dropping, aborted}),
-      /* catching_up */
-      set({disabled, initializing, instantiating, replicating, retrying, draining, dropping, aborted}),
-      /* replicating */
-      set({disabled, initializing, instantiating, catching_up, retrying, draining, dropping, aborted}),
-      /* retrying */
-      set({disabled, initializing, instantiating, catching_up, replicating, draining, dropping, aborted}),
-      /* draining */ set({disabled, initializing, instantiating, catching_up, retrying, dropping, aborted}),
-      /* dropping */ set({disabled, initializing, aborted, dropped}),
-      /* aborted */ set({disabled, initializing, dropping}),
-      /* dropped */ set({disabled, initializing, dropping}),
-  };
-  return (kNext[static_cast<size_t>(from)] >> static_cast<unsigned>(to) & 1U) != 0;
+  const bool works = from != disabled && from != aborted && from != dropped && from != dropping;
+  if (from == to) return false;
+  switch (to) {
+    case initializing:
+    case disabled:
+    case dropping:
+      return true;  // a start, a pause and a removal may be asked for at any time
+    case aborted:
+      return from != dropped;  // which has nothing left that could fail
+    case dropped:
+      return from == dropping;
+    case retrying:
+      return works || from == disabled;  // a paused destination reads its earlier backlog, too
+    case instantiating:
+    case catching_up:
+    case draining:
+      return works;
+    case replicating:
+      return works && from != instantiating && from != draining;  // after those there is something to catch up with
+  }
+  return false;
 }
 
 // The resting state of that `status`, as files keep it; none: there is no such one.

@@ -53,7 +53,7 @@ class Ticking final : public ManagedStreams {
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }
-  base::Result<std::string_view> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
+  base::Result<ExecutionState> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     return {};
   }
   base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t, const std::string&) override { return {}; }

@@ -50,6 +50,18 @@ apply::ConflictAction action_of(control::HandlerAction action) {
   std::unreachable();
 }
 
+apply::CommitSerialization serialization_of(control::CommitSerialization parameter) {
+  switch (parameter) {
+    case control::CommitSerialization::full:
+      return apply::CommitSerialization::full;
+    case control::CommitSerialization::dependent_transactions:
+      return apply::CommitSerialization::dependent_transactions;
+    case control::CommitSerialization::none:
+      return apply::CommitSerialization::none;
+  }
+  std::unreachable();
+}
+
 // The stream's table as errors name it, by its name at the destination; empty: any.
 std::string quoted(const control::DestinationNames& names, const std::string& schema, const std::string& table) {
   if (table.empty()) return {};
@@ -107,10 +119,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                         const control::DestinationNames& names) {
   apply::ApplyParameters out;
   out.parallelism = static_cast<int>(parameters.parallelism);
-  out.commit_serialization = parameters.commit_serialization == "full" ? apply::CommitSerialization::full
-                             : parameters.commit_serialization == "none"
-                                 ? apply::CommitSerialization::none
-                                 : apply::CommitSerialization::dependent_transactions;
+  out.commit_serialization = serialization_of(parameters.commit_serialization);
   out.disable_on_error = parameters.disable_on_error;
   for (const control::ErrorPolicyDefinition& policy : parameters.error_policies) {
     out.error_policies.push_back({.error = policy.error,

@@ -1,277 +1,31 @@
 #include "daemon/destination.h"
 
 #include <algorithm>
-#include <functional>
+#include <map>
 
-#include "base/file.h"
-#include "base/log.h"
-#include "daemon/row_security.h"
-
-// The sessions of a destination with a backlog, and what becomes of its errors; one try at it is in destination_try.cc,
-// one without a backlog in destination_direct.cc, what the control API reads in destination_view.cc.
+#include "daemon/rule_sets.h"
+#include "daemon/stream_status.h"
 
 namespace thalweg::daemon {
 namespace {
 
-using base::ErrorCode;
 using base::Lsn;
+using control::State;
 
-constexpr std::chrono::minutes kOnDiskFirst{1};  // of one that fell behind; doubling
-constexpr std::chrono::minutes kOnDiskLast{30};
-constexpr std::chrono::seconds kLookPatience{5};
-constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupts all destinations
+template <typename Key, typename Value>
+void add_buckets(std::vector<std::pair<Key, Value>>& to, const std::vector<std::pair<Key, Value>>& more) {
+  std::map<Key, Value> sums(to.begin(), to.end());
+  for (const auto& [upper, count] : more) sums[upper] += count;
+  to.assign(sums.begin(), sums.end());
+}
 
 }  // namespace
 
-Destination::Destination(DestinationOptions options)
+Destination::Destination(DestinationOptions options, Folders folders)
     : options_(std::move(options)),
-      space_(options_.directory, options_.definition.parameters.queue_spill_limit_bytes(), *options_.clock,
-             spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
-      session_backoff_(std::hash<std::string>{}(options_.id), kSessionPauseLast),
+      folders_(std::move(folders)),
       id_(options_.id),
-      parameters_(options_.definition.parameters),
-      rules_(options_.definition.destination_rules),
-      logs_(space_, options_.directory / "backlog", options_.definition.id, options_.id),
-      wanted_(options_.definition.status),
-      force_(options_.definition.force),
-      backoff_(std::hash<std::string>{}(options_.definition.id + options_.id)) {}
-
-Destination::~Destination() { end(); }
-
-// --- a session
-
-void Destination::begin_session(const SourceSlot& slot) {
-  {
-    std::unique_lock lock(session_lock_);  // confirmed() belongs to anybody
-    from_ = slot.confirmed_flush;
-  }
-  slot_made_at_ = slot.made_at;
-  if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
-  source_ = slot.identity;
-  stop_ = false;
-  session_ends_ = false;
-  drain_ = false;
-  needs_session_ = false;
-  unpublished_ = false;
-  caught_up_ = false;
-  ended_ = false;
-  begun_at_ = std::chrono::steady_clock::now();
-  session_due_.reset();
-}
-
-void Destination::begin_removal() {
-  begin_session({});
-  thread_ = std::jthread([this] {
-    be_dropped();
-    ended_ = true;
-  });
-}
-
-base::Result<void> Destination::begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
-                                      const std::atomic<uint64_t>& source_end) {
-  begin_session(slot);
-  source_end_ = &source_end;
-  THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
-  THALWEG_TRY(base::make_folders(options_.directory / "apply"));
-  THALWEG_ASSIGN(const size_t removed, space_.clear());  // what was not durable
-  static_cast<void>(removed);
-  {
-    std::unique_lock lock(session_lock_);
-    // A destination knows the timeline of an earlier engine's logs. An engine that only sends does not.
-    auto opened = logs_.begin_session(slot.history, !sends() && slot.history.timeline() > 1);
-    // The destination's, not the stream's: it says so, and its frames wait on disk.
-    if (!opened) give_up_or_wait(opened.error());
-    EarlierLogs::Own own = logs_.own(source_.timeline);
-    backlog_ = std::make_unique<queue::BacklogConsumer>(
-        queue, consumer, space_, *options_.clock,
-        queue::BacklogOptions{.folder = std::move(own.folder),
-                              .session = own.id,
-                              .from = from_,
-                              .on_disk_for = on_disk_for_,
-                              .segment_bytes = options_.backlog_segment_bytes});
-  }
-  thread_ = std::jthread([this] {
-    run();
-    ended_ = true;
-  });
-  return {};
-}
-
-void Destination::request_stop(bool drain) {
-  if (reads_queue()) {
-    if (consumer_) consumer_->request_stop(drain);
-    return;
-  }
-  {
-    std::lock_guard lock(mutex_);
-    session_ends_ = true;
-    // One that is behind keeps what it has on disk.
-    if (drain && is_live_ && !is_starting_ && !backlog_->statistics().on_disk) {
-      drain_ = true;
-    } else {
-      stop_ = true;
-    }
-  }
-  changed_.notify_all();
-}
-
-// A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it lacks.
-bool Destination::has_ended() const {
-  if (!reads_queue()) return ended_;
-  return !consumer_ || !consumer_->is_running() || consumer_->trouble();
-}
-
-void Destination::end() {
-  request_stop(false);
-  if (reads_queue() && consumer_) consumer_->join();
-  if (thread_.joinable()) thread_.join();
-  std::unique_lock lock(session_lock_);
-  if (backlog_) backlog_->close();
-  logs_.close(backlog_ ? backlog_->logged() : Lsn{});
-  backlog_.reset();
-}
-
-void Destination::tend_backlog() {
-  if (!backlog_ || needs_session_ || is_dropped()) return;
-  if (!backlog_->not_durable() && !unpublished_) return session_due_.reset();
-  const auto now = std::chrono::steady_clock::now();
-  if (!session_due_) {
-    session_backoff_.worked(now - begun_at_);
-    session_due_ = now + session_backoff_.next();
-    if (const auto failure = backlog_->statistics().failure) {
-      base::log_error("backlog_not_durable", *failure,
-                      {{"stream", options_.definition.id}, {"destination", options_.id}});
-    }
-  }
-  needs_session_ = now >= *session_due_;
-}
-
-void Destination::keep_to_disk() {
-  if (backlog_->statistics().on_disk) return;
-  on_disk_for_ = std::clamp<std::chrono::milliseconds>(on_disk_for_ * 2, kOnDiskFirst, kOnDiskLast);
-  needs_session_ = true;
-  base::log_event(base::LogLevel::warning, "destination_behind",
-                  {{"stream", options_.definition.id}, {"destination", options_.id}});
-}
-
-Lsn Destination::confirmed() const {
-  std::shared_lock lock(session_lock_);
-  Lsn out = std::max({from_, Lsn{durable_.load(std::memory_order_acquire)}, logs_.logged()});
-  if (backlog_) out = std::max(out, backlog_->logged());
-  return out;
-}
-
-// --- its thread
-
-void Destination::run() {
-  while (true) {
-    {
-      // An earlier session may have given up, or have set the time of the next try.
-      std::unique_lock lock(mutex_);
-      stop_ = session_ends_.load();
-      const auto due = [&] { return stop_ || drain_ || retry_asked_ || pauses(); };
-      if (pauses()) {
-        retry_due_.reset();
-      } else if (life_.state() == State::aborted) {
-        changed_.wait(lock, due);
-      } else if (retry_due_) {
-        changed_.wait_until(lock, *retry_due_, due);
-      }
-      if (session_ends_) return;
-      stop_ = false;  // what it was in the midst of has ended
-      if (!pauses()) {
-        if (retry_asked_) error_.reset();
-        retry_asked_ = false;
-        retry_due_.reset();
-        if (!error_) observe_locked(State::initializing);
-      }
-    }
-    if (is_dropped()) return be_dropped();
-    if (is_disabled()) {
-      be_disabled();
-      continue;
-    }
-    const auto begun = std::chrono::steady_clock::now();
-    auto ran = run_once();
-    backoff_.worked(std::chrono::steady_clock::now() - begun);
-    stop_consumer();
-    const bool again = leave_backlog();
-    leaving_ = false;
-    if (session_ends_ && (stopping() || (ran && drain_))) return;
-    if (!ran && !stopping() && !leaves()) note_failure(ran.error());
-    if (!again && !is_dropped()) {
-      needs_session_ = true;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return session_ends_ || is_dropped(); });
-      if (session_ends_) return;
-    }
-  }
-}
-
-// False: what its agent had taken is lost to this session.
-bool Destination::leave_backlog() { return !is_live_.exchange(false) || backlog_->leave(Lsn{durable_}); }
-
-void Destination::note_failure(const base::Error& error) {
-  unpublished_ = waits_for_publication(error);
-  if (heals_by_itself(error) || options_.tables == nullptr) return give_up_or_wait(error);
-  // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-  options_.tables->look_now(kLookPatience, error.table);
-  const auto trouble = unresolved_trouble();
-  if (trouble && options_.definition.parameters.stops_tables()) return;
-  give_up_or_wait(trouble ? *trouble : with_row_security(error, options_.definition, &stop_));
-}
-
-// `waiting`: what it is until the next try.
-void Destination::give_up_or_wait(const base::Error& error, State waiting) {
-  const bool heals = heals_by_itself(error);
-  std::lock_guard lock(mutex_);
-  const base::UnixMicros now = options_.clock->unix_now();
-  error_ = control::ReportedError{error, now};
-  retry_at_.reset();
-  if (heals) {
-    const auto delay = backoff_.next();
-    retry_due_ = std::chrono::steady_clock::now() + delay;
-    retry_at_ = base::UnixMicros{now.value + std::chrono::microseconds(delay).count()};
-  }
-  observe_locked(heals ? waiting : State::aborted);
-  base::log_error(heals ? "destination_retrying" : "destination_aborted", error,
-                  {{"stream", options_.definition.id}, {"destination", options_.id}});
-}
-
-bool Destination::heals_by_itself(const base::Error& error) {
-  if (daemon::heals_by_itself(error)) return true;
-  if (error.code == ErrorCode::receiver_restarted) return true;
-  if (backlog_ && backlog_->not_durable()) return true;  // the next session reads another
-  return error.code == ErrorCode::stream_in_use && in_use_.lasts();
-}
-
-// A table has become fit to be published since this session began, which is this engine's doing or the other's wish.
-bool Destination::waits_for_publication(const base::Error& error) const {
-  const bool may = error.code == ErrorCode::table_unpublished || (sends() && error.code == ErrorCode::link_refused);
-  if (!may) return false;
-  const auto published = options_.publishes_all({.stop = &stop_, .board = options_.board});
-  return published && !*published;  // a source that does not answer is asked again after the next try
-}
-
-StartContext Destination::start_context() {
-  StartContext context{.destination = id(),
-                       .joins_capture = options_.backlog || options_.definition.receive_from.has_value(),
-                       .session = {},
-                       .progress = options_.progress,
-                       .work = {.stop = reads_queue() ? options_.stop : &stop_, .board = options_.board},
-                       .on_copy = options_.on_copy};
-  if (reads_queue()) return context;
-  context.session = source_;
-  context.on_copy = [this] { observe(State::instantiating); };
-  context.check_backlog = [this](Lsn low_watermark, int came_from) {
-    {
-      std::unique_lock lock(session_lock_);
-      logs_.set_strays_aside(came_from);
-    }
-    return check_reach(low_watermark);
-  };
-  return context;
-}
+      parameters_(options_.definition.parameters) {}
 
 std::string Destination::id() const {
   std::lock_guard lock(mutex_);
@@ -283,24 +37,198 @@ void Destination::rename(const std::string& id) {
   id_ = id;
 }
 
-void Destination::observe(State state) {
-  std::lock_guard lock(mutex_);
-  observe_locked(state);
+// --- its consumer
+
+void Destination::begin_session(const SourceSlot& slot) {
+  {
+    std::unique_lock lock(session_lock_);  // confirmed() belongs to anybody
+    from_ = slot.confirmed_flush;
+  }
+  slot_made_at_ = slot.made_at;
+  if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
+  source_ = slot.identity;
 }
 
-void Destination::observe_locked(State state) {
-  if (!life_.enter(state)) return;
-  base::log_event(base::LogLevel::info, "destination_state",
-                  {{"stream", options_.definition.id},
-                   {"destination", id_},
-                   {"status", life_.names().status},
-                   {"phase", life_.names().phase}});
+// Null: it has none. What another engine captures has been judged there.
+base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& definition,
+                                                                   queue::FrameSource& frames) {
+  if (definition.destination_rules.empty() || definition.receive_from) return nullptr;
+  capture::StreamRules rules = destination_rules(definition);
+  rules.relations_file = folders_.rules / ("ruled-relations-" + id() + ".json");
+  auto ruled =
+      std::make_unique<RuledFrames>(frames, std::move(rules), definition.source.conninfo,
+                                    start_context().work.session("thalweg rules " + definition.id), *options_.clock);
+  THALWEG_TRY(ruled->locate());
+  return ruled;
 }
 
-void Destination::clear_error() {
-  std::lock_guard lock(mutex_);
-  error_.reset();
-  retry_at_.reset();
+base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const StartedDestination& started,
+                                              queue::FrameSource& frames) {
+  control::Delivery definition = of;
+  {
+    std::lock_guard lock(mutex_);
+    definition.parameters = parameters_;
+  }
+  THALWEG_ASSIGN(auto ruled, with_rules(definition, frames));
+  queue::FrameSource& taken = ruled ? *ruled : frames;
+  auto consumer = definition.send_to
+                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, taken, *options_.clock)
+                      : make_apply_consumer(definition, started.catch_up, folders_.apply, taken, *options_.clock,
+                                            start_context().work, options_.retries);
+  const uint64_t error_changes = error_changes_;
+  auto at = consumer->start();
+  if (!at) {
+    consumer->request_stop(false);
+    consumer->join();
+    return at;
+  }
+  if (definition.send_to) {
+    if (auto goes_on = go_on_from(*at); !goes_on) {
+      consumer->request_stop(false);
+      consumer->join();
+      return std::unexpected(goes_on.error());
+    }
+  }
+  note_confirmed(*at);
+  std::unique_lock lock(session_lock_);
+  ruled_ = std::move(ruled);
+  consumer_ = std::move(consumer);
+  counted_since_ = options_.clock->unix_now();
+  if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
+  return at;
+}
+
+void Destination::release_consumer() {
+  std::unique_lock lock(session_lock_);
+  consumer_.reset();
+  ruled_.reset();
+}
+
+void Destination::note_confirmed(Lsn lsn) {
+  if (lsn > Lsn{durable_}) durable_.store(lsn.value, std::memory_order_release);
+}
+
+Lsn Destination::confirmed() const {
+  std::shared_lock lock(session_lock_);
+  return std::max(from_, durable());
+}
+
+std::optional<base::Error> Destination::unresolved_trouble() const {
+  return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();
+}
+
+void Destination::take_up(const control::DestinationDefinition& desired) { set_parameters(desired.parameters); }
+
+void Destination::set_parameters(const control::StreamParameters& parameters) {
+  {
+    std::lock_guard lock(mutex_);
+    if (parameters_ == parameters) return;
+    parameters_ = parameters;
+  }
+  std::shared_lock lock(session_lock_);
+  if (consumer_) consumer_->set_parameters(parameters);
+}
+
+// --- as the control API shows it
+
+control::DestinationStatus Destination::status() const {
+  control::DestinationStatus out;
+  out.id = id();
+  out.mode = options_.mode;
+  out.state = State::initializing;
+  out.applied = durable();
+  std::vector<telemetry::TableSample> changes;
+  bool running = false;
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_) {
+      running = true;
+      out.applied = std::max(out.applied, consumer_->applied());
+      changes = consumer_->tables();
+      if (consumer_->apply() != nullptr) {
+        out.counted_since = counted_since_;
+        telemetry::TransactionSamples on_their_way = consumer_->apply()->transactions();
+        out.retrying = on_their_way.retrying;
+        out.next_retry = std::move(on_their_way.next_retry);
+      }
+      if (auto trouble = consumer_->trouble()) {
+        out.state = State::retrying;
+        out.error = control::ReportedError{std::move(*trouble), options_.clock->unix_now()};
+      }
+      if (ruled_) out.rule_counts = control::RuleCounts{.counted_since = counted_since_, .tables = ruled_->sample()};
+    }
+  }
+  add_tables(out, options_.definition, changes,
+             options_.progress == nullptr ? instantiation::ProgressReport{} : options_.progress->report(), running);
+  if (options_.tables != nullptr) options_.tables->add_to(out.tables);
+  return out;
+}
+
+void Destination::add_to(control::StreamStats& stats) const {
+  control::StreamStats own;
+  {
+    std::shared_lock lock(session_lock_);
+    add_backlog_to(own);
+    if (consumer_) consumer_->add_to(own);
+  }
+  const std::string destination = id();
+  for (telemetry::ComponentSample& component : own.components) {
+    component.destination = destination;
+    stats.components.push_back(std::move(component));
+  }
+  add_buckets(stats.latency, own.latency);
+  for (const telemetry::TableSample& table : own.tables) telemetry::add_table(stats.tables, table);
+  stats.error_queue_transactions += own.error_queue_transactions;
+  stats.destinations.push_back({.id = destination,
+                                .latency = std::move(own.latency),
+                                .tables = std::move(own.tables),
+                                .error_queue_transactions = own.error_queue_transactions});
+}
+
+void Destination::add_to(telemetry::MarkerTrail& trail) const {
+  const size_t first = trail.stages.size();
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_) consumer_->add_to(trail);
+  }
+  for (size_t i = first; i < trail.stages.size(); ++i) trail.stages[i].destination = id();
+}
+
+void Destination::add_to(telemetry::TransactionSamples& transactions) const {
+  telemetry::TransactionSamples own;
+  {
+    std::shared_lock lock(session_lock_);
+    if (consumer_ && consumer_->apply() != nullptr) own = consumer_->apply()->transactions();
+  }
+  const std::string destination = id();
+  for (telemetry::TransactionSample& sample : own.shown) {
+    sample.destination = destination;
+    transactions.shown.push_back(std::move(sample));
+  }
+  transactions.open += own.open;
+  transactions.waiting += own.waiting;
+  transactions.executing += own.executing;
+  transactions.queued_lcrs += own.queued_lcrs;
+}
+
+void Destination::forget_retries() {
+  if (options_.retries != nullptr) options_.retries->clear();
+}
+
+void Destination::note_errors_changed() {
+  ++error_changes_;  // first: an apply that starts right now looks at it once it can be found here
+  std::shared_lock lock(session_lock_);
+  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
+}
+
+void Destination::hold_for_errors(std::chrono::milliseconds most) {
+  std::shared_lock lock(session_lock_);
+  if (consumer_ && consumer_->apply() != nullptr) consumer_->apply()->hold_for_errors(most);
+}
+
+bool Destination::is_held() const {
+  std::shared_lock lock(session_lock_);
+  return !consumer_ || consumer_->apply() == nullptr || consumer_->apply()->is_held();
 }
 
 }  // namespace thalweg::daemon

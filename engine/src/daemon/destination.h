@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -9,16 +8,11 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
-#include "daemon/backoff.h"
-#include "daemon/earlier_logs.h"
-#include "daemon/healing.h"
-#include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_consumer.h"
 #include "daemon/ruled_frames.h"
@@ -27,21 +21,10 @@
 #include "instantiation/progress.h"
 #include "queue/backlog_consumer.h"
 #include "queue/frame_source.h"
-#include "spill/durable_log.h"
-#include "spill/spill_space.h"
 
-// One destination of a stream: its copy, its apply or sender, its errors; with a backlog or without
+// One destination of a stream: its copy, its apply or sender, its errors. This is the part that both kinds share: its
+// consumer, and its view for the control API. direct_destination.h reads the queue, backlog_destination.h has a backlog
 // (docs/decisions/one-form-of-stream.md, docs/decisions/fan-out.md).
-//
-// Without a backlog it reads the queue: the supervisor opens it before the capture, which begins at the destination's
-// position, and its failure ends the session. With a backlog it has its own thread, and its failures never reach the
-// capture or another destination, except that it may ask for a new session.
-//
-// A session is one run of the capture. It begins at the source's slot position, which every destination has reached
-// durably. So each one with a backlog receives again everything that it lacks. It first applies the logs of earlier
-// sessions, one after the other, each with a separate apply: the destination's progress suppresses transactions that
-// come twice, as after any restart. A log knows the source's timeline that it comes from. After a failover, changes
-// that the new server never had are not applied (docs/decisions/failover.md).
 
 namespace thalweg::daemon {
 
@@ -49,7 +32,7 @@ struct DestinationOptions {
   std::string id;
   control::Delivery definition;
   bool backlog = false;
-  std::string_view mode;
+  control::Mode mode = control::Mode::combined;
   std::filesystem::path directory;     // of its logs, where it has a backlog, and of what else it spills
   const base::Clock* clock = nullptr;  // these outlive the destination
   Peering* peering = nullptr;
@@ -57,196 +40,103 @@ struct DestinationOptions {
   TableWatch* tables = nullptr;                 // may be none
   instantiation::Progress* progress = nullptr;  // may be none
   apply::Retries* retries = nullptr;            // may be none
-  const std::atomic<bool>* stop = nullptr;      // ends open()
-  std::function<void()> on_copy;                // open() begins one
+  const std::atomic<bool>* stop = nullptr;      // ends the start of a direct one
+  std::function<void()> on_copy;                // that start begins a copy
   // Whether a new session would publish nothing more. Called by its thread.
   std::function<base::Result<bool>(const DatabaseWork&)> publishes_all = [](const auto&) { return true; };
   uint64_t backlog_segment_bytes = queue::kBacklogSegmentBytes;
 };
 
-// The position where a capture begins, and its server.
-struct CaptureStart {
-  CaptureIdentity identity;
-  base::Lsn from;
-};
-
-// Thread-safe: methods marked so belong to the stream's supervisor; with a backlog, a separate thread runs the
-// destination within a session; any thread may call the rest.
+// Thread-safe: methods marked so belong to the stream's supervisor; any thread may call the rest.
 class Destination {
  public:
-  explicit Destination(DestinationOptions options);
-  ~Destination();
+  virtual ~Destination() = default;
   Destination(const Destination&) = delete;
   Destination& operator=(const Destination&) = delete;
 
   std::string id() const;
-  void rename(const std::string& id);  // of one without a backlog
-  // It is being dropped: nothing waits for it, and what it still has of a queue is discarded.
-  bool is_dropped() const { return wanted_ == control::DesiredStatus::dropped; }
-  bool is_disabled() const { return wanted_ == control::DesiredStatus::disabled; }
-  bool reads_queue() const { return !options_.backlog && !is_dropped(); }
+  void rename(const std::string& id);
   bool sends() const { return options_.definition.send_to.has_value(); }
-
-  // --- a session, the supervisor's: one of the three begins it
-  void begin_removal();
-  // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from the slot's
-  // position on will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
-  base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
-                           const std::atomic<uint64_t>& source_end);
-  // Without a backlog: the one consumer of `queue` from now on. `slot`: where this engine made it; empty where the
-  // start does, or another engine captures.
-  base::Result<CaptureStart> open(queue::LcrQueue& queue, const SourceSlot& slot);
-
-  queue::Spillable* spillable() { return backlog_.get(); }
-  // drain: first applies or sends the contents of the queue, until has_ended() or until end() cuts it short.
-  void request_stop(bool drain);
-  bool has_ended() const;
-  void end();      // nothing is applied or sent any more
-  void release();  // after the producer's end, which reads confirmed_lsn()
-  // Something that its agent had taken is lost to it, or it has been behind the others for too long, or it starts over.
-  bool needs_session() const { return needs_session_ && !is_dropped(); }
-  // Pauses, resumes or drops one with a backlog within its session: nobody else notices. Only where it has taken from
-  // memory what its destination does not get done with in seconds, it asks for a new session. No effect where nothing
-  // has changed.
-  void desire(control::DesiredStatus status, bool force);
+  // It is being dropped: nothing waits for it, and what it still has of a queue is discarded.
+  virtual bool is_dropped() const = 0;
   // It was dropped, and nothing desires it any more: its object lasts as long as its session.
-  void forget() { forgotten_ = true; }
-  bool is_forgotten() const { return forgotten_; }
-  // Requests a new session if only that can make the backlog durable or publish a table.
-  void tend_backlog();
-  // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
-  void keep_to_disk();
+  virtual bool is_forgotten() const = 0;
 
-  // --- of an open one, the supervisor's
-  // Returns its failure, or a table's trouble.
-  base::Result<void> look();
-  std::optional<base::Error> trouble() const { return consumer_->trouble(); }  // what it mends by itself right now
-  const std::atomic<uint64_t>& confirmed_lsn() const { return consumer_->confirmed(); }
-  base::Lsn applied() const { return consumer_->applied(); }
-  // Those that had to wait until its tables agreed with one state of the source. Between two sessions.
-  base::Result<void> add_due_constraints();
+  // --- the supervisor
+  // drain: first applies or sends the contents of the queue, until has_ended() or until end() cuts it short.
+  virtual void request_stop(bool drain) = 0;
+  virtual bool has_ended() const = 0;
+  virtual void end() = 0;  // nothing is applied or sent any more
+  // Only a new session of the capture brings it on.
+  virtual bool needs_session() const = 0;
+  // A change with which its session goes on. No effect where nothing has changed.
+  virtual void take_up(const control::DestinationDefinition& desired);
+  virtual void forget() {}
 
   // Everything that commits below is durable at the destination, or in the backlog.
-  base::Lsn confirmed() const;
-  bool has_caught_up_or_failed() const;
+  virtual base::Lsn confirmed() const;
 
   // --- the operator
-  void retry();
-  void start_over();  // from its destination's start on, within the session where that can be
-  void set_parameters(const control::StreamParameters& parameters);
-  // Of one with a backlog: it reads on with other rules, from where its destination is. Nobody else notices, as when it
-  // is paused. No effect where nothing has changed.
-  void set_rules(const control::TableRules& rules);
-  void forget_retries();       // it was stopped
-  void note_errors_changed();  // Apply's, as the next two
+  virtual void retry() {}
+  virtual void start_over() {}  // from its destination's start on, within the session where that can be
+  void forget_retries();        // it was stopped
+  void note_errors_changed();   // Apply's, as the next two
   void hold_for_errors(std::chrono::milliseconds most);
   bool is_held() const;
 
-  control::DestinationStatus status() const;
+  virtual control::DestinationStatus status() const;
   void add_to(control::StreamStats& stats) const;
   void add_to(telemetry::TransactionSamples& transactions) const;
   void add_to(telemetry::MarkerTrail& trail) const;
 
- private:
-  void run();
-  void be_dropped();
-  void be_disabled();
-  bool leave_backlog();
-  void note_failure(const base::Error& error);
-  bool pauses() const { return options_.backlog && wanted_ != control::DesiredStatus::enabled; }
-  // Its consumer is to end where no change is lost.
-  bool leaves() const { return leaving_ || pauses() || rules_changed_; }
-  control::Delivery definition_in_effect();
-  bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
-  base::Result<void> run_once();
-  base::Result<void> replay(const control::Delivery& definition, const StartedDestination& started,
-                            spill::DurableLog& log);
-  base::Result<void> go_live(const control::Delivery& definition, const StartedDestination& started);
-  base::Result<void> watch(base::Lsn until);
-  base::Result<void> check_reach(base::Lsn reached) const;
-  base::Result<void> go_on_from(base::Lsn reached);
-  std::optional<base::Error> unresolved_trouble() const;
-  base::Result<void> check_refusal();
+ protected:
+  struct Folders {
+    std::filesystem::path apply;  // what its apply spills
+    std::filesystem::path rules;  // the tables that its rules have met
+  };
+  Destination(DestinationOptions options, Folders folders);
+
+  virtual StartContext start_context() = 0;
+  // The first position that it lacks, as its receiver says: fails where that does not join what is left.
+  virtual base::Result<void> go_on_from(base::Lsn reached) = 0;
+  // With session_lock_ held.
+  virtual void add_backlog_to(control::StreamStats&) const {}
+
+  void begin_session(const SourceSlot& slot);
   base::Result<base::Lsn> start_consumer(const control::Delivery& definition, const StartedDestination& started,
                                          queue::FrameSource& frames);
-  base::Result<std::unique_ptr<RuledFrames>> with_rules(const control::Delivery& definition,
-                                                        queue::FrameSource& frames);
-  void stop_consumer();
+  void release_consumer();  // it has ended
   void note_confirmed(base::Lsn lsn);
-  void begin_session(const SourceSlot& slot);
-  void observe(State state);
-  void observe_locked(State state);
-  void clear_error();
-  void give_up_or_wait(const base::Error& error, State waiting = State::retrying);
-  bool stopping() const { return stop_; }
-  bool heals_by_itself(const base::Error& error);
-  bool waits_for_publication(const base::Error& error) const;
-  StartContext start_context();
+  base::Lsn durable() const { return {durable_.load(std::memory_order_acquire)}; }
+  std::optional<base::Error> unresolved_trouble() const;
 
   const DestinationOptions options_;
-  spill::SpillSpace space_;
-  std::jthread thread_;
+  const Folders folders_;
 
-  // The supervisor's, between begin and end; read by its thread.
+  // The supervisor's, between two sessions; read by whoever starts its consumer.
   base::Lsn from_;
   base::Lsn slot_made_at_;
   CaptureIdentity source_;
-  const std::atomic<uint64_t>* source_end_ = nullptr;
-  Backoff session_backoff_;  // between sessions for the sake of a backlog that is not durable
-  std::chrono::steady_clock::time_point begun_at_;
-  std::optional<std::chrono::steady_clock::time_point> session_due_;
 
-  mutable std::mutex mutex_;  // guards what follows up to the next blank line
-  std::condition_variable changed_;
-  std::string id_;
-  Lifecycle life_{State::initializing};  // where it reads the queue: the stream's is shown
-  std::optional<control::ReportedError> error_;
-  std::optional<base::UnixMicros> retry_at_;
-  std::optional<std::chrono::steady_clock::time_point> retry_due_;
-  bool retry_asked_ = false;
-  bool is_starting_ = false;  // the consumer of this session's backlog: a stop does not wait for what it waits for
-  control::StreamParameters parameters_;  // in effect
-  control::TableRules rules_;             // in effect once its consumer starts
+  mutable std::mutex mutex_;  // guards id and parameters, and more in a subclass
 
-  mutable std::shared_mutex session_lock_;    // the life of backlog, logs and consumer
-  std::optional<queue::QueueFrames> frames_;  // without a backlog
-  std::unique_ptr<queue::BacklogConsumer> backlog_;
-  EarlierLogs logs_;
-  std::unique_ptr<RuledFrames> ruled_;  // what the consumer reads; null: it has no rules of its own
+  mutable std::shared_mutex session_lock_;  // the life of the consumer, and more in a subclass; `from_` for readers
+  std::unique_ptr<RuledFrames> ruled_;      // what the consumer reads; null: it has no rules of its own
   std::unique_ptr<QueueConsumer> consumer_;
-  base::UnixMicros counted_since_{};  // its tables' counts
 
-  // The supervisor's, without a backlog: since open().
-  base::Lsn constraints_from_;                // once applied that far, constraints can be added; zero: none are missing
-  std::optional<base::Lsn> constraints_due_;  // they can
-  std::optional<std::chrono::steady_clock::time_point> refused_since_;  // by the engine that receives
+ private:
+  base::Result<std::unique_ptr<RuledFrames>> with_rules(const control::Delivery& definition,
+                                                        queue::FrameSource& frames);
+  void set_parameters(const control::StreamParameters& parameters);
 
-  // The desired status: the definition's, until it changes within a session. Writer: the supervisor, under mutex_.
-  // Readers: anybody.
-  std::atomic<control::DesiredStatus> wanted_;
-  std::atomic<bool> force_;             // the same
-  std::atomic<bool> forgotten_{false};  // Writer: the supervisor. Readers: anybody
-
-  // Signals between the supervisor and its thread; both read them. Relaxed is enough: the data that they announce are
-  // read under a lock.
-  std::atomic<bool> stop_{false};           // its thread ends its present work. Writers: both
-  std::atomic<bool> drain_{false};          // ... once the queue is empty. Writer: the supervisor
-  std::atomic<bool> session_ends_{false};   // ... and the thread itself ends. Writer: the supervisor
-  std::atomic<bool> start_over_{false};     // Writer: anybody; the thread clears it. Readers: both
-  std::atomic<bool> rules_changed_{false};  // Writers: the supervisor; the thread, which takes them up. Under mutex_
-  std::atomic<uint64_t> error_changes_{0};  // Writer: anybody. Reader: the thread
-  std::atomic<bool> ended_{true};           // Writer: the thread; the supervisor, before it begins one
-  std::atomic<bool> needs_session_{false};  // Writers: both
-  std::atomic<bool> caught_up_{false};      // Writer: the thread; the supervisor between sessions
-  std::atomic<bool> unpublished_{false};    // a table of its waits for the next session's start
-  std::atomic<bool> is_live_{false};        // the consumer reads this session's backlog
-  std::atomic<uint64_t> durable_{
-      0};  // at the destination. Writer: as caught_up_, or the supervisor without a backlog (release)
-
-  bool leaving_ = false;  // its consumer has been told to leave. Owner: the thread
-  Backoff backoff_;
-  std::chrono::milliseconds on_disk_for_{0};
-  InUsePatience in_use_;
+  std::string id_;
+  control::StreamParameters parameters_;  // in effect
+  base::UnixMicros counted_since_{};      // its tables' counts; guarded by session_lock_
+  // How often the error queue was changed. Writer: anybody. Reader: whoever starts the consumer.
+  std::atomic<uint64_t> error_changes_{0};
+  // At the destination. Writers: whoever runs the consumer; the supervisor between sessions (release). Readers:
+  // anybody.
+  std::atomic<uint64_t> durable_{0};
 };
 
 }  // namespace thalweg::daemon

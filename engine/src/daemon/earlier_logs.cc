@@ -19,6 +19,17 @@ namespace fs = std::filesystem;
 constexpr int kTimelineShift = 32;
 int timeline_of(const spill::DurableLog& log) { return static_cast<int>(log.id() >> kTimelineShift); }
 
+std::unexpected<base::Error> gap_before(ErrorCode code, Lsn reached, Lsn from, const std::string& name,
+                                        const std::string& why) {
+  base::Error gap = base::fail(code, fmt::format("Destination \"{}\" has applied up to {}, what is left begins at {}: "
+                                                 "{} bytes of WAL are missing{}.",
+                                                 name, base::to_string(reached), base::to_string(from),
+                                                 from.value - reached.value, why))
+                        .error();
+  gap.lsn = reached;
+  return std::unexpected(std::move(gap));
+}
+
 }  // namespace
 
 EarlierLogs::EarlierLogs(spill::SpillSpace& space, fs::path folder, std::string stream, std::string destination)
@@ -110,17 +121,15 @@ void EarlierLogs::drop_strays() {
   strays_.clear();
 }
 
+base::Result<void> check_joins(Lsn reached, Lsn from, Lsn slot_made_at, const std::string& name) {
+  if (from <= reached) return {};
+  if (slot_made_at <= reached) return gap_before(ErrorCode::position_gap, reached, from, name, "");
+  return gap_before(ErrorCode::slot_lost, reached, from, name,
+                    ": the source's slot was gone, and another one was made at " + base::to_string(slot_made_at));
+}
+
 base::Result<void> EarlierLogs::check_reach(Lsn reached, Lsn session_from, Lsn slot_made_at,
                                             const std::string& name) const {
-  const auto gap_before = [&](ErrorCode code, Lsn from, const std::string& why) {
-    base::Error gap = base::fail(code, fmt::format("Destination \"{}\" has applied up to {}, what is left begins at "
-                                                   "{}: {} bytes of WAL are missing{}.",
-                                                   name, base::to_string(reached), base::to_string(from),
-                                                   from.value - reached.value, why))
-                          .error();
-    gap.lsn = reached;
-    return std::unexpected(std::move(gap));
-  };
   std::optional<Lsn> gap;
   for (const auto& log : logs_) {
     if (log->from() > reached) {
@@ -131,15 +140,11 @@ base::Result<void> EarlierLogs::check_reach(Lsn reached, Lsn session_from, Lsn s
   }
   if (!gap && session_from > reached) gap = session_from;
   if (!gap) return {};
-  if (strays_.empty() && slot_made_at > reached) {
-    return gap_before(ErrorCode::slot_lost, *gap,
-                      ": the source's slot was gone, and another one was made at " + base::to_string(slot_made_at));
-  }
-  if (strays_.empty()) return gap_before(ErrorCode::position_gap, *gap, "");
+  if (strays_.empty()) return check_joins(reached, *gap, slot_made_at, name);
   const spill::DurableLog& stray = *strays_.front();
   const int timeline = timeline_of(stray);
   const auto end = history_.end_of(timeline);
-  return gap_before(ErrorCode::source_diverged, *gap,
+  return gap_before(ErrorCode::source_diverged, reached, *gap, name,
                     fmt::format(". They lie on the engine's disk, with what followed on timeline {} up to {}, but the "
                                 "source is on timeline {}, which {}",
                                 timeline, base::to_string(stray.synced()), history_.timeline(),

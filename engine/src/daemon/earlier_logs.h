@@ -13,6 +13,10 @@
 
 namespace thalweg::daemon {
 
+// Whether a destination that has reached `reached` lacks nothing of what is left, which begins at `from`. Fails with
+// position_gap; with slot_lost where the slot was made at `slot_made_at`, above. `name`: its, for the message.
+base::Result<void> check_joins(base::Lsn reached, base::Lsn from, base::Lsn slot_made_at, const std::string& name);
+
 // The logs that earlier sessions of one destination left on disk (docs/formats/spill.md): which of them continue from
 // the position that the destination has reached, and which belong to another history of the source.
 //
@@ -42,9 +46,8 @@ class EarlierLogs {
   void set_strays_aside(int timeline_if_untold);
   void drop_strays();
 
-  // Whether the logs, and after them a session that begins at `session_from`, continue from `reached`. Fails with
-  // position_gap; with slot_lost where the slot was made at `slot_made_at`, above; with source_diverged where the
-  // missing changes are among the strays. `name`: the destination's, for the message.
+  // The same of the logs, and after them a session that begins at `session_from`. Also fails with source_diverged,
+  // where the missing changes are among the strays.
   base::Result<void> check_reach(base::Lsn reached, base::Lsn session_from, base::Lsn slot_made_at,
                                  const std::string& name) const;
 

@@ -382,8 +382,8 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
   return found->place_marker(id, label);
 }
 
-base::Result<std::string_view> Engine::execute_error(const control::StreamTarget& target,
-                                                     const telemetry::ParkedChoice& choice) {
+base::Result<control::ExecutionState> Engine::execute_error(const control::StreamTarget& target,
+                                                            const telemetry::ParkedChoice& choice) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(actions_);
   if (!place) return busy_with_actions();

@@ -51,8 +51,8 @@ class Engine final : public control::ManagedStreams {
                                                  const telemetry::TreePart& part) override;
   base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target, int64_t error_id,
                                                            const telemetry::ChangesPart& part) override;
-  base::Result<std::string_view> execute_error(const control::StreamTarget& target,
-                                               const telemetry::ParkedChoice& choice) override;
+  base::Result<control::ExecutionState> execute_error(const control::StreamTarget& target,
+                                                      const telemetry::ParkedChoice& choice) override;
   base::Result<control::DryRunView> dry_run_error(const control::StreamTarget& target, int64_t error_id,
                                                   const std::string& role) override;
   base::Result<void> edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,

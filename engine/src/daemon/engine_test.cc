@@ -164,7 +164,7 @@ TEST_F(EngineTest, AStreamLivesFromItsCopyToItsDrop) {
   const control::DestinationStatus running = destination();
   ASSERT_TRUE(running.instantiation);
   EXPECT_EQ(running.instantiation->tables.at(0).rows_copied, 100);
-  EXPECT_EQ(running.tables.at(0).state, "REPLICATING");
+  EXPECT_EQ(running.tables.at(0).state, control::TableState::replicating);
   EXPECT_TRUE(running.applied);
   EXPECT_EQ(running.backlog.state, control::BacklogState::none);
   EXPECT_EQ(engine_->stats().streams.at(0).components.size(),

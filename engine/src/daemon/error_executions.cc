@@ -7,6 +7,8 @@
 
 namespace thalweg::daemon {
 
+using control::ExecutionState;
+
 namespace {
 
 // Less than the control plane waits for an answer.
@@ -29,18 +31,18 @@ ErrorExecutions::~ErrorExecutions() {
   }
 }
 
-base::Result<std::string_view> ErrorExecutions::execute(const std::string& destination,
-                                                        const control::Delivery& definition,
-                                                        const telemetry::ParkedChoice& choice,
-                                                        std::function<void()> done, std::function<void()> hold) {
+base::Result<ExecutionState> ErrorExecutions::execute(const std::string& destination,
+                                                      const control::Delivery& definition,
+                                                      const telemetry::ParkedChoice& choice, std::function<void()> done,
+                                                      std::function<void()> hold) {
   std::unique_lock lock(mutex_);
   Executor& executor = executors_[current_id_locked(destination)];
-  if (executor.last && executor.last->status.state == "RUNNING") {
+  if (executor.last && executor.last->status.state == ExecutionState::running) {
     return base::fail(base::ErrorCode::database_busy, is_running(executor.last->status.choice));
   }
   if (executor.thread.joinable()) executor.thread.join();  // it has ended
   const auto mine = std::make_shared<Execution>(Execution{.status = {.choice = choice,
-                                                                     .state = "RUNNING",
+                                                                     .state = ExecutionState::running,
                                                                      .executed = 0,
                                                                      .total = 1,
                                                                      .failed = 0,
@@ -81,7 +83,7 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
     if (!executed) base::log_error("error_execution_failed", executed.error(), {{"stream", definition.id}});
     done();
     const std::lock_guard end_lock(mutex_);
-    mine->status.state = executed ? "DONE" : "FAILED";
+    mine->status.state = executed ? ExecutionState::done : ExecutionState::failed;
     mine->status.finished_at = clock_.unix_now();
     if (!executed) mine->status.error = executed.error();
     // The answer says why it was refused; the last that did begin is still the last.
@@ -89,9 +91,9 @@ base::Result<std::string_view> ErrorExecutions::execute(const std::string& desti
     ended_.notify_all();
   });
   executor.last = mine;  // not before the thread is there: making it may fail
-  ended_.wait_for(lock, kPatience, [&] { return mine->status.state != "RUNNING"; });
+  ended_.wait_for(lock, kPatience, [&] { return mine->status.state != ExecutionState::running; });
   mine->is_awaited = false;
-  if (mine->status.state == "FAILED") return std::unexpected(*mine->status.error);
+  if (mine->status.state == ExecutionState::failed) return std::unexpected(*mine->status.error);
   return mine->status.state;
 }
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -31,12 +30,12 @@ class ErrorExecutions {
   ErrorExecutions(const ErrorExecutions&) = delete;
   ErrorExecutions& operator=(const ErrorExecutions&) = delete;
 
-  // Begins, and waits for the end for as long as somebody wants to wait for an answer: "DONE", "RUNNING", or why it
+  // Begins, and waits for the end for as long as somebody wants to wait for an answer: done, running, or why it
   // failed. One at a time for each destination, else database_busy. Both are called on the thread that executes: `hold`
   // as ExecutionWatch::hold_apply, `done` as its go_on, and at the end, whatever that is.
-  base::Result<std::string_view> execute(const std::string& destination, const control::Delivery& definition,
-                                         const telemetry::ParkedChoice& choice, std::function<void()> done,
-                                         std::function<void()> hold = {});
+  base::Result<control::ExecutionState> execute(const std::string& destination, const control::Delivery& definition,
+                                                const telemetry::ParkedChoice& choice, std::function<void()> done,
+                                                std::function<void()> hold = {});
   // A destination has another id; who asked by the one that it had means it, too.
   void rename(const std::string& from, const std::string& to);
   std::string current_id(const std::string& destination) const;

@@ -62,7 +62,7 @@ TEST(ErrorExecutions, TheLastIsTheLastThatBegan) {
   ASSERT_TRUE(executions.execute("", definition, {}, [] {})) << "all of nothing";
   EXPECT_FALSE(executions.execute("", definition, {.id = 7}, [] {}));
   ASSERT_TRUE(executions.status(""));
-  EXPECT_EQ(executions.status("")->state, "DONE");
+  EXPECT_EQ(executions.status("")->state, control::ExecutionState::done);
   EXPECT_FALSE(executions.status("")->choice.id);
 }
 
@@ -75,7 +75,7 @@ TEST(ErrorExecutions, AreOfTheIdThatTheDestinationHasByThen) {
   executions.rename("default", "warehouse");
   EXPECT_TRUE(executions.execute("default", definition, {}, [] {}));
   ASSERT_TRUE(executions.status("warehouse"));
-  EXPECT_EQ(executions.status("warehouse")->state, "DONE");
+  EXPECT_EQ(executions.status("warehouse")->state, control::ExecutionState::done);
   EXPECT_EQ(executions.current_id("default"), "warehouse");
   EXPECT_EQ(executions.current_id("warehouse"), "warehouse");
 }

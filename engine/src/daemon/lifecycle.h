@@ -6,6 +6,10 @@ namespace thalweg::daemon {
 
 using control::State;
 
+// Called for a transition that may_follow() does not allow, which is a defect of ours: logs it. The simulation has one
+// of its own, which fails the world.
+void report_forbidden(State from, State to);
+
 // The present state of a stream or of a destination. Owner: whoever guards it.
 class Lifecycle {
  public:
@@ -14,8 +18,13 @@ class Lifecycle {
   State state() const { return state_; }
   control::StateNames names() const { return names_of(state_); }
   bool is_enabled() const { return state_ != State::disabled && state_ != State::aborted && state_ != State::dropped; }
-  // False: it was there already. What the table does not have is a defect of ours: it is logged, and taken.
-  bool enter(State next);
+  // False: it was there already. A forbidden transition is reported, and taken: what it stands for has happened.
+  bool enter(State next) {
+    if (next == state_) return false;
+    if (!may_follow(state_, next)) report_forbidden(state_, next);
+    state_ = next;
+    return true;
+  }
 
  private:
   State state_;

@@ -17,7 +17,7 @@ std::set<State> after(State from) {
   return out;
 }
 
-TEST(Lifecycle, OnlyAStartLeadsOutOfARest) {
+TEST(Lifecycle, OnlyAStartAPauseOrARemovalLeadsOutOfARest) {
   using enum State;
   for (const State rest : {aborted, dropped}) EXPECT_EQ(after(rest), (std::set{disabled, initializing, dropping}));
   // The failure of its earlier backlog counts for a destination that rests, too.
@@ -35,6 +35,18 @@ TEST(Lifecycle, WhatIsBeingDroppedIsNeverApplied) {
     if (from != dropped) {
       EXPECT_TRUE(from == dropping || may_follow(from, dropping)) << names_of(from).phase;
     }
+  }
+}
+
+TEST(Lifecycle, WhatWorksRetriesOrDrainsAndCatchesUpBeforeItReplicates) {
+  using enum State;
+  const std::set works{initializing, instantiating, catching_up, replicating, retrying, draining};
+  for (const State from : works) {
+    std::set expected = works;
+    expected.insert({disabled, dropping, aborted});
+    expected.erase(from);
+    if (from == instantiating || from == draining) expected.erase(replicating);
+    EXPECT_EQ(after(from), expected) << names_of(from).phase;
   }
 }
 

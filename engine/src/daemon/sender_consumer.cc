@@ -1,8 +1,22 @@
+#include <utility>
+
 #include "daemon/queue_consumer.h"
 #include "propagation/sender.h"
 
 namespace thalweg::daemon {
 namespace {
+
+propagation::Compression compression_of(control::PropagationCompression parameter) {
+  switch (parameter) {
+    case control::PropagationCompression::none:
+      return propagation::Compression::none;
+    case control::PropagationCompression::lz4:
+      return propagation::Compression::lz4;
+    case control::PropagationCompression::zstd:
+      return propagation::Compression::zstd;
+  }
+  std::unreachable();
+}
 
 constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for it, too
 
@@ -26,7 +40,7 @@ class SenderConsumer final : public QueueConsumer {
                                    .timeline = static_cast<uint32_t>(timeline_),
                                    .frames = &frames_,
                                    .clock = &clock_,
-                                   .compression = *propagation::parse_compression(parameters.propagation_compression),
+                                   .compression = compression_of(parameters.propagation_compression),
                                    .window_bytes = static_cast<size_t>(parameters.propagation_window_mb) << 20,
                                    .versions = {}});
     THALWEG_TRY(sender_->start());

@@ -72,7 +72,7 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
   const control::StreamDefinition& stream = options_.definition;
   for (const control::DestinationDefinition& destination : stream.destinations) {
     DestinationMemory* const memory = options_.memory_of ? options_.memory_of(destination.id) : nullptr;
-    destinations_.push_back(std::make_unique<Destination>(DestinationOptions{
+    const DestinationOptions own{
         .id = destination.id,
         .definition = control::delivery_to(stream, destination),
         .backlog = destination.backlog,
@@ -87,8 +87,16 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
         .stop = options_.stop,
         .on_copy = [this] { options_.set_state(State::instantiating); },
         .publishes_all = [this](const DatabaseWork& work) { return publishes_all(options_.definition, work); },
-        .backlog_segment_bytes = options_.backlog_segment_bytes}));
-    if (destinations_.back()->reads_queue()) reader_ = destinations_.back().get();
+        .backlog_segment_bytes = options_.backlog_segment_bytes};
+    if (reads_queue(destination)) {
+      auto direct = std::make_unique<DirectDestination>(own);
+      reader_ = direct.get();
+      destinations_.push_back(std::move(direct));
+    } else {
+      auto behind = std::make_unique<BacklogDestination>(own);
+      others_.push_back(behind.get());
+      destinations_.push_back(std::move(behind));
+    }
   }
 }
 
@@ -162,7 +170,7 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
 }
 
 base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) {
-  for (const auto& destination : destinations_) {
+  for (BacklogDestination* const destination : others_) {
     if (destination->is_dropped()) destination->begin_removal();
   }
   // Removes the spill files that an apply without a backlog has left.
@@ -170,7 +178,7 @@ base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) 
   if (reader_ != nullptr) return reader_->open(*queue_, slot);
   std::vector<queue::Spillable*> spillables;
   size_t consumer = 0;
-  for (const auto& destination : destinations_) {
+  for (BacklogDestination* const destination : others_) {
     if (destination->is_dropped()) continue;
     THALWEG_TRY(destination->begin(*queue_, consumer++, slot, source_end_));
     spillables.push_back(destination->spillable());
@@ -206,9 +214,9 @@ void Sessions::look_at_backlogs() {
   source_end_.store(capture.source_end.value, std::memory_order_release);
   confirmed_.store(lowest_confirmed().value, std::memory_order_release);
   judge(capture.captured);
-  for (const auto& destination : destinations_) destination->tend_backlog();
-  const bool caught_up = std::ranges::all_of(
-      destinations_, [](const auto& destination) { return destination->has_caught_up_or_failed(); });
+  for (BacklogDestination* const destination : others_) destination->tend_backlog();
+  const bool caught_up =
+      std::ranges::all_of(others_, [](const auto* destination) { return destination->has_caught_up_or_failed(); });
   options_.set_state(caught_up && capture.source_end ? State::replicating : State::catching_up);
 }
 
@@ -216,7 +224,7 @@ void Sessions::look_at_backlogs() {
 void Sessions::rest() {
   options_.set_state(State::disabled);
   reader_->forget_retries();
-  for (const auto& destination : destinations_) {
+  for (BacklogDestination* const destination : others_) {
     if (destination->is_dropped()) destination->begin_removal();
   }
   while (!*options_.stop) {
@@ -250,11 +258,10 @@ void Sessions::judge(Lsn captured) {
     marks_.pop_front();
   }
   if (!due) return;
-  const bool somebody_has = std::ranges::any_of(destinations_, [&](const auto& destination) {
-    return !destination->is_dropped() && destination->confirmed() >= due;
-  });
+  const bool somebody_has = std::ranges::any_of(
+      others_, [&](const auto* destination) { return !destination->is_dropped() && destination->confirmed() >= due; });
   if (!somebody_has) return;
-  for (const auto& destination : destinations_) {
+  for (BacklogDestination* const destination : others_) {
     if (!destination->is_dropped() && destination->confirmed() < due) destination->keep_to_disk();
   }
 }
@@ -283,7 +290,7 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
     confirmed_.store(lowest_confirmed().value, std::memory_order_release);
     producer_->join();
   }
-  for (const auto& destination : destinations_) destination->release();
+  if (reader_ != nullptr) reader_->release();
   std::unique_lock lock(session_lock_);
   producing_ = false;
   producer_.reset();
@@ -294,9 +301,7 @@ void Sessions::take_up(const control::StreamDefinition& definition) {
   for (const auto& destination : destinations_) {
     const control::DestinationDefinition* const desired = definition.find(destination->id());
     if (desired != nullptr) {
-      destination->set_parameters(desired->parameters);
-      destination->set_rules(desired->rules);
-      destination->desire(desired->status, desired->force);
+      destination->take_up(*desired);
     } else if (destination->is_dropped()) {
       destination->forget();
     }

@@ -14,7 +14,8 @@
 #include "base/error.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
-#include "daemon/destination.h"
+#include "daemon/backlog_destination.h"
+#include "daemon/direct_destination.h"
 #include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_producer.h"
@@ -22,7 +23,8 @@
 #include "queue/queue_spiller.h"
 
 // The running part of a stream in this engine: a capture or a receiver, one queue, its destinations (Wong et al. 2009,
-// figure 4). It runs in sessions, each from the slot's position (destination.h): the source is decoded once for all.
+// figure 4). It runs in sessions, each from the slot's position (backlog_destination.h): the source is decoded once for
+// all.
 //   combined capture and apply   capture  -> queue -> apply
 //   the engine that captures     capture  -> queue -> sender
 //   the engine that receives     receiver -> queue -> apply
@@ -107,7 +109,8 @@ class Sessions {
 
   const SessionsOptions options_;
   std::vector<std::unique_ptr<Destination>> destinations_;
-  Destination* reader_ = nullptr;  // the one that reads the queue, without a backlog; null: there is none
+  DirectDestination* reader_ = nullptr;      // the one that reads the queue; null: there is none
+  std::vector<BacklogDestination*> others_;  // with a backlog, or being dropped
 
   mutable std::shared_mutex session_lock_;  // the life of queue and producer
   std::unique_ptr<queue::LcrQueue> queue_;

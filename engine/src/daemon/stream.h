@@ -67,7 +67,8 @@ class Stream {
                                                  const telemetry::TreePart& part) const;
   base::Result<control::ParkedContentsView> error_contents(const std::string& destination, int64_t error_id,
                                                            const telemetry::ChangesPart& part) const;
-  base::Result<std::string_view> execute_error(const std::string& destination, const telemetry::ParkedChoice& choice);
+  base::Result<control::ExecutionState> execute_error(const std::string& destination,
+                                                      const telemetry::ParkedChoice& choice);
   base::Result<control::DryRunView> dry_run_error(const std::string& destination, int64_t error_id,
                                                   const std::string& role) const;
   base::Result<void> edit_error(const std::string& destination, int64_t error_id, uint64_t change,

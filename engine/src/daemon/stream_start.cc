@@ -4,6 +4,7 @@
 #include <future>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -59,9 +60,16 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& defini
   return options;
 }
 
-capture::SourcePlugin source_plugin(std::string_view parameter) {
-  if (parameter == "pgoutput") return capture::SourcePlugin::pgoutput;
-  return parameter == "thalweg" ? capture::SourcePlugin::thalweg : capture::SourcePlugin::automatic;
+capture::SourcePlugin source_plugin(control::SourcePlugin parameter) {
+  switch (parameter) {
+    case control::SourcePlugin::automatic:
+      return capture::SourcePlugin::automatic;
+    case control::SourcePlugin::pgoutput:
+      return capture::SourcePlugin::pgoutput;
+    case control::SourcePlugin::thalweg:
+      return capture::SourcePlugin::thalweg;
+  }
+  std::unreachable();
 }
 
 constexpr std::chrono::seconds kUndoPatience{5};  // a stop waits for it

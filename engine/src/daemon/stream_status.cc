@@ -2,8 +2,27 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace thalweg::daemon {
+
+namespace {
+
+control::TableState state_of(instantiation::CopyState state) {
+  switch (state) {
+    case instantiation::CopyState::waiting:
+      return control::TableState::waiting;
+    case instantiation::CopyState::copying:
+      return control::TableState::copying;
+    case instantiation::CopyState::indexing:
+      return control::TableState::indexing;
+    case instantiation::CopyState::copied:
+      return control::TableState::copied;
+  }
+  std::unreachable();
+}
+
+}  // namespace
 
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report) {
   control::InstantiationStatus out;
@@ -12,7 +31,7 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
   out.warnings = report.warnings;
   for (const instantiation::TableProgress& table : report.tables) {
     out.tables.push_back({.table = {table.table.schema, table.table.name},
-                          .state = instantiation::name_of(table.state),
+                          .state = state_of(table.state),
                           .rows_estimated = table.rows_estimated,
                           .rows_copied = table.rows_copied,
                           .bytes_copied = table.bytes_copied,
@@ -31,19 +50,18 @@ bool reads_queue(const control::DestinationDefinition& destination) {
   return !destination.backlog && destination.status != control::DesiredStatus::dropped;
 }
 
-std::string_view mode_of(const control::StreamDefinition& definition,
-                         const control::DestinationDefinition& destination) {
-  if (definition.receive_from) return "PROPAGATION AND APPLY";
-  return destination.send_to ? "CAPTURE AND PROPAGATION" : "COMBINED CAPTURE AND APPLY";
+control::Mode mode_of(const control::StreamDefinition& definition, const control::DestinationDefinition& destination) {
+  if (definition.receive_from) return control::Mode::receives;
+  return destination.send_to ? control::Mode::sends : control::Mode::combined;
 }
 
-std::string_view mode_of(const control::StreamDefinition& definition) {
+control::Mode mode_of(const control::StreamDefinition& definition) {
   const auto is_kept = [](const auto& destination) { return destination.status != control::DesiredStatus::dropped; };
   const auto first = std::ranges::find_if(definition.destinations, is_kept);
   if (first == definition.destinations.end()) return mode_of(definition, definition.destinations.front());
   const bool several =
       std::find_if(std::next(first), definition.destinations.end(), is_kept) != definition.destinations.end();
-  return several ? "FAN-OUT" : mode_of(definition, *first);
+  return several ? control::Mode::fan_out : mode_of(definition, *first);
 }
 
 namespace {
@@ -63,7 +81,7 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
     const auto copy = std::ranges::find(copied.tables, instantiation::TableName{table.schema, table.table},
                                         &instantiation::TableProgress::table);
     const auto state = copy == copied.tables.end() ? instantiation::CopyState::waiting : copy->state;
-    status.state = running ? "REPLICATING" : instantiation::name_of(state);
+    status.state = running ? control::TableState::replicating : state_of(state);
     out.push_back(std::move(status));
   }
   return out;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "control/managed_streams.h"
@@ -15,9 +14,8 @@ namespace thalweg::daemon {
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report);
 // Without a backlog and not on its way out: it lives as its capture or receiver does.
 bool reads_queue(const control::DestinationDefinition& destination);
-std::string_view mode_of(const control::StreamDefinition& definition);
-std::string_view mode_of(const control::StreamDefinition& definition,
-                         const control::DestinationDefinition& destination);
+control::Mode mode_of(const control::StreamDefinition& definition);
+control::Mode mode_of(const control::StreamDefinition& definition, const control::DestinationDefinition& destination);
 
 void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
                 std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,

@@ -151,8 +151,8 @@ base::Result<control::ParkedContentsView> Stream::error_contents(const std::stri
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
 // held meanwhile.
-base::Result<std::string_view> Stream::execute_error(const std::string& destination,
-                                                     const telemetry::ParkedChoice& choice) {
+base::Result<control::ExecutionState> Stream::execute_error(const std::string& destination,
+                                                            const telemetry::ParkedChoice& choice) {
   THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
   return executions_.execute(
       destination, definition, choice,

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "apply/progress.h"
 #include "base/log.h"
@@ -15,6 +16,8 @@ namespace {
 
 using control::Delivery;
 using control::DesiredStatus;
+using control::TableResolution;
+using control::TableTroubleKind;
 using instantiation::Bookkeeping;
 using instantiation::TableName;
 using instantiation::TableRecord;
@@ -27,27 +30,45 @@ bool is_watched(const Delivery& definition) {
   return definition.status != DesiredStatus::dropped && !definition.send_to;
 }
 
-std::vector<std::string_view> resolutions_of(const TableRecord& record) {
+TableTroubleKind kind_of(TroubleKind kind) {
+  switch (kind) {
+    case TroubleKind::dropped:
+      return TableTroubleKind::dropped;
+    case TroubleKind::replaced:
+      return TableTroubleKind::replaced;
+    case TroubleKind::renamed:
+      return TableTroubleKind::renamed;
+    case TroubleKind::unpublished:
+      return TableTroubleKind::unpublished;
+    case TroubleKind::partitions_changed:
+      return TableTroubleKind::partitions_changed;
+    case TroubleKind::unidentified:
+      return TableTroubleKind::unidentified;
+  }
+  std::unreachable();
+}
+
+std::vector<TableResolution> resolutions_of(const TableRecord& record) {
   switch (record.trouble->kind) {
     case TroubleKind::dropped:
-      return {"remove"};
+      return {TableResolution::remove};
     case TroubleKind::renamed:
-      return {"follow"};
+      return {TableResolution::follow};
     case TroubleKind::replaced:
     case TroubleKind::unpublished:
-      return {"copy"};
+      return {TableResolution::copy};
     case TroubleKind::unidentified:
       return {};  // at the source only
     case TroubleKind::partitions_changed:
       break;
   }
-  if (record.stopped) return {"copy"};
-  return {"copy", "accept"};
+  if (record.stopped) return {TableResolution::copy};
+  return {TableResolution::copy, TableResolution::accept};
 }
 
 control::TableTrouble view_of(const TableRecord& record) {
   const instantiation::TableTrouble& trouble = *record.trouble;
-  control::TableTrouble view{.kind = instantiation::name_of(trouble.kind),
+  control::TableTrouble view{.kind = kind_of(trouble.kind),
                              .reason = trouble.reason,
                              .cure = instantiation::cure_of(trouble, record.stopped),
                              .since = trouble.since,
@@ -60,21 +81,21 @@ control::TableTrouble view_of(const TableRecord& record) {
 control::TableTrouble view_of(const TableName& table, const MissingTable& missing) {
   if (missing.is_there) {
     return {
-        .kind = "MISSING",
+        .kind = TableTroubleKind::missing,
         .reason = fmt::format("{} did not exist at the source when it was to be copied. Now it does.", table.quoted()),
         .cure = "Copy the table.",
         .since = missing.since,
         .renamed_to = {},
-        .resolutions = {"copy"}};
+        .resolutions = {TableResolution::copy}};
   }
-  return {.kind = "MISSING",
+  return {.kind = TableTroubleKind::missing,
           .reason = fmt::format("{} does not exist at the source, and nothing of it has been copied.", table.quoted()),
           .cure =
               "Take the table out of the stream; or create it at the source, then copy it. If it has another name by "
               "now, put that one into the stream.",
           .since = missing.since,
           .renamed_to = {},
-          .resolutions = {"remove"}};
+          .resolutions = {TableResolution::remove}};
 }
 
 }  // namespace
@@ -134,12 +155,12 @@ void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
     const TableName name{table.changes.schema_name, table.changes.table_name};
     if (const auto missing = missing_.find(name); missing != missing_.end()) {
       table.trouble = view_of(name, missing->second);
-      if (definition_ && definition_->parameters.stops_tables()) table.state = "STOPPED";
+      if (definition_ && definition_->parameters.stops_tables()) table.state = control::TableState::stopped;
     }
     const auto record = shown_.find(name);
     if (record == shown_.end() || !record->second.trouble) continue;
     table.trouble = view_of(record->second);
-    if (record->second.stopped) table.state = "STOPPED";
+    if (record->second.stopped) table.state = control::TableState::stopped;
   }
 }
 

@@ -4,20 +4,6 @@
 
 namespace thalweg::instantiation {
 
-std::string_view name_of(CopyState state) {
-  switch (state) {
-    case CopyState::waiting:
-      return "WAITING";
-    case CopyState::copying:
-      return "COPYING";
-    case CopyState::indexing:
-      return "INDEXING";
-    case CopyState::copied:
-      return "COPIED";
-  }
-  return "WAITING";
-}
-
 int64_t Progress::nanos() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.steady_now().time_since_epoch()).count();
 }

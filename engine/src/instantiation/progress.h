@@ -6,7 +6,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -19,7 +18,6 @@ namespace thalweg::instantiation {
 
 // indexing: its rows are there; keys, constraints, indexes or foreign keys are being made, or wait for a worker.
 enum class CopyState : int { waiting, copying, indexing, copied };
-std::string_view name_of(CopyState state);  // "WAITING", "COPYING", "INDEXING", "COPIED"
 
 struct TableProgress {
   TableName table;

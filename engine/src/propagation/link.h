@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 
@@ -23,8 +22,6 @@ struct ProtocolVersions {
 
 // How batches are compressed on the link. Values are the protocol's.
 enum class Compression : uint8_t { none = 0, lz4 = 1, zstd = 2 };
-std::string_view name_of(Compression compression);  // "none", "lz4", "zstd"
-std::optional<Compression> parse_compression(std::string_view name);
 
 // PEM files. `ca` signed both engines' certificates; each certificate names its engine as a DNS name among its subject
 // alternative names. Read for every connection (sender) or at start and reload (port), so that they can be renewed.

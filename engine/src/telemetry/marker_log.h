@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,11 +52,18 @@ class MarkerLog {
   std::deque<MarkerPassage> passages_;
 };
 
+// placed: the source has it; captured: it has come back in the WAL.
+enum class MarkerState : uint8_t { waiting, placed, captured, failed };
+constexpr std::string_view name_of(MarkerState state) {
+  constexpr std::array<std::string_view, 4> kNames = {"WAITING", "PLACED", "CAPTURED", "FAILED"};
+  return kNames[static_cast<size_t>(state)];
+}
+
 // One that this engine has placed.
 struct PlacedMarker {
-  std::string id;          // empty: a heartbeat
-  std::string label;       // what the user calls it
-  std::string_view state;  // WAITING, PLACED (the source has it), CAPTURED, FAILED
+  std::string id;     // empty: a heartbeat
+  std::string label;  // what the user calls it
+  MarkerState state = MarkerState::waiting;
   base::UnixMicros placed_at;
   base::Lsn commit_lsn = {};  // this and the next two once it is captured
   base::Xid xid = {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/sessions.h"
 #include "simulation/operator.h"
@@ -115,6 +116,13 @@ void Engine::run() {
   daemon::Peering peering(*identity_, {.port = options_.port});
   Operator person(scheduler_, options_);
   auto pause = kPauseFirst;
+  daemon::Lifecycle life(daemon::State::initializing);  // as daemon::Stream has it
+  bool is_in_trouble = false;
+  const auto note_trouble = [&](bool trouble) {
+    if (trouble) life.enter(daemon::State::retrying);
+    if (!trouble && is_in_trouble) life.enter(daemon::State::catching_up);
+    is_in_trouble = trouble;
+  };
   const auto judge = [this](const Error& error) {
     if (!is_expected(error.code)) {
       fail("{} fails with {}: {}", options_.name, base::name_of(error.code), error.message);
@@ -127,12 +135,17 @@ void Engine::run() {
                                .clock = &system_clock(),
                                .peering = &peering,
                                .stop = &restart_,
-                               .set_state = [](daemon::State) {},
-                               .on_capture = [&] { pause = kPauseFirst; },
+                               .set_state = [&](daemon::State state) { life.enter(state); },
+                               .on_capture =
+                                   [&] {
+                                     pause = kPauseFirst;
+                                     is_in_trouble = false;
+                                   },
                                .on_look = [&] { is_held_back_ = finds_no_room(person.look()); },
                                .note_trouble =
                                    [&](const std::optional<Error>& trouble) {
                                      if (trouble) judge(*trouble);
+                                     note_trouble(trouble.has_value());
                                    },
                                .backlog_segment_bytes = options_.backlog_segment_bytes});
     person.come(sessions);
@@ -141,10 +154,13 @@ void Engine::run() {
     is_held_back_ = false;
     if (ran) {
       trace("restarts in order");
+      is_in_trouble = false;
+      life.enter(daemon::State::initializing);
       continue;
     }
     trace("sessions end: {}: {}", base::name_of(ran.error().code), ran.error().message);
     judge(ran.error());
+    note_trouble(true);
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kPauseLast);
   }

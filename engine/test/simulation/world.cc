@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "propagation/link.h"
 #include "simulation/destination.h"
 #include "simulation/engine.h"
 #include "simulation/network.h"
@@ -93,7 +92,8 @@ Plan make_plan(Scheduler& scheduler) {
   auto& parameters = plan.engine.parameters;
   parameters.heartbeat_interval = scheduler.chance(2) ? 0 : static_cast<int64_t>(between(1, 3));
   parameters.parallelism = static_cast<int64_t>(between(1, 6));
-  parameters.commit_serialization = plan.order == Order::full ? "full" : "dependent_transactions";
+  parameters.commit_serialization = plan.order == Order::full ? control::CommitSerialization::full
+                                                              : control::CommitSerialization::dependent_transactions;
   parameters.disable_on_error = !scheduler.chance(3);
   parameters.group_size = scheduler.chance(3) ? 1 : static_cast<int64_t>(between(2, 60));
   parameters.txn_lcr_spill_threshold = scheduler.chance(2) ? 10'000 : static_cast<int64_t>(between(2, 30));
@@ -101,7 +101,7 @@ Plan make_plan(Scheduler& scheduler) {
   parameters.memory_budget_mb = has_long_texts || scheduler.chance(3) ? 1 : 16;
   parameters.queue_size = static_cast<int64_t>(between(8, has_long_texts ? 1000 : 300));
   parameters.queue_memory_mb = 1;
-  parameters.propagation_compression = std::string(name_of(static_cast<propagation::Compression>(scheduler.random(3))));
+  parameters.propagation_compression = static_cast<control::PropagationCompression>(scheduler.random(3));
   parameters.propagation_window_mb = 4;
   plan.engine.backlog_segment_bytes = uint64_t{256} << scheduler.random(7);
   if (scheduler.chance(3)) add_rules(scheduler, plan);

@@ -49,8 +49,8 @@ void Applier::revive() {
 }
 
 void Applier::assign(Group* group, bool beside) {
-  group->error.reset();
-  group->retry_in.reset();
+  group->run.error.reset();
+  group->run.retry_in.reset();
   parts_.signals.before.store(beside ? Before::open : Before::committed, std::memory_order_relaxed);
   parts_.signals.rollback_requested.store(false, std::memory_order_relaxed);
   assigned_.push(group);
@@ -92,7 +92,8 @@ base::Result<void> Applier::connect() {
   THALWEG_ASSIGN(auto session, DestinationSession::open(shared_.destination_conninfo, options));
   parts_.session.emplace(std::move(session));
   pg::Connection& connection = parts_.session->connection();
-  THALWEG_ASSIGN(parts_.has_data_layer, has_data_layer(connection));
+  THALWEG_ASSIGN(const bool below_sql, has_data_layer(connection));
+  parts_.has_data_layer.store(below_sql, std::memory_order_relaxed);
   backend_pid_.store(connection.backend_pid(), std::memory_order_relaxed);
   ApplierCounts& counts = parts_.counts;
   for (Lane& lane : parts_.lanes) {
@@ -178,7 +179,7 @@ void Applier::work_alone() {
     done = alone_.execute(*lane->group);
   }
   if (!done) {
-    lane->group->error = done.error();
+    lane->group->run.error = done.error();
     const auto& session = parts_.session;
     if (session && !session->broken() && !alone_.roll_back()) shared_.error.set(done.error());
   }
@@ -189,7 +190,7 @@ void Applier::finish(Lane& lane) {
   if (lane.executor) lane.executor->reset();
   lane.tables.release();
   Group* const group = std::exchange(lane.group, nullptr);
-  if (!group->error) parts_.counts.groups.add();
+  if (!group->run.error) parts_.counts.groups.add();
   finished_.push(group);
   shared_.tell_coordinator();
 }

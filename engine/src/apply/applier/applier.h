@@ -19,8 +19,8 @@
 namespace thalweg::apply {
 
 // An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; any thread may call
-// sample, active, latency and add_tables. Its counters outlive its retirement. The holder of its baton does its work:
-// its thread, or the thread that assigns a small group.
+// solo_lcrs, sample, active, latency and add_tables. Its counters outlive its retirement. The holder of its baton does
+// its work: its thread, or the thread that assigns a small group.
 class Applier {
  public:
   static constexpr size_t kGroupsMax = ApplierParts::kLanes;  // that it may have at a time
@@ -49,6 +49,8 @@ class Applier {
   bool retiring() const { return retiring_.load(std::memory_order_relaxed); }
   // False from its retirement to its revival.
   bool active() const { return active_.load(std::memory_order_acquire); }
+  // LCRs of a group that is not sent in one round trip any more.
+  uint64_t solo_lcrs() const { return parts_.solo_lcrs(); }
   int backend_pid() const { return backend_pid_.load(std::memory_order_relaxed); }
   bool waits_for_turn() const { return parts_.signals.waits_for_turn.load(std::memory_order_acquire); }
 

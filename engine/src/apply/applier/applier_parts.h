@@ -48,8 +48,14 @@ struct ApplierParts {
   static constexpr size_t kLanes = 2;
 
   ApplierParts(SharedState& shared, metadata::MetadataCache& cache, int number);
+  // Thread-safe, as the next one.
   bool uses_data_layer() const {
-    return has_data_layer && shared.parameters.data_layer.load(std::memory_order_relaxed);
+    return has_data_layer.load(std::memory_order_relaxed) &&
+           shared.parameters.data_layer.load(std::memory_order_relaxed);
+  }
+  // Group::goes_in_one_round_trip() on this connection.
+  uint64_t solo_lcrs() const {
+    return uses_data_layer() ? shared.policy.solo_lcrs_min_below_sql : shared.policy.solo_lcrs_min;
   }
   // With commit_serialization full a group commits right behind the one before it.
   bool is_turn(const Group& group) const;
@@ -63,7 +69,9 @@ struct ApplierParts {
   ApplierCounts counts;
   CoordinatorSignals signals;
   std::optional<DestinationSession> session;
-  bool has_data_layer = false;     // on this connection, and it has not been found unusable
+  // On this connection, and it has not been found unusable. Writer: the applier. Readers: anybody (relaxed: it says
+  // nothing but itself).
+  std::atomic<bool> has_data_layer{false};
   std::array<Lane, kLanes> lanes;  // the first one's is every group that runs alone
 };
 

@@ -31,7 +31,7 @@ TEST(ApplierTest, AGroupAssignedAfterTheEndComesBack) {
     back = applier.take_finished();
   }
   EXPECT_EQ(back, &group);
-  EXPECT_TRUE(group.error);
+  EXPECT_TRUE(group.run.error);
   shared.commits_ended.store(true, std::memory_order_release);
 }
 

@@ -8,14 +8,6 @@ namespace thalweg::apply {
 using telemetry::Activity;
 using Before = CoordinatorSignals::Before;
 
-namespace {
-
-constexpr uint64_t kGroupLcrsMax = 16;             // as many or more: merging rows pays
-constexpr uint64_t kCallLcrsMax = 100;             // the same where the data layer takes most of them
-constexpr uint64_t kAssignerBytesMax = 16 * 1024;  // a socket takes them while the server is at something else
-
-}  // namespace
-
 Lane* RoundTrips::free_lane() {
   const auto lane = std::ranges::find(parts_.lanes, nullptr, &Lane::group);
   return lane == parts_.lanes.end() ? nullptr : lane;
@@ -24,15 +16,13 @@ Lane* RoundTrips::free_lane() {
 bool RoundTrips::may_send(const Group& group) const {
   const auto& session = parts_.session;
   return session && !session->broken() && !session->prepares() && !parts_.shared.ending() &&
-         group.mode == GroupMode::together &&
-         parts_.signals.before.load(std::memory_order_acquire) == Before::committed &&
-         group.lcrs < (parts_.uses_data_layer() ? kCallLcrsMax : kGroupLcrsMax) &&
-         !group.transactions.front()->spilled && parts_.is_turn(group);
+         group.goes_in_one_round_trip(parts_.solo_lcrs()) &&
+         parts_.signals.before.load(std::memory_order_acquire) == Before::committed && parts_.is_turn(group);
 }
 
 bool RoundTrips::takes_no_time(const Lane& lane, const Group& group) const {
   const auto is_known = [&lane](const auto& table) { return lane.tables.has(*table); };
-  return listens_ && group.bytes <= kAssignerBytesMax &&
+  return listens_ && group.bytes <= parts_.shared.policy.assigner_bytes_max &&
          std::ranges::all_of(group.transactions, [&](const auto& transaction) {
            return std::ranges::all_of(transaction->tables.all(), is_known);
          });

@@ -116,7 +116,7 @@ void SoloRun::count_deadlock(const base::Error& error) {
 
 void SoloRun::refuse(Group& group, base::Error error) {
   parts_.counts.fallbacks.add();
-  group.error = std::move(error);
+  group.run.error = std::move(error);
 }
 
 base::Result<void> SoloRun::leave_data_layer(StatementFailure& failure) {
@@ -128,7 +128,7 @@ base::Result<void> SoloRun::leave_data_layer(StatementFailure& failure) {
     leaves = !answers;
   }
   if (leaves) {
-    parts_.has_data_layer = false;
+    parts_.has_data_layer.store(false, std::memory_order_relaxed);
     base::log_event(
         base::LogLevel::warning, "data_layer_unusable",
         {{"stream", parts_.shared.stream_id}, {"applier", int64_t{parts_.number}}, {"reason", failure.error.message}});
@@ -158,7 +158,7 @@ base::Result<void> SoloRun::execute_together(Group& group) {
   if (!refusal && !await_turn(group)) {
     THALWEG_TRY(roll_back());
     if (!parts_.shared.ending()) parts_.counts.deadlocks.add();
-    group.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
+    group.run.error = base::fail(ErrorCode::database_busy, "rolled back to let an earlier transaction commit").error();
     return {};
   }
   if (!refusal) {
@@ -227,8 +227,8 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
   auto delay = kFirstRetryDelay;
   int tries = 0;
   bool settles = false;  // the rows of the transaction at hand that fail
-  while (group.done < group.transactions.size()) {
-    Transaction& transaction = *group.transactions[group.done];
+  while (group.run.done < group.transactions.size()) {
+    Transaction& transaction = *group.transactions[group.run.done];
     parts_.state.set("EXECUTE TRANSACTION");
     std::optional<base::Error> why = transaction.parked_with;
     if (!why && (transaction.park_behind || parked.shares(transaction.hashes()))) {
@@ -242,14 +242,13 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       if (why) {
         transaction.parked_with = why;
         parked.add(transaction.hashes());
-        executor.reset();
       } else {
         parts_.counts.committed(transaction, clock.unix_now());
         parts_.counts.take(executor, clock.unix_now());
         if (resolver) parts_.counts.take(resolver->conflicts());
       }
       executor.reset();
-      ++group.done;
+      ++group.run.done;
       settles = false;
       tries = 0;
       delay = kFirstRetryDelay;
@@ -268,7 +267,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       continue;
     }
     if (why || !is_about_data(error.code)) {
-      group.error = std::move(error);
+      group.run.error = std::move(error);
       return {};
     }
     if (!settles && ConflictResolver::may_settle(policies, *refusal, transaction)) {
@@ -289,12 +288,12 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
     if (decision.action == ErrorAction::retry) {
       ++transaction.retries;
       transaction.retries_most = decision.times;
-      group.retry_in = decision.delay;
+      group.run.retry_in = decision.delay;
     }
     if (decision.action == ErrorAction::stop && transaction.retries > 0) {
       error.message += retried_before(transaction.retries);
     }
-    group.error = std::move(error);
+    group.run.error = std::move(error);
     return {};
   }
   return {};

@@ -13,7 +13,7 @@ class SoloRun {
  public:
   explicit SoloRun(ApplierParts& parts) : parts_(parts) {}
 
-  // group.error says whether it has committed. A failed result is of the connection, or ends apply.
+  // group.run.error says whether it has committed. A failed result is of the connection, or ends apply.
   base::Result<void> execute(Group& group);
   // Of a group that was sent in one round trip: rolls back, and says in its error what that means.
   base::Result<void> take_refusal(Lane& lane, StatementFailure& failure);

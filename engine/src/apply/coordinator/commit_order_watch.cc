@@ -11,7 +11,7 @@ using telemetry::ActivityScope;
 
 void CommitOrderWatch::look(const Schedule& schedule, std::span<const std::unique_ptr<Applier>> appliers,
                             Clock::time_point now, telemetry::TimeAccount& time) {
-  if (schedule.running() < 1 || schedule.window().empty() || now - looked_at_ < kPause) return;
+  if (schedule.running() < 1 || schedule.window().empty() || now - looked_at_ < schedule.policy().watch_pause) return;
   looked_at_ = now;
   const Group& oldest = *schedule.window().front();
   Applier* latest = nullptr;  // of those that wait for their turn

@@ -20,7 +20,6 @@ namespace thalweg::apply {
 class CommitOrderWatch {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::milliseconds kPause = SchedulePolicy{}.watch_pause;
 
   explicit CommitOrderWatch(SharedState& shared) : shared_(shared) {}
   // May wait for the destination's answer; `time` says so.

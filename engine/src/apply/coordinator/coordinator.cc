@@ -14,18 +14,12 @@ namespace thalweg::apply {
 using telemetry::Activity;
 using telemetry::ActivityScope;
 
-namespace {
-
-constexpr std::chrono::milliseconds kOthersComeWait{5};  // the agent's longest sleep while something comes
-constexpr uint64_t kNewsLcrsMax = 500;  // if more wait, apply is behind: the thread that has news has other work
-
-}  // namespace
-
 Coordinator::Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked)
     : shared_(shared),
       cache_(cache),
       in_(in),
-      schedule_({shared.low_watermark.load(std::memory_order_relaxed)}, std::move(parked)),
+      schedule_({shared.low_watermark.load(std::memory_order_relaxed)}, std::move(parked), shared.policy),
+      flow_(shared.policy),
       commit_order_(shared) {
   thread_ = std::thread([this] { run(); });
 }
@@ -64,6 +58,7 @@ void Coordinator::fit_appliers() {
     appliers_[static_cast<size_t>(i)] = std::make_unique<Applier>(shared_, cache_, i + 1);
     applier_count_.store(i + 1, std::memory_order_release);
   }
+  for (int i = 0; i < wanted; ++i) schedule_.set_solo_lcrs(i, appliers_[static_cast<size_t>(i)]->solo_lcrs());
 }
 
 Moment Coordinator::moment() const {
@@ -105,7 +100,7 @@ bool Coordinator::take_news() {
 }
 
 bool Coordinator::handle_news() {
-  if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > kNewsLcrsMax ||
+  if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > shared_.policy.news_lcrs_max ||
       shared_.reload_parked.load(std::memory_order_acquire))
     return false;
   time_.enter(Activity::busy);
@@ -122,13 +117,13 @@ bool Coordinator::handle_news() {
 // no thread has to wake it for a held group.
 void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   const uint64_t lcrs = in_.pushed_lcrs();
-  if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, kOthersComeWait);
+  if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, shared_.policy.others_come_wait);
   lcrs_when_woken_ = lcrs;
   wakes_at_ = Clock::now() + wait;
   baton_.sleep([&] {
     shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
     ticket = shared_.coordinator_bell.ticket();
-    wait = kOthersComeWait;  // rung by whoever has the baton, if that cannot do it all
+    wait = shared_.policy.others_come_wait;  // rung by whoever has the baton, if that cannot do it all
   });
   time_.enter(Activity::busy);
 }
@@ -189,26 +184,26 @@ bool Coordinator::take_finished() {
 }
 
 void Coordinator::postpone(const Group& group) {
-  const Transaction& transaction = *group.transactions[group.done];
+  const Transaction& transaction = *group.transactions[group.run.done];
   const base::UnixMicros now = shared_.clock->unix_now();
   shared_.retries->note(transaction.commit_lsn, transaction.xid,
                         {.number = transaction.retries,
                          .times = transaction.retries_most,
                          .due = group.rests_until,
-                         .at = {now.value + std::chrono::microseconds(*group.retry_in).count()},
+                         .at = {now.value + std::chrono::microseconds(*group.run.retry_in).count()},
                          .failed_at = now,
-                         .error = *group.error});
+                         .error = *group.run.error});
   // The next look would come when it is due, and find it waiting for nothing, at each of many short retries.
-  if (group.retry_in->count() > 0) shown_at_ = {};
+  if (group.run.retry_in->count() > 0) shown_at_ = {};
   retried_transactions_.add();
   base::log_event(base::LogLevel::warning, "transaction_retried",
                   {{"stream", shared_.stream_id},
                    {"xid", int64_t{transaction.xid.value}},
                    {"retry", int64_t{transaction.retries}},
-                   {"in_seconds", int64_t{group.retry_in->count()}},
-                   {"code", base::name_of(group.error->code)},
-                   {"sqlstate", group.error->sqlstate},
-                   {"table", group.error->table}});
+                   {"in_seconds", int64_t{group.run.retry_in->count()}},
+                   {"code", base::name_of(group.run.error->code)},
+                   {"sqlstate", group.run.error->sqlstate},
+                   {"table", group.run.error->table}});
 }
 
 // Transactions of the group from `counted` on have not been counted.
@@ -236,14 +231,14 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
     case Completion::again:
       retried_groups_.add();
       base::log_event(base::LogLevel::debug, "group_retried",
-                      {{"stream", shared_.stream_id}, {"group", group.number}, {"reason", group.error->message}});
+                      {{"stream", shared_.stream_id}, {"group", group.number}, {"reason", group.run.error->message}});
       return;
     case Completion::stopping:
       return;
     case Completion::failed:
       errors_.add();
-      if (is_about_data(group.error->code)) shared_.retries->clear();
-      shared_.error.set(*group.error);
+      if (is_about_data(group.run.error->code)) shared_.retries->clear();
+      shared_.error.set(*group.run.error);
       shared_.stop();
       return;
   }

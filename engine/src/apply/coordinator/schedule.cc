@@ -14,6 +14,7 @@ Schedule::Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy pol
     : policy_(policy), low_watermark_(low_watermark), parked_(std::move(parked)) {
   assignments_.reserve(size_t{2} * kAppliersMax);
   settlements_.reserve(kAppliersMax);
+  for (ApplierSlot& slot : slots_) slot.solo_lcrs = policy_.solo_lcrs_min;
 }
 
 void Schedule::set_limits(const ScheduleLimits& limits) {
@@ -71,7 +72,7 @@ ScheduleClock::duration Schedule::hold_left(const Group& group, const Moment& mo
     return kNone;
   if (is_full(group)) return kNone;
   const std::chrono::microseconds delay{moment.unix_now.value - group.transactions.front()->commit_time.value};
-  return std::max(kNone, last_group_since_ + group_hold(delay, running_ > 0, moment.steady_flow) - moment.now);
+  return std::max(kNone, last_group_since_ + group_hold(policy_, delay, running_ > 0, moment.steady_flow) - moment.now);
 }
 
 // In a steady flow what comes only makes a last group longer that waits for another one anyway. To be woken for each of
@@ -167,10 +168,8 @@ bool Schedule::may_begin_beside(const Group& group, const Moment& moment) const 
 // A small group goes behind another on the same connection, without waiting for that one's end to be heard of here. It
 // depends on nothing that has not committed, so either may fail without the other.
 bool Schedule::may_go_behind(const Group& group, const ApplierSlot& slot, const Moment& moment) const {
-  const auto is_small = [this](const Group& candidate) {
-    return candidate.mode == GroupMode::together && candidate.lcrs <= policy_.behind_lcrs_max;
-  };
-  return !slot.idle() && slot.behind == nullptr && !slot.beside && is_small(*slot.running) && is_small(group) &&
+  return !slot.idle() && slot.behind == nullptr && !slot.beside &&
+         slot.running->goes_in_one_round_trip(slot.solo_lcrs) && group.goes_in_one_round_trip(slot.solo_lcrs) &&
          !moment.steady_flow && moment.now - slot.since < policy_.behind_wait && !limits_.in_commit_order;
 }
 
@@ -243,7 +242,7 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   ApplierSlot& slot = slots_[static_cast<size_t>(applier)];
   // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
   // altered.
-  if (slot.beside && group.error) rests_until_ = moment.now + policy_.beside_rest;
+  if (slot.beside && group.run.error) rests_until_ = moment.now + policy_.beside_rest;
   slot.beside = false;
   if (&group == slot.running) {
     slot.running = slot.behind;
@@ -251,21 +250,21 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   }
   slot.behind = nullptr;
   --running_;
-  if (!group.error) {
+  if (!group.run.error) {
     group.state = GroupState::committed;
     take_note_of_parked(group, group.transactions.size());
     return Completion::committed;
   }
   group.state = GroupState::waiting;
   ++waiting_;
-  if (group.retry_in) {
-    group.rests_until = moment.now + *group.retry_in;
-    take_note_of_parked(group, group.done);
+  if (group.run.retry_in) {
+    group.rests_until = moment.now + *group.run.retry_in;
+    take_note_of_parked(group, group.run.done);
     // Meanwhile somebody may remove what they would be parked behind.
-    for (size_t i = group.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
+    for (size_t i = group.run.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
     return Completion::postponed;
   }
-  const ErrorCode code = group.error->code;
+  const ErrorCode code = group.run.error->code;
   if (group.mode == GroupMode::together && (is_about_data(code) || code == ErrorCode::database_busy)) {
     // Once everything before it has committed, what fails again fails by itself.
     if (code != ErrorCode::database_busy || group.after == group.number - 1) group.mode = GroupMode::singly;

@@ -43,6 +43,7 @@ struct ApplierSlot {
   Group* behind = nullptr;          // sent behind it on the same connection
   ScheduleClock::time_point since;  // the running group is at the server
   bool beside = false;              // it was begun before all that it depends on had committed
+  uint64_t solo_lcrs = 0;           // Group::goes_in_one_round_trip(), with this applier
   bool idle() const { return running == nullptr; }
 };
 
@@ -84,6 +85,8 @@ class Schedule {
   Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy policy = {});
 
   void set_limits(const ScheduleLimits& limits);
+  // As Applier::solo_lcrs() says; a value that is out of date costs time only.
+  void set_solo_lcrs(int applier, uint64_t lcrs) { slots_[static_cast<size_t>(applier)].solo_lcrs = lcrs; }
   // Call it with nothing running: the parked transactions were changed from outside.
   void set_parked(ParkedSet parked) { parked_ = std::move(parked); }
 
@@ -111,6 +114,7 @@ class Schedule {
   // Nothing can be assigned now: how long that lasts.
   Rest rest(const Moment& moment) const;
 
+  const SchedulePolicy& policy() const { return policy_; }
   const std::deque<std::unique_ptr<Group>>& window() const { return window_; }
   const ApplierSlot& slot(int applier) const { return slots_[static_cast<size_t>(applier)]; }
   int appliers() const { return limits_.appliers; }

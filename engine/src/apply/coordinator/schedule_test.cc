@@ -62,17 +62,17 @@ class ScheduleTest : public ::testing::Test {
   Completion ends(uint64_t number, std::optional<ErrorCode> code = {}) {
     const auto [applier, group] = running.at(number);
     running.erase(number);
-    group->error.reset();
-    if (code) group->error = base::fail(*code, "told by the test").error();
+    group->run.error.reset();
+    if (code) group->run.error = base::fail(*code, "told by the test").error();
     return schedule.complete(applier, *group, moment);
   }
   // Singly: its transactions before `done` have gone through, and that one is to be retried.
   Completion is_postponed(uint64_t number, size_t done, std::chrono::seconds delay) {
     Group& group = *running.at(number).second;
-    group.done = done;
-    group.retry_in = delay;
+    group.run.done = done;
+    group.run.retry_in = delay;
     const Completion completion = ends(number, ErrorCode::apply_failed);
-    group.retry_in.reset();
+    group.run.retry_in.reset();
     return completion;
   }
   void pass(std::chrono::microseconds time) {
@@ -121,7 +121,7 @@ TEST_F(ScheduleTest, WhatSharesNoKeyRunsBesideOnceItHasBeenHeld) {
   EXPECT_EQ(assigned(), "") << "and nothing else does: held for others while those run";
   EXPECT_GT(schedule.rest(moment).wait, 0us);
   EXPECT_FALSE(schedule.rest(moment).takes_more);
-  pass(kGather);
+  pass(SchedulePolicy{}.hold_min);
   EXPECT_EQ(assigned(), "1:3");
 }
 
@@ -131,9 +131,41 @@ TEST_F(ScheduleTest, NothingGoesBehindAGroupThatTakesLong) {
   pass(SchedulePolicy{}.behind_wait);
   offer({2});
   EXPECT_EQ(assigned(), "");
-  pass(kGather);
+  pass(SchedulePolicy{}.hold_min);
   EXPECT_EQ(assigned(), "1:2");
 }
+
+// Two groups that share nothing, of which the second would follow the first at once on its connection.
+struct Behind {
+  const char* name;
+  uint64_t first_lcrs;
+  uint64_t second_lcrs;
+  bool data_layer;
+  bool follows;
+};
+
+class ScheduleBehindTest : public ScheduleTest, public ::testing::WithParamInterface<Behind> {};
+
+TEST_P(ScheduleBehindTest, OnlyWhatGoesInOneRoundTripFollowsOne) {
+  const SchedulePolicy policy;
+  limits.group_lcrs = 1000;
+  schedule.set_limits(limits);
+  if (GetParam().data_layer) schedule.set_solo_lcrs(0, policy.solo_lcrs_min_below_sql);
+  offer({1}, {.lcrs = GetParam().first_lcrs});
+  EXPECT_EQ(assigned(), "0:1");
+  offer({2}, {.lcrs = GetParam().second_lcrs});
+  EXPECT_EQ(assigned(), GetParam().follows ? "0:2" : "");
+  pass(policy.hold_min);
+  EXPECT_EQ(assigned(), GetParam().follows ? "" : "1:2") << "another applier takes it once it is not held any more";
+}
+
+INSTANTIATE_TEST_SUITE_P(Lcrs, ScheduleBehindTest,
+                         ::testing::Values(Behind{"Small", 15, 15, false, true}, Behind{"Larger", 15, 16, false, false},
+                                           Behind{"BehindLarger", 16, 15, false, false},
+                                           Behind{"SmallBelowSql", 99, 99, true, true},
+                                           Behind{"LargerBelowSql", 15, 100, true, false},
+                                           Behind{"BehindLargerBelowSql", 100, 15, true, false}),
+                         [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ScheduleTest, NothingGoesBehindInCommitOrder) {
   limits.in_commit_order = true;
@@ -392,10 +424,11 @@ INSTANTIATE_TEST_SUITE_P(States, ScheduleRestTest,
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
-  FlowMeter meter;
+  const SchedulePolicy policy;
+  FlowMeter meter(policy);
   ScheduleClock::time_point now(1h);
   meter.measure(0, now);
-  const uint64_t steady = FlowMeter::kLcrsPerMs * 20;
+  const uint64_t steady = policy.flow_lcrs_per_ms * 20;
   meter.measure(steady, now + 20ms);
   EXPECT_TRUE(meter.steady());
   meter.measure(steady + 1, now + 30ms);

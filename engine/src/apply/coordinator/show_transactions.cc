@@ -34,7 +34,7 @@ telemetry::TransactionSample sample_of(const Transaction& transaction) {
 
 // Of the transaction that has failed, with which its group rests.
 std::optional<telemetry::TransactionRetry> Coordinator::retry_of(const Group& group) const {
-  const Transaction& transaction = *group.transactions[group.done];
+  const Transaction& transaction = *group.transactions[group.run.done];
   const auto retry = shared_.retries->find(transaction.commit_lsn, transaction.xid);
   if (!retry) return std::nullopt;
   return telemetry::TransactionRetry{.number = retry->number,
@@ -82,7 +82,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
       sample.state = state;
       sample.applier = applier ? *applier + 1 : 0;
       sample.waits_for = waits_for;
-      if (retry && i == group->done) sample.retry = retry;  // `done` of a running group is its applier's
+      if (retry && i == group->run.done) sample.retry = retry;  // `run` of a running group is its applier's
     }
   }
   telemetry::keep_notable(out.shown);

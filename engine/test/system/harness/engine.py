@@ -102,6 +102,9 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.process = None
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        forbidden = [line for line in lines if '"state_out_of_order"' in line]
+        assert not forbidden, "\n".join(["transitions that control/state.h does not allow:", *forbidden])
 
     @property
     def pid(self) -> int:

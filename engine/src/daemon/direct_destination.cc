@@ -1,7 +1,9 @@
-#include "base/file.h"
-#include "daemon/destination.h"
+#include "daemon/direct_destination.h"
 
-// A destination without a backlog, which reads the queue: nothing of this is between a change and its apply.
+#include "base/file.h"
+#include "daemon/earlier_logs.h"
+
+// Nothing of this is between a change and its apply.
 
 namespace thalweg::daemon {
 namespace {
@@ -10,9 +12,14 @@ constexpr std::chrono::seconds kRefusalPatience{10};
 
 }  // namespace
 
-base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
+DirectDestination::DirectDestination(const DestinationOptions& options)
+    : Destination(options, {.apply = options.directory, .rules = options.directory}) {}
+
+DirectDestination::~DirectDestination() { end(); }
+
+base::Result<CaptureStart> DirectDestination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
   begin_session(slot);
-  start_over_ = false;
+  needs_session_ = false;
   constraints_due_.reset();
   refused_since_.reset();
   // Before the wait for the engine that captures: without an identity that one never gets through.
@@ -30,7 +37,7 @@ base::Result<CaptureStart> Destination::open(queue::LcrQueue& queue, const Sourc
   return CaptureStart{.identity = source_, .from = from};
 }
 
-base::Result<void> Destination::look() {
+base::Result<void> DirectDestination::look() {
   if (auto failed = consumer_->failure()) return std::unexpected(*failed);
   THALWEG_TRY(check_refusal());
   const base::Lsn applied = consumer_->applied();
@@ -47,7 +54,7 @@ base::Result<void> Destination::look() {
 }
 
 // The other engine may wait for a table that has become fit to be published: a session's start publishes it.
-base::Result<void> Destination::check_refusal() {
+base::Result<void> DirectDestination::check_refusal() {
   const auto trouble = sends() ? consumer_->trouble() : std::nullopt;
   if (!trouble || trouble->code != base::ErrorCode::link_refused) {
     refused_since_.reset();
@@ -59,17 +66,47 @@ base::Result<void> Destination::check_refusal() {
   return std::unexpected(*trouble);
 }
 
-void Destination::release() {
-  if (!reads_queue()) return;
-  std::unique_lock lock(session_lock_);
-  consumer_.reset();
-  ruled_.reset();
+void DirectDestination::request_stop(bool drain) {
+  if (consumer_) consumer_->request_stop(drain);
+}
+
+// A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it lacks.
+bool DirectDestination::has_ended() const { return !consumer_ || !consumer_->is_running() || consumer_->trouble(); }
+
+void DirectDestination::end() {
+  request_stop(false);
+  if (consumer_) consumer_->join();
+}
+
+void DirectDestination::release() {
+  release_consumer();
   frames_.reset();
 }
 
-base::Result<void> Destination::add_due_constraints() {
+base::Result<void> DirectDestination::add_due_constraints() {
   if (!constraints_due_) return {};
   return add_late_constraints(options_.definition, start_context(), *constraints_due_);
+}
+
+StartContext DirectDestination::start_context() {
+  return {.destination = id(),
+          .joins_capture = options_.definition.receive_from.has_value(),
+          .session = {},
+          .progress = options_.progress,
+          .work = {.stop = options_.stop, .board = options_.board},
+          .on_copy = options_.on_copy};
+}
+
+base::Result<void> DirectDestination::go_on_from(base::Lsn reached) {
+  return check_joins(reached, from_, slot_made_at_, options_.definition.destination.name);
+}
+
+control::DestinationStatus DirectDestination::status() const {
+  control::DestinationStatus out = Destination::status();
+  out.confirmed = confirmed();
+  std::shared_lock lock(session_lock_);
+  if (consumer_) out.confirmed = {consumer_->confirmed().load(std::memory_order_acquire)};
+  return out;
 }
 
 }  // namespace thalweg::daemon

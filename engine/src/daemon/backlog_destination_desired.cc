@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/destination.h"
+#include "daemon/backlog_destination.h"
 #include "daemon/stream_removal.h"
 
 // A destination with a backlog that is paused, resumed or dropped, or gets other rules, while its session goes on for
@@ -12,44 +12,46 @@ namespace thalweg::daemon {
 namespace {
 
 using base::ErrorCode;
-using base::Lsn;
+using Ending = DestinationCourse::Ending;
+using Phase = DestinationCourse::Phase;
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kLeavePatience{10};  // of one that is paused, with what it has begun
 
 }  // namespace
 
-void Destination::desire(control::DesiredStatus status, bool force) {
+void BacklogDestination::take_up(const control::DestinationDefinition& desired) {
+  space_.set_limit(desired.parameters.queue_spill_limit_bytes());
+  Destination::take_up(desired);
+  set_rules(desired.rules);
+  desire(desired.status, desired.force);
+}
+
+void BacklogDestination::desire(control::DesiredStatus status, bool force) {
   {
     std::lock_guard lock(mutex_);
-    if (wanted_ == status && force_ == force) return;
-    force_ = force;
-    wanted_ = status;
-    // A paused consumer of memory ends where no change is lost (takes_leave); everything else ends at once.
-    if (is_dropped() || (is_disabled() && (!is_live_ || is_starting_))) stop_ = true;
+    if (!course_.desire(status, force)) return;
   }
   changed_.notify_all();
 }
 
-void Destination::set_rules(const control::TableRules& rules) {
+void BacklogDestination::set_rules(const control::TableRules& rules) {
   {
     std::lock_guard lock(mutex_);
     if (rules_ == rules) return;
     rules_ = rules;
-    rules_changed_ = true;
-    if (life_.state() == State::aborted || retry_due_) retry_asked_ = true;  // perhaps it lacked just that
-    // As one that is paused.
-    if (wanted_ == control::DesiredStatus::enabled && (!is_live_ || is_starting_)) stop_ = true;
+    course_.change_rules();
+    if (life_.state() == State::aborted || retry_due_) course_.retry();  // perhaps it lacked just that
   }
   changed_.notify_all();
 }
 
 // True: its consumer may be ended. It was paused or got other rules, and either keeps what it reads on disk, or has got
 // done with what it had taken, or does not get done with it.
-bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
+bool BacklogDestination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
   const auto now = std::chrono::steady_clock::now();
   if (!until) {
-    leaving_ = true;  // to the end, should it be resumed meanwhile: a consumer that was cut gets nothing more
+    enter(Phase::leaving);  // and stays there if it is resumed meanwhile: a consumer that was cut gets nothing more
     if (backlog_->cut()) return true;
     observe(State::draining);
     until = now + kLeavePatience;
@@ -57,41 +59,42 @@ bool Destination::takes_leave(std::optional<std::chrono::steady_clock::time_poin
   if (!consumer_->is_running() || now >= *until) return true;
   if (!backlog_->is_cut()) return false;
   // An apply records the last of it once it ends; another engine's is asked until it has done so.
-  if (consumer_->apply() != nullptr || Lsn{durable_} >= backlog_->taken()) consumer_->request_stop(true);
+  if (consumer_->apply() != nullptr || durable() >= backlog_->taken()) consumer_->request_stop(true);
   return false;
 }
 
-void Destination::be_disabled() {
+void BacklogDestination::be_disabled() {
   clear_error();
   forget_retries();
   observe(State::disabled);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stop_ || drain_ || !is_disabled(); });
+  changed_.wait(lock, [&] { return course_.ending() != Ending::none || !is_disabled(); });
   backoff_.reset();
   in_use_.reset();
 }
 
-void Destination::be_dropped() {
+void BacklogDestination::be_dropped() {
   {
     std::lock_guard lock(mutex_);
     if (life_.state() == State::dropped) return;
     observe_locked(State::dropping);
-    unpublished_ = false;
   }
   {
     std::unique_lock lock(session_lock_);
     if (backlog_) backlog_->discard();
     logs_.close();
   }
-  while (!session_ends_) {
+  while (true) {
     control::Delivery definition = options_.definition;
     {
       std::lock_guard lock(mutex_);
-      if (!session_ends_) stop_ = false;
-      definition.force = force_;
+      if (course_.ending() != Ending::none) return;
+      course_.begin_removal();
+      retry_due_.reset();
+      definition.force = course_.force();
     }
-    auto removed = remove_destination(definition, {.stop = &stop_, .board = options_.board});
-    if (!removed && stopping()) continue;
+    auto removed = remove_destination(definition, {.stop = &course_.interrupt(), .board = options_.board});
+    if (!removed && is_interrupted()) continue;
     std::error_code error;
     if (removed && options_.backlog) fs::remove_all(options_.directory, error);
     if (removed && error) {
@@ -109,13 +112,12 @@ void Destination::be_dropped() {
     }
     give_up_or_wait(removed.error(), State::dropping);
     std::unique_lock lock(mutex_);
-    const auto due = [&] { return stop_ || retry_asked_; };
+    const auto due = [&] { return course_.ending() != Ending::none || course_.retries(); };
     if (life_.state() == State::aborted) {
       changed_.wait(lock, due);
     } else {
       changed_.wait_until(lock, *retry_due_, due);
     }
-    retry_asked_ = false;
     observe_locked(State::dropping);
   }
 }

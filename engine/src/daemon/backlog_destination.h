@@ -1,0 +1,152 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "daemon/backoff.h"
+#include "daemon/destination.h"
+#include "daemon/destination_course.h"
+#include "daemon/earlier_logs.h"
+#include "daemon/healing.h"
+#include "daemon/lifecycle.h"
+#include "queue/backlog_consumer.h"
+#include "spill/durable_log.h"
+#include "spill/spill_space.h"
+
+// A destination with a backlog. It has its own thread, and its failures never reach the capture or another destination,
+// except that it may ask for a new session.
+//
+// A session is one run of the capture. It begins at the source's slot position, which every destination has reached
+// durably. So each one with a backlog receives again everything that it lacks. It first applies the logs of earlier
+// sessions, one after the other, each with a separate apply: the destination's progress suppresses transactions that
+// come twice, as after any restart. A log knows the source's timeline that it comes from. After a failover, changes
+// that the new server never had are not applied (docs/decisions/failover.md).
+
+namespace thalweg::daemon {
+
+// A new session of the capture, for a destination's sake.
+enum class SessionWish : uint8_t {
+  none,
+  when_due,  // a table of its waits to be published, which is not urgent: every session interrupts all destinations
+  now,
+};
+
+// Also one without a backlog that is being dropped, which has the thread for its removal. Thread-safe: as Destination;
+// its thread runs it within a session.
+class BacklogDestination final : public Destination {
+ public:
+  explicit BacklogDestination(const DestinationOptions& options);
+  ~BacklogDestination() override;
+
+  bool is_dropped() const override { return course_.wanted() == control::DesiredStatus::dropped; }
+  bool is_forgotten() const override;
+
+  // --- the supervisor: one of the two begins a session
+  void begin_removal();
+  // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from the slot's
+  // position on will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
+  base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
+                           const std::atomic<uint64_t>& source_end);
+  queue::Spillable* spillable() { return backlog_.get(); }
+  void request_stop(bool drain) override;
+  bool has_ended() const override;
+  void end() override;
+  // Something that its agent had taken is lost to it, it has been behind the others for too long, or its backlog has
+  // not become durable.
+  bool needs_session() const override;
+  // It is paused, resumed or dropped, or reads on with other rules from where its destination is: nobody else notices.
+  // Only where it has taken from memory what its destination does not get done with in seconds, it asks for a new
+  // session.
+  void take_up(const control::DestinationDefinition& desired) override;
+  void forget() override;
+  // Requests a new session if only that can make the backlog durable or publish a table.
+  void tend_backlog();
+  // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
+  void keep_to_disk();
+
+  base::Lsn confirmed() const override;
+  bool has_caught_up_or_failed() const;
+
+  // --- the operator
+  void retry() override;
+  void start_over() override;
+  control::DestinationStatus status() const override;
+
+ private:
+  // --- the supervisor
+  void begin_own_session(const SourceSlot& slot);
+  void desire(control::DesiredStatus status, bool force);
+  void set_rules(const control::TableRules& rules);
+
+  // --- its thread
+  void run();
+  void be_dropped();
+  void be_disabled();
+  std::optional<control::Delivery> await_try();
+  bool await_session();
+  bool leave_backlog();
+  void note_failure(const base::Error& error);
+  bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
+  base::Result<void> run_once(const control::Delivery& definition);
+  base::Result<void> replay(const control::Delivery& definition, const StartedDestination& started,
+                            spill::DurableLog& log);
+  base::Result<void> go_live(const control::Delivery& definition, const StartedDestination& started);
+  base::Result<void> watch(base::Lsn until);
+  bool has_caught_up(base::Lsn target);
+  base::Result<void> check_reach(base::Lsn reached) const;
+  base::Result<void> go_on_from(base::Lsn reached) override;
+  StartContext start_context() override;
+  void stop_consumer();
+  void enter(DestinationCourse::Phase phase);
+  bool is_interrupted() const { return course_.interrupt(); }
+  bool is_wanted_otherwise() const;
+  bool heals_by_itself(const base::Error& error);
+  bool waits_for_publication(const base::Error& error) const;
+
+  // --- either
+  void wish_session();
+  void observe(State state);
+  void observe_locked(State state);
+  void clear_error();
+  void give_up_or_wait(const base::Error& error, State waiting = State::retrying);
+
+  // --- anybody
+  void add_backlog_to(control::StreamStats& stats) const override;
+  bool is_disabled() const { return course_.wanted() == control::DesiredStatus::disabled; }
+
+  spill::SpillSpace space_;
+  std::jthread thread_;
+
+  // The supervisor's.
+  const std::atomic<uint64_t>* source_end_ = nullptr;  // read by its thread
+  Backoff session_backoff_;                            // between sessions for the sake of a backlog that is not durable
+  std::chrono::steady_clock::time_point begun_at_;
+  std::optional<std::chrono::steady_clock::time_point> session_due_;
+  std::chrono::milliseconds on_disk_for_{0};
+
+  // Guarded by mutex_.
+  std::condition_variable changed_;
+  Lifecycle life_{State::initializing};
+  std::optional<control::ReportedError> error_;
+  std::optional<base::UnixMicros> retry_at_;
+  std::optional<std::chrono::steady_clock::time_point> retry_due_;
+  DestinationCourse course_;
+  SessionWish session_wish_ = SessionWish::none;
+  bool caught_up_ = false;  // since its consumer began to read this session's backlog
+  bool forgotten_ = false;
+  control::TableRules rules_;  // in effect once its consumer starts
+
+  // Their life is guarded by session_lock_.
+  std::unique_ptr<queue::BacklogConsumer> backlog_;
+  EarlierLogs logs_;
+
+  // The thread's, and the supervisor's between two sessions.
+  Backoff backoff_;
+  InUsePatience in_use_;
+};
+
+}  // namespace thalweg::daemon
