@@ -76,3 +76,44 @@ async def test_copies_and_changes_are_hashed_with_the_streams_key(
     await eventually(same)
     thalwegd.stop()
     await drop_slot(sides, made)
+
+
+async def test_copies_and_changes_are_computed_and_cast(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    sides.on_destination(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text, amount double precision, total numeric)",
+        f"ALTER TABLE orders OWNER TO {sides.destination['user']}",
+    )
+
+    def total(expression: str) -> dict[str, Any]:
+        return {"type": "add_column", "column": "total", "data_type": "numeric", "expression": expression}
+
+    async def refusal(*steps: dict[str, Any]) -> dict[str, str]:
+        """The step's place and the message."""
+        refused = await admin.post(STREAMS, json=body_of(registered, rules=rules(list(steps))))
+        return {one["pointer"]: one["message"] for one in refused.json()["errors"]}
+
+    masked = await refusal(STEPS[0], total("amount + length(item)"))
+    assert '"item", which is masked' in masked["/rules/transformations/0/steps/1"]
+    collated = await refusal(total("amount +\n lower(item)"))
+    assert "line 2, column 2" in collated["/rules/transformations/0/steps/0"]
+    cast = {"type": "cast_column", "column": "amount", "data_type": "double precision"}
+    both = rules([total("amount * 2 + length(item)"), cast])
+    made = await created(admin, registered, rules=both)
+    await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING")
+    sides.on_source("INSERT INTO orders VALUES (201, 'other', 99)", "UPDATE orders SET amount = 1.25 WHERE id = 1")
+    query = "SELECT id, item, amount::double precision, amount * 2 + length(item) FROM orders ORDER BY id"
+
+    async def same() -> bool:
+        sent = of(sides, sides.destination["dbname"], "SELECT id, item, amount, total FROM orders ORDER BY id")
+        return sent == of(sides, sides.source["dbname"], query)
+
+    await eventually(same)
+    thalwegd.stop()
+    await drop_slot(sides, made)

@@ -20,6 +20,7 @@ from tests.test_commands import Shell, shell, with_token  # noqa: F401
 CUSTOMERS = {"schema": "public", "table": "customers"}
 PARTIAL = {"type": "mask_column", "column": "name", "with": "partial", "keep_first": 1}
 DROP = {"type": "drop_column", "column": "amount"}
+COMPUTED = {"type": "add_column", "column": "what", "data_type": "text", "expression": "name || id::text"}
 RENAME = {"type": "rename_column", "column": "item", "to": "goods"}
 HASH = {"type": "mask_column", "column": "name", "with": "hash"}
 HASHED: dict[str, Any] = {**ALL, "transformations": [{**CUSTOMERS, "steps": [HASH]}]}
@@ -188,6 +189,60 @@ async def test_a_finding_stops_the_creation_at_the_step(
     assert check["id"] == "transformations" and "does not know them all" in check["cure"]
 
 
+async def test_what_may_stop_the_stream_is_told_and_stops_nothing(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    """An expression over a long value, which an update brings only if it changes."""
+    (finding,) = [one for one in example("rules-check")["findings"] if one["step"] is not None]
+    engine.rule_findings = [{**finding, "step": None, "certain": False, "message": "A value may not come."}]
+    rules = {**ALL, "transformations": [{**CUSTOMERS, "steps": [COMPUTED]}]}
+    body = body_of(registered, rules=rules)
+    answer = await operator.post("/api/v1/preflights", json={name: body[name] for name in body if name != "name"})
+    (check,) = [one for one in answer.json()["checks"] if one["id"] == "transformations"]
+    assert (check["status"], check["items"]) == ("warning", ["public.customers: A value may not come."])
+    assert "REPLICA IDENTITY" in check["cure"]
+    engine.rule_findings.append({**finding, "step": 0})
+    refused = await operator.post(STREAMS, json=body)
+    assert refused.status_code == 409
+    assert "/rules/transformations/0/steps/0" in [one["pointer"] for one in refused.json()["errors"]]
+
+
+async def test_a_computed_column_and_a_cast_go_to_the_engine_and_are_compared(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    sides: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    cast = {"type": "cast_column", "column": "amount", "data_type": "double precision"}
+    total = {"type": "add_column", "column": "total", "data_type": "numeric", "expression": "id * 1.5"}
+    steps = [total, cast, {"type": "rename_column", "column": "amount", "to": "sum"}]
+    rules = {**ALL, "transformations": [{**ORDERS, "steps": steps}]}
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=rules))
+    (check,) = refused.json()["checks"]
+    assert check["id"] == "transformed_tables"
+    assert '"sum" double precision' in check["sql"] and '"total" numeric' in check["sql"]
+    # A cast alone makes another table than the source's.
+    alone = {**ALL, "transformations": [{**ORDERS, "steps": [cast]}]}
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=alone))
+    assert '"amount" double precision' in refused.json()["checks"][0]["sql"]
+    sides.on_destination(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text, sum numeric(12,2), total numeric)",
+        f"ALTER TABLE orders OWNER TO {sides.destination['user']}",
+    )
+    refused = await operator.post(STREAMS, json=body_of(registered, rules=rules))
+    assert "column sum is numeric(12,2) instead of double precision" in refused.text
+    sides.on_destination("ALTER TABLE orders ALTER sum TYPE double precision")
+    stream = await created(operator, registered, rules=rules)
+    shown = stream["rules"]["transformations"][0]["steps"]
+    assert (shown[0]["expression"], shown[0]["value"]) == ("id * 1.5", None)
+
+    async def sent() -> bool:
+        return desired_tables(engine).get("orders", {}).get("transformations") == steps
+
+    await eventually(sent)
+
+
 async def test_the_destination_must_take_what_is_sent(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:
@@ -294,8 +349,11 @@ async def test_what_makes_no_sense_is_refused_at_its_place(
     mask = {"type": "mask_column", "column": "name"}
     assert await place() == ""
     assert (await place({"type": "cast_column", "column": "name"})).startswith("/0")
+    assert (await place({"type": "cast_column", "column": "name", "data_type": "inet"})).startswith("/0")
     added = {"type": "add_column", "column": "site", "data_type": "text"}
     assert (await place(added)).startswith("/0")
+    assert (await place({**added, "value": "x", "expression": "name"})).startswith("/0")
+    assert (await place({**added, "expression": ""})).startswith("/0")
     assert (await place({**added, "data_type": "inet", "value": "x"})).startswith("/0")
     assert (await place({"type": "keep_columns", "columns": []})).startswith("/0")
     assert (await place(PARTIAL, {"type": "drop_column"})).startswith("/1")

@@ -19,8 +19,9 @@ def sent_columns(columns: Columns, transformations: list[TableTransformations]) 
 
 def _sent(columns: list[Column], transformations: TableTransformations) -> list[Column]:
     named = ((column, transformations.sent_name(column.name)) for column in columns if not column.generated)
+    cast = transformations.cast_columns
     return [
-        *(replace(column, name=name) for column, name in named if name is not None),
+        *(replace(column, name=name, type=cast.get(name, column.type)) for column, name in named if name is not None),
         *(
             Column(name, data_type, not_null=False, generated=False, is_identity=False, has_default=False)
             for name, data_type in transformations.added_columns.items()
@@ -44,9 +45,9 @@ def check_targets(
         there = names.of(one.key)
         shown = ".".join(there)
         is_there = there in present
-        at_source = [column.name for column in columns[one.key] if not column.generated]
+        at_source = [(column.name, column.type) for column in columns[one.key] if not column.generated]
         needed = [column.name for column in sent if column.not_null and column.name in nulls]
-        if not is_there and ([column.name for column in sent] != at_source or needed):
+        if not is_there and ([(column.name, column.type) for column in sent] != at_source or needed):
             bad.append(f"{shown} is not there, and its columns would not be the source's")
             sql.append(_create(one, there, sent, keys.get(one.key, []), nulls))
         for column in present.get(there, []):

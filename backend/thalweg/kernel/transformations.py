@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StrictInt, StringConstraints, Valida
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
+from thalweg.kernel.row_rules import Condition
 
 STEPS_MAX = 1000
 COLUMNS_MAX = 1600
@@ -109,16 +110,42 @@ class AddedType(StrEnum):
 
 
 class AddColumn(Body):
-    """All rows get the same value, behind the source's columns. It may be part of the destination's key."""
+    """Behind the source's columns. All rows get the same value, or each gets that of an expression over its columns. It
+    may be part of the destination's key, unless its expression reads columns that are not of the source's."""
 
     type: Literal["add_column"]
     column: Column = Field(examples=["site"])
     data_type: AddedType
-    value: Constant = Field(description="As PostgreSQL writes a value of the type.", examples=["north"])
+    value: Constant | None = Field(
+        default=None,
+        description="As PostgreSQL writes a value of the type. Null: there is an expression.",
+        examples=["north"],
+    )
+    expression: Condition | None = Field(
+        default=None,
+        description="In the language of rules, cast to the type: over the source's columns, under their names as the "
+        "steps before this one have left them, and `schema`, `table` and `source`. It reads no column that a step "
+        "masks, casts or adds before it. Null: there is a value.",
+        examples=["price * amount"],
+    )
+
+    @model_validator(mode="after")
+    def _has_one_of_both(self) -> Self:
+        if (self.value is None) == (self.expression is None):
+            raise PydanticCustomError("added_column", "An added column has either a value or an expression.")
+        return self
+
+
+class CastColumn(Body):
+    """The destination gets each value as PostgreSQL's cast makes it. Columns of the key cannot be cast."""
+
+    type: Literal["cast_column"]
+    column: Column = Field(description="Its name as the steps before this one have left it.", examples=["amount"])
+    data_type: AddedType = Field(description="No `jsonb`. The cast may not depend on PostgreSQL's settings.")
 
 
 Transformation = Annotated[
-    DropColumn | RenameColumn | MaskColumn | KeepColumns | AddColumn, Field(discriminator="type")
+    DropColumn | RenameColumn | MaskColumn | KeepColumns | AddColumn | CastColumn, Field(discriminator="type")
 ]
 
 
@@ -156,13 +183,13 @@ class TableTransformations(Body):
 
     @property
     def made_columns(self) -> set[str]:
-        """Names as sent of the columns that are masked or added: their values are not the source's."""
+        """Names as sent of the columns that are masked, cast or added: their values are not the source's."""
         masked = {
             name
             for at, step in enumerate(self.steps)
             if isinstance(step, MaskColumn) and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
         }
-        return masked | set(self.added_columns)
+        return masked | set(self.added_columns) | set(self.cast_columns)
 
     @property
     def added_columns(self) -> dict[str, AddedType]:
@@ -171,6 +198,15 @@ class TableTransformations(Body):
             name: step.data_type
             for at, step in enumerate(self.steps)
             if isinstance(step, AddColumn) and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
+        }
+
+    @property
+    def cast_columns(self) -> dict[str, AddedType]:
+        """Names as sent of those that are cast, with their types."""
+        return {
+            name: step.data_type
+            for at, step in enumerate(self.steps)
+            if isinstance(step, CastColumn) and (name := _name_after(step.column, self.steps[at + 1 :])) is not None
         }
 
 

@@ -22,6 +22,10 @@ CHANGED = "transformations_changed"
 CHANGED_KEY = "mask_key_changed"
 TITLE = "Transformations of tables"
 TOO_OLD = "This engine does not know them all: upgrade it to the version of the control plane, or leave these out."
+LACKING = (
+    "Set the table's REPLICA IDENTITY to FULL, as its line says. Or let the expression read that column alone, or none "
+    "that may be long."
+)
 CURES: dict[str, str] = {
     ErrorCode.TRANSFORMATION_REFUSED: "Correct the transformation that the line names.",
     ErrorCode.MISSING_TABLE: "Take the table's transformations away, or create the table.",
@@ -81,12 +85,23 @@ async def _check(
     if not findings:
         checklist.ok(CHECK, TITLE, f"{engines[0].name} can transform {len(transformations)} tables.")
         return []
-    cures = " ".join(dict.fromkeys(CURES.get(one.code, "Do what the line says.") for one in findings))
+    certain = [one for one in findings if one.certain]
+    shown = [f"{one.schema_name}.{one.table}: {one.message}" for one in certain or findings]
+    if not certain:
+        tables_told = {(one.schema_name, one.table) for one in findings}
+        checklist.warn(
+            CHECK, TITLE,
+            f"Expressions of {len(tables_told)} of {len(transformations)} tables read values that an update may not "
+            "bring: the stream would stop in front of it.",
+            LACKING, None, shown,
+        )  # fmt: skip
+        return []
+    cures = " ".join(dict.fromkeys(CURES.get(one.code, "Do what the line says.") for one in certain))
     checklist.fail(
         CHECK, TITLE,
-        f"The transformations of {len(findings)} of {len(transformations)} tables cannot be carried out: the stream "
+        f"The transformations of {len(certain)} of {len(transformations)} tables cannot be carried out: the stream "
         "would stop.",
-        cures, None, [f"{one.schema_name}.{one.table}: {one.message}" for one in findings],
+        cures, None, shown,
     )  # fmt: skip
     places = {one.key: at for at, one in enumerate(transformations)}
     return [
@@ -94,7 +109,7 @@ async def _check(
             pointer=f"/{places[one.schema_name, one.table]}" + (f"/steps/{one.step}" if one.step is not None else ""),
             code=CHECK, message=one.message, cure=CURES.get(one.code),
         )
-        for one in findings
+        for one in certain
     ]  # fmt: skip
 
 

@@ -271,7 +271,13 @@ base::Result<MadeTransformation> RowFilters::make_transformation(const lcr::Tabl
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const CatalogueLook look, look_at(*source, table.relation, change));
   if (look.age == CatalogueLook::Age::unknown) return MadeTransformation{.is_undecided = true};
-  THALWEG_ASSIGN(auto made, transform::RowTransformation::make(steps->second, table));
+  transform::ComputeContext context{.table = {}, .source = rules_.source, .scratch = &scratch_};
+  if (transform::have_computed_columns(steps->second)) {
+    context.table = rules::table_of(table);
+    // Of a dropped table nobody knows the collations: an expression that depends on one is refused.
+    THALWEG_TRY(rules::complete(*source, table.relation, context.table));
+  }
+  THALWEG_ASSIGN(auto made, transform::RowTransformation::make(steps->second, table, std::move(context)));
   THALWEG_TRY(forms_.take(table, look, change.lsn, steps->second));
   return MadeTransformation{.steps = std::make_unique<transform::RowTransformation>(std::move(made))};
 }

@@ -123,7 +123,7 @@ class RowFilters {
 
   const StreamRules& rules_;
   std::map<TableKey, RowFilter::Counters> counters_;  // over all versions of a table; none is added or removed
-  rules::Scratch scratch_;                            // of all filters: one change is judged at a time
+  rules::Scratch scratch_;  // of all filters and transformations: one change is judged, then transformed, at a time
   const base::Conninfo conninfo_;
   const pg::ConnectOptions options_;
   const base::Clock& clock_;

@@ -26,13 +26,18 @@ std::string text_of(const Steps& steps) {
   json text = json::array();
   for (const Step& step : steps) {
     text.push_back({static_cast<int>(step.kind), step.column, step.to, static_cast<int>(step.mask.kind), step.columns});
+    // Only then: what earlier versions have noted stays the same.
+    if (!step.expression.empty()) text.back().push_back(columns_read(step));
   }
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 bool names(const Steps& steps, const std::string& column) {
   return std::ranges::any_of(steps, [&](const Step& step) {
-    return step.column == column || step.to == column || std::ranges::find(step.columns, column) != step.columns.end();
+    if (step.column == column || step.to == column) return true;
+    if (std::ranges::find(step.columns, column) != step.columns.end()) return true;
+    const std::vector<std::string> read = columns_read(step);
+    return std::ranges::find(read, column) != read.end();
   });
 }
 

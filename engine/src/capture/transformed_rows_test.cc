@@ -301,5 +301,62 @@ TEST_F(OpenTransactionTest, ASavepointThatIsRolledBackIsForgotten) {
   EXPECT_EQ(commit(), Words{});
 }
 
+TEST_F(TransformedRowsTest, ExpressionsAreComputedOfWhatTheRulesLetPass) {
+  open({}, std::vector{rule("region <> 'hidden'")});
+  rules_.transformations[{"ruled", "orders"}] = {
+      Step{.kind = StepKind::add_column,
+           .column = "what",
+           .to = {},
+           .mask = {},
+           .type = "text",
+           .expression = "region || '@' || source"},
+      Step{.kind = StepKind::cast_column, .column = "note", .to = {}, .mask = {}, .type = "boolean"}};
+  begin_session();
+  describe("orders");
+  EXPECT_EQ(words_of(insert({"1", "north", kNull})), Words{"I 1,north,-,north@here"});
+  EXPECT_EQ(words_of(insert({"2", "hidden", "no boolean"})), Words{});
+  const auto failed = feed(insert({"3", "north", "no boolean"}));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::transformation_refused);
+  EXPECT_EQ(failed.error().sqlstate, "22P02");
+  EXPECT_EQ(failed.error().xid, base::Xid{7});
+  EXPECT_EQ(failed.error().message.find("no boolean"), std::string::npos);
+}
+
+// A text that compares by a collation is refused, which only the source's catalogue can tell.
+TEST_F(TransformedRowsTest, ExpressionsAreTypedByTheSourcesCatalogue) {
+  const auto stands = [&](const std::string& text) {
+    open_with({Step{
+        .kind = StepKind::add_column, .column = "what", .to = {}, .mask = {}, .type = "boolean", .expression = text}});
+    describe("orders");
+    return words_of(insert({"1", "north", "x"})).front().starts_with("I ");
+  };
+  EXPECT_FALSE(stands("region < 'm'"));
+  run("ALTER TABLE ruled.orders ALTER region TYPE text COLLATE \"C\"");
+  EXPECT_TRUE(stands("region < 'm'"));
+}
+
+// One that nothing but an expression names is not replaced by another under its name.
+TEST_F(TransformedRowsTest, AColumnThatAnExpressionReadsKeepsItsName) {
+  open_with({keep({"id"}), Step{.kind = StepKind::add_column,
+                                .column = "what",
+                                .to = {},
+                                .mask = {},
+                                .type = "text",
+                                .expression = "source"}});
+  // The steps read nothing of note: it may have another name.
+  ASSERT_TRUE(feed(orders_as({"id", "region", "note"})));
+  EXPECT_EQ(words_of(insert({"1", "north", "x"})), Words{"I 1,here"});
+  open_with(
+      {Step{.kind = StepKind::add_column, .column = "what", .to = {}, .mask = {}, .type = "text", .expression = "note"},
+       keep({"id", "what"})});
+  ASSERT_TRUE(feed(orders_as({"id", "region", "note"})));
+  EXPECT_EQ(words_of(insert({"1", "north", "x"})), Words{"I 1,x"});
+  alter("RENAME note TO gone; RENAME region TO note");
+  go_on();
+  ASSERT_TRUE(feed(orders_as({"id", "note", "gone"})));
+  EXPECT_EQ(words_of(insert({"2", "south", "y"})), Words{"transformation_refused"});
+}
+
 }  // namespace
 }  // namespace thalweg::capture

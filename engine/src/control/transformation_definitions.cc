@@ -19,8 +19,9 @@ constexpr size_t kConstantBytesMax = size_t{64} << 10;
 constexpr uint64_t kKeptMax = 1000;  // characters at each end
 constexpr size_t kKeyBytesMin = 32;  // fewer could be guessed
 constexpr size_t kKeyBytesMax = 1024;
-constexpr std::array<std::string_view, 5> kTypeNames = {"drop_column", "rename_column", "mask_column", "keep_columns",
-                                                        "add_column"};
+constexpr size_t kExpressionBytesMax = size_t{64} << 10;
+constexpr std::array<std::string_view, 6> kTypeNames = {"drop_column",  "rename_column", "mask_column",
+                                                        "keep_columns", "add_column",    "cast_column"};
 constexpr std::array<std::string_view, 5> kMaskNames = {"null", "constant", "partial", "hash", "digits"};
 
 template <typename Kind, size_t kCount>
@@ -64,8 +65,13 @@ base::Result<TransformationDefinition> read_transformation(const json& value, co
   }
   if (out.type == TransformationType::add_column) {
     out.data_type = reader.string("data_type", 1, kIdentifierBytesMax);
-    out.value = reader.string("value", 0, kConstantBytesMax);
+    if (reader.member("expression", false)) {
+      out.expression = reader.string("expression", 1, kExpressionBytesMax);
+    } else {
+      out.value = reader.string("value", 0, kConstantBytesMax);
+    }
   }
+  if (out.type == TransformationType::cast_column) out.data_type = reader.string("data_type", 1, kIdentifierBytesMax);
   if (out.type == TransformationType::rename_column) out.to = reader.string("to", 1, kIdentifierBytesMax);
   if (out.type == TransformationType::mask_column) {
     out.with = read_kind<MaskWith>(reader, "with", kMaskNames);
@@ -108,8 +114,13 @@ json to_json(const Transformations& transformations) {
     }
     if (one.type == TransformationType::add_column) {
       document["data_type"] = one.data_type;
-      document["value"] = one.value;
+      if (one.expression.empty()) {
+        document["value"] = one.value;
+      } else {
+        document["expression"] = one.expression;
+      }
     }
+    if (one.type == TransformationType::cast_column) document["data_type"] = one.data_type;
     if (one.type == TransformationType::rename_column) document["to"] = one.to;
     if (one.type == TransformationType::mask_column) {
       document["with"] = kMaskNames[static_cast<size_t>(one.with)];

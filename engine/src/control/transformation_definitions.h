@@ -14,7 +14,14 @@
 
 namespace thalweg::control {
 
-enum class TransformationType : uint8_t { drop_column, rename_column, mask_column, keep_columns, add_column };
+enum class TransformationType : uint8_t {
+  drop_column,
+  rename_column,
+  mask_column,
+  keep_columns,
+  add_column,
+  cast_column,
+};
 enum class MaskWith : uint8_t { null, constant, partial, hash, digits };
 
 struct TransformationDefinition {
@@ -26,7 +33,8 @@ struct TransformationDefinition {
   uint32_t keep_first = 0;         // characters; of partial
   uint32_t keep_last = 0;
   std::vector<std::string> columns = {};  // of keep_columns
-  std::string data_type = {};             // of add_column
+  std::string data_type = {};             // of add_column and cast_column
+  std::string expression = {};            // of add_column, instead of the value; empty: there is the value
   bool operator==(const TransformationDefinition&) const = default;
 };
 

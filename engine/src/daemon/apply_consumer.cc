@@ -77,6 +77,7 @@ std::vector<std::string> made_columns(const control::Transformations& steps) {
     switch (step.type) {
       case control::TransformationType::mask_column:
       case control::TransformationType::add_column:
+      case control::TransformationType::cast_column:
         made.push_back(step.column);
         break;
       case control::TransformationType::rename_column:

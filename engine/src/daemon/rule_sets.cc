@@ -124,6 +124,11 @@ transform::Steps steps_of(const control::Transformations& definitions, const std
         step.kind = transform::StepKind::add_column;
         step.type = one.data_type;
         step.value = one.value;
+        step.expression = one.expression;
+        break;
+      case control::TransformationType::cast_column:
+        step.kind = transform::StepKind::cast_column;
+        step.type = one.data_type;
         break;
     }
   }

@@ -77,6 +77,10 @@ TEST(RuleSetsTest, TheDocumentsTransformationsAreTheCaptures) {
   EXPECT_EQ(steps[6].columns.size(), 5U);
   EXPECT_EQ(steps[7].type, "text");
   EXPECT_EQ(steps[7].value, "north");
+  const transform::Steps& of_visits = rules.transformations.at({"public", "visits"});
+  EXPECT_EQ(of_visits.at(0).expression, "coalesce(name, 'guest ' || id::text)");
+  EXPECT_EQ(of_visits.at(1).kind, transform::StepKind::cast_column);
+  EXPECT_EQ(of_visits.at(1).type, "double precision");
 
   control::StreamDefinition after = before;
   after.rules.clear();

@@ -70,9 +70,24 @@ base::Result<void> fit(pg::Connection& source, const instantiation::TableShape& 
   THALWEG_TRY(instantiation::sent_table(source, shape, steps));
   const transform::Step& last = steps.back();
   const bool has_constant =
-      last.kind == transform::StepKind::add_column ||
+      (last.kind == transform::StepKind::add_column && last.expression.empty()) ||
       (last.kind == transform::StepKind::mask_column && last.mask.kind == transform::MaskKind::constant);
   return has_constant ? instantiation::check_constants(source, shape, steps) : base::Result<void>{};
+}
+
+// Troubles that only an update meets that leaves a long value as it was.
+base::Result<void> find_lacking_values(pg::Connection& source, const control::TableRef& name,
+                                       const instantiation::TableShape& shape, const transform::Steps& steps,
+                                       std::vector<RuleFinding>& out) {
+  THALWEG_ASSIGN(const auto messages, instantiation::values_that_may_lack(source, shape, steps));
+  for (const std::string& message : messages) {
+    out.push_back({.schema = name.schema,
+                   .table = name.table,
+                   .code = code_of(base::ErrorCode::transformation_refused),
+                   .message = message,
+                   .is_certain = false});
+  }
+  return {};
 }
 
 base::Result<void> find_transformation_troubles(pg::Connection& source, const control::RulesCheckRequest& request,
@@ -87,16 +102,20 @@ base::Result<void> find_transformation_troubles(pg::Connection& source, const co
     }
     // With one more each time: the first that does not fit is the one to correct.
     const transform::Steps steps = steps_of(definitions, {});
-    for (size_t step = 0; step < steps.size(); ++step) {
+    bool fit_all = true;
+    for (size_t step = 0; fit_all && step < steps.size(); ++step) {
       const auto fits = fit(source, *shape, {steps.begin(), steps.begin() + static_cast<ptrdiff_t>(step) + 1});
       if (fits) continue;
       if (fits.error().code != base::ErrorCode::transformation_refused) return fits;
+      fit_all = false;
       out.push_back({.schema = name.schema,
                      .table = name.table,
                      .step = step,
                      .code = code_of(fits.error().code),
                      .message = fits.error().message});
-      break;
+    }
+    if (fit_all && !request.inserts_only.contains(name)) {
+      THALWEG_TRY(find_lacking_values(source, name, *shape, steps, out));
     }
   }
   return {};

@@ -90,7 +90,7 @@ void Instantiation::State::name_shapes() {
 base::Result<void> Instantiation::State::read_transformations(const TableShape& shape) {
   const auto steps = options.transformations.find(shape.name);
   if (steps == options.transformations.end()) return {};
-  THALWEG_ASSIGN(sent_tables[shape.name], sent_table(source->connection, shape, steps->second));
+  THALWEG_ASSIGN(sent_tables[shape.name], sent_table(source->connection, shape, steps->second, options.source_name));
   return check_constants(source->connection, shape, steps->second);
 }
 

@@ -35,11 +35,16 @@ base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const 
 // exceptions of reading are about encodings.
 base::Error failed_read(base::Error error, const CopyTable& table) {
   const bool is_of_data = error.sqlstate.starts_with("22") && error.sqlstate != "22021" && error.sqlstate != "22P05";
-  if (table.row_filter.empty() || !is_of_data) return error;
-  error.code = base::ErrorCode::rule_failed;
+  const bool is_ruled = !table.row_filter.empty();
+  const bool is_computed = table.sent != nullptr && table.sent->computes;
+  if ((!is_ruled && !is_computed) || !is_of_data) return error;
+  error.code = is_computed ? base::ErrorCode::transformation_refused : base::ErrorCode::rule_failed;
   error.table = table.shape->name.quoted();
+  const std::string_view what = !is_computed ? "A rule"
+                                : is_ruled   ? "A rule or an expression"
+                                             : "An expression or a cast";
   // PostgreSQL's message may quote a value that is to be masked.
-  error.message = fmt::format("A rule of {} failed on a row to copy: {}", error.table,
+  error.message = fmt::format("{} of {} failed on a row to copy: {}", what, error.table,
                               table.sent == nullptr ? error.message
                                                     : "the table has transformations, and the values "
                                                       "of its rows are not told");

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "rules/source_table.h"
+#include "rules/sql_text.h"
 #include "transform/plan.h"
 #include "transform/sql_mask.h"
 
@@ -72,34 +74,81 @@ base::Result<void> check_characters(pg::Connection& source, const TableShape& sh
   return std::unexpected(std::move(error));
 }
 
+bool computes(const Planned& plan) {
+  return std::ranges::any_of(plan.sent, [](const SentColumn& sent) { return sent.computed.has_value(); });
+}
+
+// As expressions see it: read only where there are any.
+base::Result<rules::RuleTable> seen_table(pg::Connection& source, const TableShape& shape, const Planned& plan) {
+  if (!computes(plan)) return rules::RuleTable{};
+  THALWEG_ASSIGN(auto table, rules::read_table(source, shape.name.schema, shape.name.name));
+  if (table) return std::move(*table);
+  return base::fail(base::ErrorCode::missing_table,
+                    fmt::format("{} does not exist at the source.", shape.name.quoted()), base::ErrorSide::source);
+}
+
+ColumnShape made_column(const std::string& name, base::TypeId type, const std::string& type_name) {
+  ColumnShape column;
+  column.name = name;
+  column.type = column.plain_type = type_name;
+  column.type_id = type;
+  return column;
+}
+
 }  // namespace
 
-base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps) {
+base::Result<std::vector<std::string>> values_that_may_lack(pg::Connection& source, const TableShape& shape,
+                                                            const transform::Steps& steps) {
+  THALWEG_ASSIGN(const Planned plan, planned(shape, {}, steps));
+  THALWEG_ASSIGN(const rules::RuleTable seen, seen_table(source, shape, plan));
+  std::vector<std::string> messages;
+  for (const SentColumn& sent : plan.sent) {
+    if (!sent.computed) continue;
+    THALWEG_ASSIGN(const rules::RowExpression expression, transform::compile(sent, seen, {}));
+    if (!transform::may_lack_value(expression, seen)) continue;
+    messages.push_back(
+        fmt::format("The expression of column {} of {} needs a value that an UPDATE does not bring if it is long and "
+                    "stays as it was while another that the expression reads changes: PostgreSQL stores it apart. {}.",
+                    pg::quote_identifier(sent.name), shape.name.quoted(), transform::cure_of_lack(seen)));
+  }
+  return messages;
+}
+
+base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps,
+                                   const std::string& source_name) {
   THALWEG_ASSIGN(const std::set<std::string> keys, key_columns(source, shape));
   THALWEG_ASSIGN(const Planned plan, planned(shape, keys, steps));
   THALWEG_TRY(check_characters(source, shape, plan));
-  SentTable table{.shape = shape, .select = {}};
+  SentTable table{.shape = shape, .select = {}, .computes = computes(plan)};
+  THALWEG_ASSIGN(const rules::RuleTable seen, seen_table(source, shape, plan));
+  const rules::AttributeValues attributes{.schema = shape.name.schema, .table = shape.name.name, .source = source_name};
   table.shape.columns.clear();
   for (const SentColumn& sent : plan.sent) {
     table.select += table.select.empty() ? "" : ", ";
+    if (sent.computed) {
+      THALWEG_TRY(transform::compile(sent, seen, source_name));
+      table.select += rules::to_sql(sent.computed->expression, attributes);
+    }
     if (sent.added) {
-      const auto& [type, type_name, value] = *sent.added;
-      ColumnShape& column = table.shape.columns.emplace_back();
-      column.name = sent.name;
-      column.type = column.plain_type = type_name;
-      column.type_id = type;
-      table.select += transform::sql_constant(source, value, type_name);
+      table.shape.columns.push_back(made_column(sent.name, sent.added->type, sent.added->type_name));
+      if (!sent.computed) table.select += transform::sql_constant(source, sent.added->value, sent.added->type_name);
       continue;
     }
     const ColumnShape& from = *plan.copied[sent.source];
     table.shape.columns.push_back(from);
     table.shape.columns.back().name = sent.name;
+    if (sent.computed) {
+      // No cast makes a NULL.
+      table.shape.columns.back() = made_column(sent.name, sent.computed->type, sent.computed->type_name);
+      table.shape.columns.back().not_null = from.not_null;
+    }
     for (ConstraintShape& constraint : table.shape.constraints) {
       const auto of_source = std::ranges::find(shape.constraints, constraint.name, &ConstraintShape::name);
       for (size_t i = 0; i < constraint.columns.size(); ++i) {
         if (of_source->columns[i] == from.name) constraint.columns[i] = sent.name;
       }
     }
+    if (sent.computed) continue;
     const std::string name = pg::quote_identifier(from.name);
     table.select += sent.mask ? transform::sql_mask(source, *sent.mask, name, from.type) : name;
   }
@@ -112,7 +161,7 @@ base::Result<void> check_constants(pg::Connection& source, const TableShape& sha
   THALWEG_ASSIGN(const Planned plan, planned(shape, {}, steps));
   for (const SentColumn& sent : plan.sent) {
     const std::string name = pg::quote_identifier(sent.name);
-    if (sent.added) {
+    if (sent.added && !sent.computed) {
       THALWEG_TRY(
           transform::check_constant(source, sent.added->value, sent.added->type_name, shape.name.quoted(), name));
     } else if (sent.mask && sent.mask->kind == MaskKind::constant) {
@@ -133,12 +182,13 @@ base::Result<void> check_takes_columns(const TableShape& source, const transform
   };
   THALWEG_ASSIGN(const Planned plan, planned(source, {}, steps));
   const auto keeps_its_name = [&](const SentColumn& sent) {
-    return !sent.added && plan.copied[sent.source]->name == sent.name;
+    return !sent.added && !sent.computed && plan.copied[sent.source]->name == sent.name;
   };
   const bool is_as_at_source = plan.sent.size() == plan.copied.size() && std::ranges::all_of(plan.sent, keeps_its_name);
   if (destination == nullptr && !is_as_at_source) {
     return refuse(fmt::format(
-        "{} does not exist at the destination, and transformations drop, rename or add columns of it: create it there.",
+        "{} does not exist at the destination, and transformations drop, rename, add or cast columns of it: create it "
+        "there.",
         name));
   }
   const TableShape& target = destination == nullptr ? source : *destination;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "instantiation/shape.h"
@@ -12,12 +13,18 @@
 namespace thalweg::instantiation {
 
 struct SentTable {
-  TableShape shape;    // the source's, with the columns that are sent; generated ones last
-  std::string select;  // that many expressions over the source's rows, of the copied columns and in their order
+  TableShape shape;       // the source's, with the columns that are sent; generated ones last
+  std::string select;     // that many expressions over the source's rows, of the copied columns and in their order
+  bool computes = false;  // some of them can fail for a row
 };
 
-// Fails with transformation_refused.
-base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);
+// `source_name`: the attribute `source` of expressions, where rows are read. Fails with transformation_refused.
+base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& shape, const transform::Steps& steps,
+                                   const std::string& source_name = {});
+
+// After it: messages about columns that an update may come without, so that the stream would stop in front of it.
+base::Result<std::vector<std::string>> values_that_may_lack(pg::Connection& source, const TableShape& shape,
+                                                            const transform::Steps& steps);
 
 // After it: fails with transformation_refused where a constant is none of its column's type.
 base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);

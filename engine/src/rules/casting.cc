@@ -56,7 +56,8 @@ const Evaluator* find(std::span<const TextCast> casts, Type type) {
 }
 
 std::string no_cast(Type source, Type target) {
-  return "a condition cannot cast " + std::string(name_of(source)) + " to " + std::string(name_of(target));
+  return "the rule language cannot cast " + std::string(name_of(source)) + " to " + std::string(name_of(target)) +
+         ": PostgreSQL has no such cast, or its result depends on settings";
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ Ruled<Typed> Casting::literal(Typed node, Type target, const RuleColumn* enumera
     return node;
   }
   if (!is_supported(target))
-    return refuse("a condition cannot use the type " + std::string(name_of(target)), node.offset);
+    return refuse("the rule language cannot use the type " + std::string(name_of(target)), node.offset);
   Datum value;
   scratch_.clear();
   if (const Failure failure = input(scratch_, target, node.constant.text(), value); failure != Failure::none) {
@@ -143,7 +144,7 @@ Ruled<Typed> Casting::through_text(Typed node, Type target) {
 Ruled<Typed> Casting::explicitly(Typed node, const Expression& cast) {
   const bool is_char = cast.text == "char";
   const Type target = is_char ? Type::bpchar : find_type(cast.text).value_or(Type::none);
-  if (!is_supported(target)) return refuse("a condition cannot use the type " + cast.text, cast.offset);
+  if (!is_supported(target)) return refuse("the rule language cannot use the type " + cast.text, cast.offset);
   const bool known = node.type == Type::unknown || node.type == target || find_cast(node.type, target) != nullptr;
   auto converted = known ? to(std::move(node), target) : through_text(std::move(node), target);
   if (!converted) return converted;
@@ -166,7 +167,7 @@ Ruled<Typed> Casting::to_size(Typed node, const std::vector<int32_t>& modifiers)
              first <= kLengthMax) {
     evaluator = node.type == Type::varchar ? "varchar" : "bpchar";
   } else {
-    return refuse("a condition cannot use this size of the type " + std::string(name_of(node.type)), node.offset);
+    return refuse("the rule language cannot use this size of the type " + std::string(name_of(node.type)), node.offset);
   }
   const Type type = node.type;
   Typed sized = call(find_evaluator(evaluator), type, std::move(node));

@@ -61,6 +61,9 @@ using Strings = std::deque<std::string>;
 // Chooses types and functions as PostgreSQL does; the result is boolean. `table` must outlive what is returned.
 Ruled<Typed> type_condition(const Expression& expression, const RuleTable& table, Strings& strings);
 
+// The same of any type. As a value of a row's column: what has no type of its own was cast to one.
+Ruled<Typed> type_expression(const Expression& expression, const RuleTable& table, Strings& strings);
+
 // Computes what is constant, as PostgreSQL's planner does: an error there is an error for every row, so it is refused.
 Ruled<void> fold(Typed& node, Scratch& scratch, Strings& strings);
 

@@ -34,7 +34,6 @@ class Typer {
     return casting_.to(std::move(typed), Type::boolean);
   }
 
- private:
   Ruled<Typed> expression(const Expression& node) {
     switch (node.kind) {
       case Syntax::null:
@@ -90,6 +89,7 @@ class Typer {
     std::unreachable();
   }
 
+ private:
   static Typed made(Meaning meaning, Type type, uint32_t offset, std::vector<Typed> arguments = {}) {
     Typed node;
     node.meaning = meaning;
@@ -134,7 +134,8 @@ class Typer {
       typed.enumeration = &*found;
     }
     if (!is_supported(typed.type)) {
-      return refuse("the column " + in_quotes(node.text) + " has a type that a condition cannot use", node.offset);
+      return refuse("the column " + in_quotes(node.text) + " has a type that the rule language cannot use",
+                    node.offset);
     }
     typed.stored = typed.type;
     if (is_text(typed.type)) {
@@ -186,7 +187,7 @@ class Typer {
       arguments.push_back(std::move(typed));
     }
     const auto candidates = functions_named(node.text);
-    if (candidates.empty()) return refuse("a condition cannot use the function " + node.text, node.offset);
+    if (candidates.empty()) return refuse("the rule language cannot use the function " + node.text, node.offset);
     const Candidate* const found = types.size() > 3 ? nullptr : resolve_function(candidates, types);
     if (found == nullptr) {
       std::string list;
@@ -197,7 +198,7 @@ class Typer {
       const Typed& field = arguments[0];
       const bool named = field.meaning == Meaning::constant && field.constant.state == State::value;
       if (!named || !has_field(found->evaluator, field.constant.text())) {
-        return refuse("a condition cannot take this field of this type", field.offset);
+        return refuse("the rule language cannot take this field of this type", field.offset);
       }
     }
     return call(*found, std::move(arguments), node.offset, "the function " + node.text);
@@ -208,7 +209,7 @@ class Typer {
     const Evaluator* const evaluator = find_evaluator(candidate.evaluator);
     if (evaluator == nullptr || !is_supported(candidate.result)) {
       return refuse(what + (candidate.evaluator.empty() ? " depends on PostgreSQL's settings for these types"
-                                                        : " cannot be used in a condition for these types"),
+                                                        : " cannot be used for these types"),
                     offset);
     }
     if (!table_.is_utf8 && (evaluator->reads_bytes || evaluator->collates == Collates::order)) {
@@ -454,6 +455,10 @@ bool is_text(Type type) { return type == Type::text || type == Type::varchar || 
 
 Ruled<Typed> type_condition(const Expression& expression, const RuleTable& table, Strings& strings) {
   return Typer(table, strings).boolean(expression);
+}
+
+Ruled<Typed> type_expression(const Expression& expression, const RuleTable& table, Strings& strings) {
+  return Typer(table, strings).expression(expression);
 }
 
 }  // namespace thalweg::rules

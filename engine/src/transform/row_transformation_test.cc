@@ -121,20 +121,20 @@ TEST(RowTransformation, MasksNewRowsAndWholeOldOnes) {
                        .lsn = {},
                        .old_tuple = before,
                        .new_tuple = after};
-  lcr::RowFrame sent = made->apply(change);
+  lcr::RowFrame sent = *made->apply(change);
   EXPECT_EQ(words(sent.old_tuple), "7,a*******rg,t:0,-");
   EXPECT_EQ(words(sent.new_tuple), "7,-,t:0,?");
   // Of an old key the other columns are not told, and are not to look like values.
   const auto key = make_tuple_bytes({{'b', "7"}, {'n', ""}, {'n', ""}, {'n', ""}});
   change.flags = lcr::kOldKey;
   change.old_tuple = key;
-  EXPECT_EQ(words(made->apply(change).old_tuple), "7,-,-,-");
+  EXPECT_EQ(words(made->apply(change)->old_tuple), "7,-,-,-");
   // A partition with REPLICA IDENTITY FULL under a table that has a key brings its whole row as one.
   change.old_tuple = before;
-  EXPECT_EQ(words(made->apply(change).old_tuple), "7,-,-,-");
+  EXPECT_EQ(words(made->apply(change)->old_tuple), "7,-,-,-");
   change.kind = lcr::FrameKind::remove;
   change.new_tuple = {};
-  EXPECT_EQ(words(made->apply(change).new_tuple), "none");
+  EXPECT_EQ(words(made->apply(change)->new_tuple), "none");
 }
 
 TEST(RowTransformation, KeepsSomeColumnsAndAddsOthers) {
@@ -150,17 +150,17 @@ TEST(RowTransformation, KeepsSomeColumnsAndAddsOthers) {
   EXPECT_TRUE(sent.columns[2].is_key) << "the destination's key may have it";
   const auto key = make_tuple_bytes({{'b', "6"}, {'n', ""}, {'n', ""}, {'n', ""}});
   const auto row = make_tuple_bytes({{'b', "7"}, {'u', ""}, {'b', "1984"}, {'b', "secret"}});
-  const lcr::RowFrame sent_row = made->apply({.kind = lcr::FrameKind::update,
-                                              .flags = lcr::kOldKey,
-                                              .xid = {7},
-                                              .subxid = {},
-                                              .relation = {16'400},
-                                              .table_version = 2,
-                                              .lsn = {},
-                                              .old_tuple = key,
-                                              .new_tuple = row});
-  EXPECT_EQ(words(sent_row.old_tuple), "6,-,t:north");
-  EXPECT_EQ(words(sent_row.new_tuple), "7,?,t:north");
+  const auto sent_row = made->apply({.kind = lcr::FrameKind::update,
+                                     .flags = lcr::kOldKey,
+                                     .xid = {7},
+                                     .subxid = {},
+                                     .relation = {16'400},
+                                     .table_version = 2,
+                                     .lsn = {},
+                                     .old_tuple = key,
+                                     .new_tuple = row});
+  EXPECT_EQ(words(sent_row->old_tuple), "6,-,t:north");
+  EXPECT_EQ(words(sent_row->new_tuple), "7,?,t:north");
   // A table whose rows nothing identifies does not get a key by it.
   lcr::TableDescription keyless = people('n');
   for (lcr::ColumnDescription& column : keyless.columns) column.is_key = false;
@@ -183,7 +183,7 @@ TEST(RowTransformation, HashesWhatIsThere) {
                        .lsn = {},
                        .old_tuple = row,
                        .new_tuple = rest};
-  lcr::RowFrame sent = made->apply(change);
+  lcr::RowFrame sent = *made->apply(change);
   EXPECT_EQ(words(sent.old_tuple), "7," + of_anna.substr(0, 20) + ",-,t:" + of_anna);
   EXPECT_EQ(words(sent.new_tuple), "7,-,-,?");
 }

@@ -28,7 +28,7 @@ struct Mask {
   bool operator==(const Mask&) const = default;
 };
 
-enum class StepKind : uint8_t { drop_column, rename_column, mask_column, keep_columns, add_column };
+enum class StepKind : uint8_t { drop_column, rename_column, mask_column, keep_columns, add_column, cast_column };
 
 struct Step {
   StepKind kind = StepKind::drop_column;
@@ -36,11 +36,15 @@ struct Step {
   std::string to;                         // of rename_column
   Mask mask;                              // of mask_column
   std::vector<std::string> columns = {};  // of keep_columns: the others are dropped
-  std::string type = {};                  // of add_column, as PostgreSQL writes it
+  std::string type = {};                  // of add_column and cast_column, as PostgreSQL writes it
   std::string value = {};                 // of add_column, as PostgreSQL writes a value of the type
+  std::string expression = {};            // of add_column, instead of the value; empty: there is the value
   bool operator==(const Step&) const = default;
 };
 
 using Steps = std::vector<Step>;
+
+// Columns that the step's expression reads, as the steps before it have left their names. None where it cannot be read.
+std::vector<std::string> columns_read(const Step& step);
 
 }  // namespace thalweg::transform

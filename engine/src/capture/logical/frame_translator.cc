@@ -200,8 +200,10 @@ base::Result<void> FrameTranslator::check_size(const lcr::RowFrame& row, const T
 base::Result<bool> FrameTranslator::put_row_frame(const lcr::RowFrame& row, Table& table) {
   lcr::RowFrame sent = row;
   if (table.transformation) [[unlikely]] {
-    sent = table.transformation->apply(row);
-    THALWEG_TRY(check_size(sent, table));  // a constant may be longer than what it masks
+    auto transformed = table.transformation->apply(row);
+    if (!transformed) return std::unexpected(placed(std::move(transformed).error(), row.xid));
+    sent = *transformed;
+    THALWEG_TRY(check_size(sent, table));  // what is made may be longer than what it is made of
   }
   const size_t bytes = lcr::row_frame_bytes(sent);
   const auto memory = sink_.reserve(bytes);

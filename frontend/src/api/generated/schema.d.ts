@@ -2447,7 +2447,8 @@ export interface components {
         };
         /**
          * AddColumn
-         * @description All rows get the same value, behind the source's columns. It may be part of the destination's key.
+         * @description Behind the source's columns. All rows get the same value, or each gets that of an expression over its columns. It
+         *     may be part of the destination's key, unless its expression reads columns that are not of the source's.
          */
         AddColumn: {
             /**
@@ -2463,10 +2464,16 @@ export interface components {
             data_type: components["schemas"]["AddedType"];
             /**
              * Value
-             * @description As PostgreSQL writes a value of the type.
+             * @description As PostgreSQL writes a value of the type. Null: there is an expression.
              * @example north
              */
-            value: string;
+            value?: string | null;
+            /**
+             * Expression
+             * @description In the language of rules, cast to the type: over the source's columns, under their names as the steps before this one have left them, and `schema`, `table` and `source`. It reads no column that a step masks, casts or adds before it. Null: there is a value.
+             * @example price * amount
+             */
+            expression?: string | null;
         };
         /**
          * AddedType
@@ -3194,6 +3201,25 @@ export interface components {
              * @description When its transaction began, by its server's clock.
              */
             since: string | null;
+        };
+        /**
+         * CastColumn
+         * @description The destination gets each value as PostgreSQL's cast makes it. Columns of the key cannot be cast.
+         */
+        CastColumn: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "cast_column";
+            /**
+             * Column
+             * @description Its name as the steps before this one have left it.
+             * @example amount
+             */
+            column: string;
+            /** @description No `jsonb`. The cast may not depend on PostgreSQL's settings. */
+            data_type: components["schemas"]["AddedType"];
         };
         /**
          * CauseKind
@@ -8601,7 +8627,7 @@ export interface components {
              * Steps
              * @description Carried out in this order. A key can be renamed, but neither dropped nor masked.
              */
-            steps: (components["schemas"]["DropColumn"] | components["schemas"]["RenameColumn"] | components["schemas"]["MaskColumn"] | components["schemas"]["KeepColumns"] | components["schemas"]["AddColumn"])[];
+            steps: (components["schemas"]["DropColumn"] | components["schemas"]["RenameColumn"] | components["schemas"]["MaskColumn"] | components["schemas"]["KeepColumns"] | components["schemas"]["AddColumn"] | components["schemas"]["CastColumn"])[];
         };
         /** TableTrouble */
         TableTrouble: {

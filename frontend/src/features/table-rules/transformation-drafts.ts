@@ -2,18 +2,31 @@
 import type { TableRules, TableTransformations, Transformation } from "@/api/types";
 import type { TableName } from "./rule-scopes";
 
-export type Deed = "drop" | "rename" | "null" | "constant" | "partial" | "hash" | "digits" | "keep" | "add";
+export type Deed =
+  | "drop"
+  | "rename"
+  | "cast"
+  | "null"
+  | "constant"
+  | "partial"
+  | "hash"
+  | "digits"
+  | "keep"
+  | "add"
+  | "compute";
 
 export const deeds: { value: Deed; label: string }[] = [
   { value: "drop", label: "Drop" },
   { value: "rename", label: "Rename" },
+  { value: "cast", label: "Cast to another type" },
   { value: "null", label: "Mask with NULL" },
   { value: "constant", label: "Mask with a constant" },
   { value: "partial", label: "Mask in part" },
   { value: "hash", label: "Mask with a keyed hash" },
   { value: "digits", label: "Mask digits" },
   { value: "keep", label: "Keep only some columns" },
-  { value: "add", label: "Add" },
+  { value: "add", label: "Add with a constant" },
+  { value: "compute", label: "Add with an expression" },
 ];
 
 type AddedType = Extract<Transformation, { type: "add_column" }>["data_type"];
@@ -34,6 +47,9 @@ export const addedTypes: AddedType[] = [
   "jsonb",
 ];
 
+/** Types that an expression or a cast can have. */
+export const computedTypes = addedTypes.filter((type) => type !== "jsonb");
+
 export interface StepDraft {
   /** For React; never sent. */
   key: number;
@@ -44,6 +60,7 @@ export interface StepDraft {
   to: string;
   dataType: AddedType;
   value: string;
+  expression: string;
   keepFirst: number;
   keepLast: number;
 }
@@ -55,6 +72,7 @@ export const emptyStep = {
   to: "",
   dataType: "text",
   value: "",
+  expression: "",
   keepFirst: 0,
   keepLast: 0,
 } satisfies Omit<StepDraft, "key">;
@@ -63,8 +81,13 @@ export function draftsOf(own: TableTransformations | undefined): StepDraft[] {
   return (own?.steps ?? []).map((step, key) => {
     if (step.type === "keep_columns") return { ...emptyStep, key, deed: "keep", columns: step.columns };
     const draft = { ...emptyStep, key, column: step.column };
-    if (step.type === "add_column")
-      return { ...draft, deed: "add", dataType: step.data_type, value: step.value };
+    if (step.type === "cast_column") return { ...draft, deed: "cast", dataType: step.data_type };
+    if (step.type === "add_column") {
+      const dataType = step.data_type;
+      return step.expression
+        ? { ...draft, deed: "compute", dataType, expression: step.expression }
+        : { ...draft, deed: "add", dataType, value: step.value ?? "" };
+    }
     if (step.type === "drop_column") return { ...draft, deed: "drop" };
     if (step.type === "rename_column") return { ...draft, deed: "rename", to: step.to };
     return {
@@ -89,6 +112,10 @@ export function stepOf(draft: StepDraft): Transformation {
       return { type: "keep_columns", columns: draft.columns };
     case "add":
       return { type: "add_column", column, data_type: draft.dataType, value: draft.value };
+    case "compute":
+      return { type: "add_column", column, data_type: draft.dataType, expression: draft.expression };
+    case "cast":
+      return { type: "cast_column", column, data_type: draft.dataType };
     case "null":
       return { ...mask, with: "null" };
     case "hash":
@@ -102,10 +129,19 @@ export function stepOf(draft: StepDraft): Transformation {
 }
 
 /** Why the step cannot be kept, as far as it says itself; the preflight asks the engine. */
-export function faultOfStep({ deed, column, columns, to }: StepDraft): string | undefined {
+export function faultOfStep({
+  deed,
+  column,
+  columns,
+  to,
+  dataType,
+  expression,
+}: StepDraft): string | undefined {
   if (deed === "keep") return columns.length === 0 ? "Name the columns." : undefined;
   if (column === "") return "Name the column.";
   if (deed === "rename" && to === "") return "Give the column its new name.";
+  if (deed === "compute" && expression.trim() === "") return "Write the expression.";
+  if ((deed === "compute" || deed === "cast") && dataType === "jsonb") return "Choose another type.";
   return undefined;
 }
 
@@ -114,7 +150,7 @@ export function namesBefore(columns: readonly string[], steps: readonly StepDraf
   return steps.reduce(
     (names, { deed, column, columns: kept, to }) => {
       if (deed === "keep") return names.filter((name) => kept.includes(name));
-      if (deed === "add" && column !== "") return names.concat(column);
+      if ((deed === "add" || deed === "compute") && column !== "") return names.concat(column);
       if (deed === "drop") return names.filter((name) => name !== column);
       if (deed === "rename" && to !== "") return names.map((name) => (name === column ? to : name));
       return names;
@@ -134,7 +170,9 @@ export function stepInWords(step: Transformation): string {
     case "keep_columns":
       return `only ${step.columns.join(", ")} kept`;
     case "add_column":
-      return `${step.column} added`;
+      return `${step.column} ${step.expression ? "computed" : "added"}`;
+    case "cast_column":
+      return `${step.column} cast to ${step.data_type}`;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   Stack,
   TagsInput,
   Text,
+  Textarea,
   TextInput,
 } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
@@ -22,6 +23,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import type { TableName } from "./rule-scopes";
 import {
   addedTypes,
+  computedTypes,
   type Deed,
   deeds,
   draftsOf,
@@ -55,7 +57,7 @@ export function TransformationsEditor({ sourceId, table, own, onSave, onClose }:
       <Text size="sm" c="dimmed">
         Carried out one after the other, before a change leaves the engine that captures, and while rows are
         copied. Rules of the table see it as it is at the source. Columns of the key can be renamed, but
-        neither dropped nor masked. <HelpLink help="guides/transformations" about="transformations" />
+        neither dropped, masked nor cast. <HelpLink help="guides/transformations" about="transformations" />
       </Text>
       {known.isError && (
         <ProblemAlert
@@ -122,7 +124,7 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
           <Autocomplete
             label="Column"
             limit={100}
-            data={step.deed === "add" ? [] : names}
+            data={step.deed === "add" || step.deed === "compute" ? [] : names}
             value={step.column}
             maxLength={63}
             onChange={(column) => onChange({ ...step, column })}
@@ -146,11 +148,11 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
             flex={1}
           />
         )}
-        {step.deed === "add" && (
+        {(step.deed === "add" || step.deed === "compute" || step.deed === "cast") && (
           <Select
             label="Type"
             allowDeselect={false}
-            data={addedTypes}
+            data={step.deed === "add" ? addedTypes : computedTypes}
             value={step.dataType}
             onChange={(dataType) => onChange({ ...step, dataType: dataType ?? step.dataType })}
             flex={1}
@@ -190,6 +192,25 @@ function StepFields({ step, number, names, onChange, onRemove }: StepFieldsProps
           <IconX size={15} aria-hidden />
         </ActionIcon>
       </Group>
+      {step.deed === "compute" && (
+        <Textarea
+          label="Expression"
+          description={
+            <>
+              In the language of rules, over the source's columns under their names at this step. What is
+              masked cannot be read. <HelpLink help="reference/rule-language" about="the language of rules" />
+            </>
+          }
+          placeholder="price * amount"
+          autosize
+          maxRows={12}
+          spellCheck={false}
+          mt={6}
+          value={step.expression}
+          onChange={(event) => onChange({ ...step, expression: event.currentTarget.value })}
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        />
+      )}
     </Fieldset>
   );
 }

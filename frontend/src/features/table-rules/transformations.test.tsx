@@ -112,6 +112,39 @@ it("keeps some columns, and adds others", async () => {
   ]);
 });
 
+it("computes a column from others, and casts one", async () => {
+  stubApi({
+    "GET /api/v1/databases/source01/columns": {
+      body: { columns: ["id", "mail"].map((name) => ({ name, type: "text", not_null: false })) },
+    },
+  });
+  const computed: Transformation[] = [
+    { type: "add_column", column: "size", data_type: "integer", expression: "length(mail)" },
+    { type: "cast_column", column: "mail", data_type: "character varying" },
+  ];
+  const onChange = vi.fn();
+  const given = { ...all, transformations: [{ schema: "public", table: "people", steps: computed }] };
+  renderUi(<Form given={given} onChange={onChange} />);
+  expect(screen.getByText("size computed, mail cast to character varying")).toBeVisible();
+  await press("Transformations of public.people");
+  const first = within(screen.getByRole("group", { name: "Transformation 1" }));
+  const expression = first.getByRole("textbox", { name: "Expression" });
+  await userEvent.clear(expression);
+  expect(screen.getByRole("button", { name: "Use these transformations" })).toBeDisabled();
+  await userEvent.click(expression);
+  await userEvent.paste("length(mail) + 1");
+  const second = within(screen.getByRole("group", { name: "Transformation 2" }));
+  await userEvent.click(second.getByRole("combobox", { name: "Type" }));
+  expect(screen.queryByRole("option", { name: "jsonb" })).toBeNull();
+  await userEvent.click(await screen.findByRole("option", { name: "text" }));
+  await expectNoAxeViolations();
+  await press("Use these transformations");
+  expect(onChange.mock.lastCall?.[0].transformations[0].steps).toEqual([
+    { type: "add_column", column: "size", data_type: "integer", expression: "length(mail) + 1" },
+    { type: "cast_column", column: "mail", data_type: "text" },
+  ]);
+});
+
 it("takes a key only where a mask needs it, and one that nobody guesses", async () => {
   const hash = {
     type: "mask_column" as const,
