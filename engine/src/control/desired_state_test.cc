@@ -460,9 +460,7 @@ TEST(DesiredState, WhatIsNotJsonIsRefused) {
 void make_another(int64_t& value) { ++value; }
 void make_another(bool& value) { value = !value; }
 void make_another(std::string& value) { value += "x"; }
-void make_another(ErrorPolicyDefinitions& value) { value.emplace_back(); }
-void make_another(ConflictHandlerDefinitions& value) { value.emplace_back(); }
-void make_another(ConflictDetectionDefinition& value) { value.emplace_back(); }
+void make_another(auto& list) { list.emplace_back(); }
 
 TEST(Parameters, AreThoseOfTheContract) {
   json listed = json::parse(contract("parameters.json"))["parameters"];

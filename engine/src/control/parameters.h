@@ -9,6 +9,7 @@
 #include "control/conflict_detection.h"
 #include "control/conflict_handlers.h"
 #include "control/error_policies.h"
+#include "control/statement_handlers.h"
 
 // Stream parameters. The table below is the engine's side of engine/contract/parameters.json; a test compares the two.
 
@@ -23,6 +24,7 @@ struct StreamParameters {
   ErrorPolicyDefinitions error_policies;
   ConflictHandlerDefinitions conflict_handlers;
   ConflictDetectionDefinition conflict_detection;
+  StatementHandlerDefinitions statement_handlers;
   int64_t conflict_retention_days = 30;
   std::string on_table_trouble = "stop_stream";
   bool data_layer = true;
@@ -60,7 +62,7 @@ struct ParameterSpec {
   bool live;  // takes effect while the stream runs
   std::variant<int64_t StreamParameters::*, bool StreamParameters::*, std::string StreamParameters::*,
                ErrorPolicyDefinitions StreamParameters::*, ConflictHandlerDefinitions StreamParameters::*,
-               ConflictDetectionDefinition StreamParameters::*>
+               ConflictDetectionDefinition StreamParameters::*, StatementHandlerDefinitions StreamParameters::*>
       field;
   int64_t minimum = 0;  // integers only
   int64_t maximum = 0;
