@@ -191,3 +191,76 @@ async def test_a_new_value_of_a_stream_is_checked_like_a_first_one(
         assert changed.status_code == 200, changed.text
     off = await operator.patch(path, json={"parameters": {"conflict_detection": []}}, headers={"If-Match": "*"})
     assert off.status_code == 200
+
+
+async def test_what_each_column_of_a_group_gets_has_to_fit_it(
+    admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
+) -> None:
+    made = (
+        "CREATE TABLE notes (id bigint PRIMARY KEY, tags text[], places point[], facts jsonb, raw json, site text)",
+        "ALTER TABLE notes OWNER TO {}",
+    )
+    sides.on_source(made[0], made[1].format(sides.source["user"]))
+    sides.on_destination(made[0], made[1].format(sides.destination["user"]))
+    stream = await created(admin, registered)
+    of_notes = {"kind": "update_origin_differs", "schema": "public", "table": "notes"}
+
+    def expression(text: str, column: str = "site") -> dict[str, Any]:
+        return {"action": "expression", "columns": [column], "expression": text}
+
+    for handler, code, why in [
+        ({"action": "append", "columns": ["site"]}, "handler_columns", "site is of type text, which is no array"),
+        ({"action": "append", "columns": ["places"]}, "handler_columns", "places is of type point[], which is no"),
+        ({"action": "merge", "columns": ["raw"]}, "handler_columns", "raw is of type json, whose members"),
+        ({"action": "priority", "by": "place", "order": ["a"]}, "handler_columns", "no column place"),
+        (expression("new.sites"), "handler_expressions", "column new.sites does not exist"),
+        (expression("new.site ||"), "handler_expressions", "syntax error"),
+        (expression("1); DROP TABLE public.notes; SELECT (1"), "handler_expressions", "multiple commands"),
+        (expression("new.site", "facts"), "handler_expressions", "it is of type text, the column of type jsonb"),
+        (expression("new.id::integer", "id"), "", ""),
+        (expression("new.tags::varchar[]", "tags"), "", ""),
+        (expression("new.id"), "", ""),
+        (expression("coalesce(new.site, t.site, old.site, '%') -- any"), "", ""),
+        ({"action": "priority", "by": "raw", "order": ["a", "b"]}, "", ""),
+        ({"action": "append", "columns": ["tags"]}, "", ""),
+        ({"action": "merge", "columns": ["facts"]}, "", ""),
+    ]:
+        body = {"parameters": {"conflict_handlers": [{**of_notes, **handler}]}}
+        answer = await admin.patch(f"{STREAMS}/{stream['id']}", json=body, headers={"If-Match": "*"})
+        if why:
+            (error,) = answer.json()["errors"]
+            assert error["code"] == code and why in error["message"], answer.text
+        else:
+            assert answer.status_code == 200, answer.text
+
+
+async def test_sql_in_parameters_is_for_admins(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    of_orders = {"kind": "insert_exists", **ORDERS}
+    written = {**of_orders, "action": "expression", "columns": ["amount"], "expression": "t.amount"}
+    mine = {"conflict_handlers": [written]}
+    for parameters, ours in [(mine, {}), ({}, mine)]:
+        body = body_of(registered, parameters=parameters)
+        body["destinations"][0]["parameters"] = ours
+        refused = await operator.post(STREAMS, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied"), refused.text
+        del body["name"]
+        assert (await operator.post("/api/v1/preflights", json=body)).status_code == 403
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    place = f"{path}/destinations/{stream['destinations'][0]['id']}"
+    for at, text in [(path, "t.amount"), (place, "t.amount + 0")]:
+        one = {**written, "expression": text}
+        its = {"conflict_handlers": [one]}
+        refused = await operator.patch(at, json={"parameters": its}, headers={"If-Match": "*"})
+        assert refused.status_code == 403 and "role admin" in refused.json()["detail"]
+        if at == path:
+            body = {"rules": {"include": [{"schema": "public", "table": "*"}]}, "parameters": its}
+            assert (await operator.patch(at, json=body, headers={"If-Match": "*"})).status_code == 403
+        assert (await admin.patch(at, json={"parameters": its}, headers={"If-Match": "*"})).status_code == 200
+        kept = {"conflict_handlers": [one, {"kind": "delete_missing", "action": "discard"}]}
+        left = await operator.patch(at, json={"parameters": kept}, headers={"If-Match": "*"})
+        assert left.status_code == 200, left.text
+        other = {"conflict_handlers": [{**one, "expression": "new.amount"}]}
+        assert (await operator.patch(at, json={"parameters": other}, headers={"If-Match": "*"})).status_code == 403

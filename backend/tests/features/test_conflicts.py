@@ -20,7 +20,7 @@ OF_ORDERS = {"kind": "update_origin_differs", "schema": "public", "table": "orde
 
 
 async def test_handlers_are_checked_at_their_places(
-    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+    admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:
     wrong: list[tuple[Any, str]] = [
         ("discard", ""),
@@ -66,9 +66,19 @@ async def test_handlers_are_checked_at_their_places(
             ],
             "/1/by",
         ),
+        ([{**OF_ORDERS, "action": "priority", "by": "site"}], "/0/order"),
+        ([{**OF_ORDERS, "action": "priority", "order": ["a"]}], "/0/by"),
+        ([{**OF_ORDERS, "action": "priority", "by": "site", "order": ["a", "a"]}], "/0/order"),
+        ([{**OF_ORDERS, "action": "discard", "order": ["a"]}], "/0/order"),
+        ([{**OF_ORDERS, "action": "append"}], "/0/columns"),
+        ([{**OF_ORDERS, "kind": "delete_missing", "action": "merge"}], "/0/action"),
+        ([{**OF_ORDERS, "action": "expression", "columns": ["amount"]}], "/0/expression"),
+        ([{**OF_ORDERS, "action": "expression", "columns": ["a", "b"], "expression": "1"}], "/0/columns"),
+        ([{**OF_ORDERS, "action": "discard", "expression": "1"}], "/0/expression"),
+        ([{"kind": "multiple_unique_conflicts", "action": "overwrite"}], "/0/action"),
     ]
     for handlers, place in wrong:
-        answer = await operator.post(STREAMS, json=body_of(registered, parameters={"conflict_handlers": handlers}))
+        answer = await admin.post(STREAMS, json=body_of(registered, parameters={"conflict_handlers": handlers}))
         assert answer.status_code == 422, handlers
         problem = answer.json()["errors"][0]
         assert problem["pointer"] == f"/parameters/conflict_handlers{place}"
@@ -109,6 +119,8 @@ async def test_the_log_is_paged_and_filtered(
     assert engine.asked_conflicts["table"] == "a b"
     half = await operator.get(path, params={"table": "orders"})
     assert (half.status_code, half.json()["errors"][0]["pointer"]) == (422, "/query/schema")
+    zero = await operator.get(path, params={"schema": "public", "table": "a\0b"})
+    assert (zero.status_code, zero.json()["errors"][0]["pointer"]) == (422, "/query/table")
     assert (await viewer.get(path)).json()["conflicts"][0]["message"] is None, "it quotes rows"
 
 

@@ -1,5 +1,9 @@
 """Checks whether the columns that conflict_handlers name fit what the handlers do with them."""
 
+from collections.abc import Callable
+
+from psycopg import errors, sql
+
 from thalweg.inspection.catalogue import Column
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.connection import Connection, read_all
@@ -9,6 +13,8 @@ Columns = dict[tuple[str, str], list[Column]]
 
 CHECK = "handler_columns"
 TITLE = "Columns of conflict_handlers"
+EXPRESSIONS_CHECK = "handler_expressions"
+EXPRESSIONS_TITLE = "Expressions of conflict_handlers"
 TIMES_CHECK = "commit_times"
 TIMES_TITLE = "Commit times for conflict_handlers"
 UNORDERED = frozenset({"json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"})
@@ -23,6 +29,20 @@ OWN_TYPES = """
 SELECT named.type FROM unnest(%(types)s::text[]) AS named (type) JOIN pg_type t ON t.oid = to_regtype(named.type)
  WHERE t.typnamespace = 'pg_catalog'::regnamespace
 """
+
+
+ASSIGNED = """
+WITH given AS (SELECT unnest(%(oids)s::oid[]) AS oid),
+     wanted AS (SELECT coalesce(nullif(typbasetype, 0), oid) AS oid, typcategory FROM pg_type
+                 WHERE oid = %(to)s::regtype)
+SELECT format_type(given.oid, NULL) AS type,
+       given.oid = wanted.oid OR wanted.typcategory = 'S'
+       OR EXISTS (SELECT FROM pg_cast c, pg_type g, pg_type w
+                   WHERE g.oid = given.oid AND w.oid = wanted.oid AND c.castcontext IN ('a', 'i')
+                     AND (c.castsource, c.casttarget) IN ((g.oid, w.oid), (g.typelem, w.typelem))) AS fits
+  FROM given, wanted
+"""
+"""Whether an UPDATE may assign a value of the type: what casts say, and that everything becomes text."""
 
 
 async def check_handlers(
@@ -40,6 +60,7 @@ async def check_handlers(
             )  # fmt: skip
         else:
             checklist.ok(CHECK, TITLE, "They are there, and of types that fit.")
+            await _check_expressions(checklist, connection, ruled, sent, present)
     if any(handler["action"] == HandlerAction.LATEST and "by" not in handler for handler in handlers):
         (row,) = await read_all(connection, "SELECT current_setting('track_commit_timestamp') = 'on' AS tracks", {})
         if row["tracks"]:
@@ -83,21 +104,65 @@ def _faults(handler: ConflictHandler, sent: Columns, present: Columns, own: set[
             found.append(f"changes of {shown} have no column {column}")
         elif there[column].generated:
             found.append(f"the destination generates {shown}.{column} by itself")
-    by = there.get(handler.get("by", ""))
-    delta = handler.get("columns", []) if handler["action"] == HandlerAction.DELTA else []
+    action = handler["action"]
+    columns = [there[one] for one in handler.get("columns", []) if one in there]
+    by = [there[handler["by"]]] if handler.get("by") in there and action != HandlerAction.PRIORITY else []
+    operated = [*(columns if action in (HandlerAction.DELTA, HandlerAction.APPEND) else []), *by]
     found += [
-        f"{shown}.{one} is of type {there[one].type}, which is none of PostgreSQL's own: only their operators are used"
-        for one in [*delta, *([handler["by"]] if "by" in handler else [])]
-        if one in there and there[one].type not in own
+        f"{shown}.{one.name} is of type {one.type}, which is none of PostgreSQL's own: only their operators are used"
+        for one in operated
+        if one.type not in own
     ]
-    if by is not None and _base(by) in UNORDERED:
-        found.append(f"{shown}.{by.name} is of type {by.type}, whose values have no order")
     found += [
-        f"{shown}.{one} is of type {there[one].type}, to which no difference can be added"
-        for one in delta
-        if one in there and not _is_additive(there[one])
+        f"{shown}.{one.name} is of type {one.type}, whose values have no order" for one in by if _base(one) in UNORDERED
     ]
-    return found
+    fits, lack = MISFITS.get(action, (lambda _: True, ""))
+    return found + [f"{shown}.{one.name} is of type {one.type}, {lack}" for one in columns if not fits(one)]
+
+
+async def _check_expressions(
+    checklist: Checklist, connection: Connection, handlers: list[ConflictHandler], sent: Columns, present: Columns
+) -> None:
+    """Whether the destination can make sense of each, without a row."""
+    faults = []
+    for handler in handlers:
+        if "expression" in handler:
+            fault = await _fault_of_expression(connection, handler, _there(handler, sent, present))
+            if fault is not None:
+                faults.append(f"{handler['schema']}.{handler['table']}.{handler['columns'][0]}: {fault}")
+    if faults:
+        checklist.fail(
+            EXPRESSIONS_CHECK, EXPRESSIONS_TITLE, f"{listed(faults)}.",
+            "Correct the expression: it reads columns of new, old and t, and names what is outside pg_catalog with its "
+            "schema.",
+        )  # fmt: skip
+    elif any("expression" in handler for handler in handlers):
+        checklist.ok(EXPRESSIONS_CHECK, EXPRESSIONS_TITLE, "The destination accepts them.")
+
+
+async def _fault_of_expression(
+    connection: Connection, handler: ConflictHandler, columns: dict[str, Column]
+) -> str | None:
+    row = sql.SQL(", ").join(
+        sql.SQL("NULL::{} AS {}").format(sql.SQL(column.type), sql.Identifier(name)) for name, column in columns.items()
+    )
+    (wanted,) = (columns[name] for name in handler["columns"])
+    statement = sql.SQL(
+        "SELECT ({expression}\n) FROM (SELECT {row}) AS new, (SELECT {row}) AS old, (SELECT {row}) AS t WHERE false"
+    ).format(expression=sql.SQL(handler["expression"]), row=row)
+    try:
+        async with connection.transaction(force_rollback=True):
+            await connection.execute("SET LOCAL search_path = pg_catalog")
+            # Prepared, so that the server takes one statement only.
+            described = (await connection.execute(statement, prepare=True)).description or []
+    except errors.QueryCanceled:
+        raise
+    except errors.DatabaseError as error:
+        return error.diag.message_primary or str(error)
+    (assigned,) = await read_all(
+        connection, ASSIGNED, {"oids": [column.type_code for column in described], "to": wanted.type}
+    )
+    return None if assigned["fits"] else f"it is of type {assigned['type']}, the column of type {wanted.type}"
 
 
 def _is_additive(column: Column) -> bool:
@@ -109,3 +174,15 @@ def _base(column: Column) -> str:
     """Without modifiers, "timestamp(0) with time zone", for example; an array stays one."""
     head, _, rest = column.type.partition("(")
     return head + rest.partition(")")[2]
+
+
+def _is_array(column: Column) -> bool:
+    return column.type.endswith("[]") and _base(column).removesuffix("[]") not in UNORDERED
+
+
+MISFITS: dict[HandlerAction, tuple[Callable[[Column], bool], str]] = {
+    HandlerAction.DELTA: (_is_additive, "to which no difference can be added"),
+    HandlerAction.APPEND: (_is_array, "which is no array whose elements can be compared"),
+    HandlerAction.MERGE: (lambda column: column.type == "jsonb", "whose members cannot be merged: only jsonb's can"),
+}
+"""By action: whether a column of the group fits, and else what it lacks."""

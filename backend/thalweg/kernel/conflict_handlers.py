@@ -12,6 +12,8 @@ from thalweg.kernel.models import FieldProblem, TableIdentifier
 HANDLERS = "conflict_handlers"
 HANDLERS_MAX = 100
 COLUMNS_MAX = 1600
+ORDER_MAX = 100
+EXPRESSION_MAX = 10_000
 
 
 class ConflictKind(StrEnum):
@@ -24,6 +26,7 @@ class ConflictKind(StrEnum):
     FOREIGN_KEY_MISSING = "foreign_key_missing"
     UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
     DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
+    MULTIPLE_UNIQUE_CONFLICTS = "multiple_unique_conflicts"
 
 
 class LoggedKind(StrEnum):
@@ -36,6 +39,7 @@ class LoggedKind(StrEnum):
     FOREIGN_KEY_MISSING = "foreign_key_missing"
     UPDATE_ORIGIN_DIFFERS = "update_origin_differs"
     DELETE_ORIGIN_DIFFERS = "delete_origin_differs"
+    MULTIPLE_UNIQUE_CONFLICTS = "multiple_unique_conflicts"
     ERROR = "error"
 
 
@@ -53,7 +57,11 @@ class HandlerAction(StrEnum):
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
     LATEST = "latest"
+    PRIORITY = "priority"
     DELTA = "delta"
+    APPEND = "append"
+    MERGE = "merge"
+    EXPRESSION = "expression"
 
 
 class Tie(StrEnum):
@@ -85,9 +93,12 @@ class ConflictHandler(TypedDict, total=False):
                 "not as the source's was is changed or deleted all the same (`update_origin_differs`, "
                 "`delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and "
                 "`minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the "
-                "later value of `by`, or without it the one that was committed later; `delta`, for "
-                "`update_origin_differs`: the difference of the source's two values is added. `error`: error_policies "
-                "decides about the transaction.",
+                "later value of `by`, or without it the one that was committed later; `priority`: the one whose value "
+                "of `by` stands first in `order`. Of the columns in `columns`, each for itself: `delta`, for "
+                "`update_origin_differs`: the difference of the source's two values is added; `append`: the elements "
+                "of the source's array that the destination's lacks are appended; `merge`: the members of a jsonb "
+                "object that the source has changed are changed; `expression`: the column gets the value of "
+                "`expression`. `error`: error_policies decides about the transaction.",
             ),
         ]
     ]
@@ -103,7 +114,31 @@ class ConflictHandler(TypedDict, total=False):
     ]
     by: Annotated[
         TableIdentifier,
-        Field(description="Of `maximum`, `minimum` and `latest`: the column that decides.", examples=["changed_at"]),
+        Field(
+            description="Of `maximum`, `minimum`, `latest` and `priority`: the column that decides.",
+            examples=["changed_at"],
+        ),
+    ]
+    order: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=250)]],
+        Field(
+            min_length=1,
+            max_length=ORDER_MAX,
+            description="Of `priority`: values of `by` as a cast to text writes them, the best first. All others, and "
+            "NULL, stand behind them.",
+            examples=[["headquarters", "branch"]],
+        ),
+    ]
+    expression: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=EXPRESSION_MAX,
+            description="Of `expression`: SQL that the destination computes with the rights of its user. It reads the "
+            "source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside "
+            "pg_catalog need their schema. Only admins may write one.",
+            examples=["greatest(new.price, t.price)"],
+        ),
     ]
     tie: Annotated[
         Tie,
@@ -119,7 +154,9 @@ OVERWRITES = (
 )
 COMBINES = (ConflictKind.INSERT_EXISTS, ConflictKind.UPDATE_ORIGIN_DIFFERS)
 """There are two rows of which one can be made."""
-COMPARES = (HandlerAction.MAXIMUM, HandlerAction.MINIMUM, HandlerAction.LATEST)
+COMPARES = (HandlerAction.MAXIMUM, HandlerAction.MINIMUM, HandlerAction.LATEST, HandlerAction.PRIORITY)
+BY_COLUMN = (HandlerAction.DELTA, HandlerAction.APPEND, HandlerAction.MERGE, HandlerAction.EXPRESSION)
+"""Each column of a group for itself, whatever the others are."""
 _HANDLERS: TypeAdapter[list[ConflictHandler]] = TypeAdapter(
     Annotated[list[ConflictHandler], Field(max_length=HANDLERS_MAX)]
 )
@@ -148,6 +185,12 @@ def wrong_handlers(value: Any, at: str) -> list[FieldProblem]:
 def conflict_handlers(value: Any) -> list[ConflictHandler]:
     """Of a value that was checked."""
     return _HANDLERS.validate_python(value)
+
+
+def expressions(value: Any) -> set[str]:
+    """SQL in a value, which may be wrong still."""
+    handlers = value if isinstance(value, list) else []
+    return {one["expression"] for one in handlers if isinstance(one, dict) and isinstance(one.get("expression"), str)}
 
 
 def looks_at_columns(handler: ConflictHandler) -> bool:
@@ -199,19 +242,21 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     action, columns = handler["action"], handler.get("columns", [])
     two_rows = handler["kind"] in COMBINES
-    if action in COMPARES and not two_rows:
+    if action in (*COMPARES, *BY_COLUMN[1:]) and not two_rows:
         found.append(("action", f"Only {' and '.join(COMBINES)} have two rows of which one wins."))
     if action == HandlerAction.DELTA and handler["kind"] != ConflictKind.UPDATE_ORIGIN_DIFFERS:
         found.append(("action", "Only update_origin_differs has old values to which a difference can be added."))
-    if action == HandlerAction.DELTA and not columns:
-        found.append(("columns", "Name the columns to which delta adds."))
+    if action in BY_COLUMN and not columns:
+        found.append(("columns", f"Name the columns that {action} is for."))
+    if action == HandlerAction.EXPRESSION and len(columns) > 1:
+        found.append(("columns", "Name one column: each needs an expression of its own."))
     if columns and not two_rows:
         found.append(("columns", f"Only handlers of {' and '.join(COMBINES)} decide about groups of columns."))
     if columns and "table" not in handler:
         found.append(("columns", "Columns are those of one table: name it."))
     if len(set(columns)) < len(columns):
         found.append(("columns", "Name each column once."))
-    if action in (HandlerAction.MAXIMUM, HandlerAction.MINIMUM) and "by" not in handler:
+    if action in COMPARES and action != HandlerAction.LATEST and "by" not in handler:
         found.append(("by", "Name the column that decides."))
     if columns and _is_of_commits(handler):
         found.append(("by", "Name the column that decides: a commit is that of the whole row, not of a group."))
@@ -222,4 +267,18 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
         for member in ("by", "tie")
         if member in handler and action not in COMPARES
     ]
-    return found
+    return found + _own_members(handler)
+
+
+def _own_members(handler: ConflictHandler) -> list[tuple[str, str]]:
+    """Of those that one action has, and needs."""
+    action, order = handler["action"], handler.get("order", [])
+    found = []
+    if "order" not in handler and action == HandlerAction.PRIORITY:
+        found.append(("order", "List the values of the column, the best first."))
+    if "expression" not in handler and action == HandlerAction.EXPRESSION:
+        found.append(("expression", "Write what the column gets."))
+    if len(set(order)) < len(order):
+        found.append(("order", "Name each value once."))
+    own = {"order": HandlerAction.PRIORITY, "expression": HandlerAction.EXPRESSION}
+    return found + [(member, f"Only {of} has it.") for member, of in own.items() if member in handler and action != of]

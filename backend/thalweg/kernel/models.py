@@ -14,7 +14,7 @@ Name = Annotated[
 ]
 Text = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CHARACTERS)]
 Secret = Annotated[str, StringConstraints(max_length=1000, pattern=NO_CONTROL_CHARACTERS)]
-TableIdentifier = Annotated[str, StringConstraints(min_length=1, max_length=63)]
+TableIdentifier = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[^\x00]+$")]
 """Of a schema or a table, exactly as PostgreSQL has it."""
 ID_PATTERN = r"^[a-z0-9]{8,32}$"
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]

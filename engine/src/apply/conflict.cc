@@ -11,8 +11,9 @@ using lcr::FrameKind;
 constexpr std::string_view kForeignKeyViolation = "23503";
 constexpr std::string_view kUniqueViolation = "23505";
 
-constexpr std::array<std::string_view, 7> kActions = {"error",   "discard", "overwrite", "maximum",
-                                                      "minimum", "latest",  "delta"};
+constexpr std::array<std::string_view, 11> kActions = {"error",   "discard", "overwrite", "maximum",
+                                                       "minimum", "latest",  "priority",  "delta",
+                                                       "append",  "merge",   "expression"};
 
 }  // namespace
 

@@ -22,8 +22,12 @@ enum class ConflictAction : uint8_t {
   overwrite,
   maximum,  // the row with the higher value of a column wins
   minimum,
-  latest,  // the row with the later value of a column, or of which the commit is later
-  delta,   // adds the difference of the source's two values
+  latest,      // the row with the later value of a column, or of which the commit is later
+  priority,    // the row whose value of a column stands first in a list, such as the sites' names
+  delta,       // adds the difference of the source's two values
+  append,      // adds the elements of the source's array that the destination's lacks
+  merge,       // makes the source's changes of the members of a JSON object
+  expression,  // gives a column what an SQL expression over both rows says
 };
 
 std::string_view name_of(ConflictAction action);
@@ -34,8 +38,10 @@ struct ConflictHandler {
   std::string table = {};  // schema-qualified and quoted, as errors name it; empty: any
   ConflictAction action = ConflictAction::error;
   std::vector<std::string> columns = {};  // with a table: the group that it decides about; empty: all others
-  std::string by = {};                    // of maximum, minimum, latest: the column; empty: the time of the commit
-  bool tie_overwrites = false;            // of these: the source's row wins where both are the same
+  std::string by = {};          // of maximum, minimum, latest, priority: the column; empty: the time of the commit
+  bool tie_overwrites = false;  // of these: the source's row wins where both are the same
+  std::vector<std::string> order = {};  // of priority: values of the column as text, the best first
+  std::string expression = {};          // SQL over the rows `new`, `old` and `t`
   bool operator==(const ConflictHandler&) const = default;
 };
 

@@ -166,6 +166,43 @@ TEST_F(Conflicts, AnUpdateThatCollidesIsShownBesideTheOtherRow) {
   EXPECT_EQ(h.select("SELECT kind, destination_row->>'id' FROM thalweg.conflict_log"), "update_exists|2");
 }
 
+TEST_F(Conflicts, AChangeThatViolatesSeveralKeysHasANameOfItsOwn) {
+  h.run("INSERT INTO items VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30), (4, 'four', 40)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::insert_exists, ConflictAction::discard),
+                                    handler(ConflictKind::update_exists, ConflictAction::discard)};
+  apply([&] {
+    h.insert("items", {1, "two", 1});    // of two rows
+    h.insert("items", {3, "three", 3});  // of one
+    h.insert("items", {4, "other", 4});
+    h.update_key("items", {3, nullptr, nullptr}, {4, "two", 0});
+    h.update("items", {2, "one", 21});
+  });
+  EXPECT_EQ(h.select(kRows), "1|one|10,2|two|20,3|three|30,4|four|40");
+  EXPECT_EQ(h.select(kLog),
+            "INSERT|multiple_unique_conflicts|discard|1,INSERT|multiple_unique_conflicts|discard|2,"
+            "INSERT|insert_exists|discard|3,UPDATE|multiple_unique_conflicts|discard|4,UPDATE|update_exists|discard|5");
+  EXPECT_EQ(conflicts(h, ConflictKind::multiple_unique_conflicts), 3U);
+}
+
+TEST_F(Conflicts, AHandlerOfSeveralKeysStandsBeforeTheGeneralOne) {
+  h.run("INSERT INTO items VALUES (1, 'one', 10), (2, 'two', 20)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::multiple_unique_conflicts, ConflictAction::error),
+                                    handler(ConflictKind::insert_exists, ConflictAction::discard)};
+  apply([&] { h.insert("items", {1, "other", 1}); });
+  apply([&] { h.insert("items", {1, "two", 1}); });
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|discard|1");
+  EXPECT_EQ(h.select(kQueue), "apply_conflict");
+}
+
+TEST_F(Conflicts, AHandlerOfSeveralKeysAloneSettlesThem) {
+  h.run("INSERT INTO items VALUES (1, 'one', 10), (2, 'two', 20)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::multiple_unique_conflicts, ConflictAction::discard)};
+  apply([&] { h.insert("items", {1, "two", 1}); });
+  apply([&] { h.insert("items", {1, "other", 1}); });
+  EXPECT_EQ(h.select(kLog), "INSERT|multiple_unique_conflicts|discard|1");
+  EXPECT_EQ(h.select(kQueue), "apply_conflict");
+}
+
 TEST_F(Conflicts, ARowWithoutItsParentIsDiscarded) {
   h.run(
       "CREATE TABLE child (id int PRIMARY KEY, item int REFERENCES items); "

@@ -40,10 +40,11 @@ ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, in
 }
 
 RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind> kind, const base::Error& error,
-                       int retries) {
+                       int retries, std::optional<ConflictKind> general) {
   RowDecision decision;
   for (const ConflictHandler& handler : policies.conflict_handlers) {
-    if (handler.kind != kind || (!handler.table.empty() && handler.table != error.table)) continue;
+    if ((handler.kind != kind && handler.kind != general) || (!handler.table.empty() && handler.table != error.table))
+      continue;
     const bool decides_alone = handler.columns.empty() && handler.action <= ConflictAction::overwrite;
     if (decides_alone && decision.combined.empty()) {
       decision.action = handler.action;

@@ -60,9 +60,9 @@ struct RowDecision {
   bool goes_on() const { return action != ConflictAction::error || skips || !combined.empty(); }
   bool operator==(const RowDecision&) const = default;
 };
-// `kind`: none where the error is no conflict.
+// `kind`: none where the error is no conflict; `general`: of which it is a case, and whose handlers decide, too.
 RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind> kind, const base::Error& error,
-                       int retries);
+                       int retries, std::optional<ConflictKind> general = {});
 
 // Thread-safe: a mutex, which only those take who have failed, or change them.
 class LiveErrorPolicies {
@@ -77,9 +77,10 @@ class LiveErrorPolicies {
     const std::lock_guard lock(mutex_);
     return apply::decide(policies_, error, retries);
   }
-  RowDecision decide_row(std::optional<ConflictKind> kind, const base::Error& error, int retries) const {
+  RowDecision decide_row(std::optional<ConflictKind> kind, const base::Error& error, int retries,
+                         std::optional<ConflictKind> general = {}) const {
     const std::lock_guard lock(mutex_);
-    return apply::decide_row(policies_, kind, error, retries);
+    return apply::decide_row(policies_, kind, error, retries, general);
   }
   ErrorPolicies get() const {
     const std::lock_guard lock(mutex_);

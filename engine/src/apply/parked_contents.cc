@@ -38,21 +38,11 @@ constexpr const char* kBegin =
 constexpr const char* kOutOfTime = "not looked for: out of time";
 // Larger ones are not sent to the server to be written as text.
 constexpr size_t kWrittenBytesMax = 8 * 1024 * 1024;
-constexpr int kContinuationsMax = 3;  // of a character's bytes
-
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// At most so many bytes, and no half character at the end.
-std::string cut(std::string_view text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return std::string(text);
-  size_t end = bytes_max;
-  for (int i = 0; i < kContinuationsMax && is_continuation(text[end]); ++i) --end;
-  return std::string(text.substr(0, end));
-}
 
 ShownValue raw_value(std::span<const std::byte> bytes) {
   ShownValue value{.state = ShownValue::State::raw, .text = {}, .bytes = bytes.size(), .hash = 0, .cut = false};
-  value.text = cut({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kParkedValueBytesMax);
+  value.text =
+      base::cut_at_character({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kParkedValueBytesMax);
   if (base::is_plain_text(value.text)) {
     value.cut = value.text.size() < bytes.size();
     return value;
@@ -71,7 +61,7 @@ ShownValue written_value(const pg::Rows& rows, size_t row, size_t first) {
   }
   const std::string_view came = rows.text(row, first);
   ShownValue value{.state = ShownValue::State::text,
-                   .text = cut(came, kParkedValueBytesMax),
+                   .text = std::string(base::cut_at_character(came, kParkedValueBytesMax)),
                    .bytes = static_cast<uint64_t>(rows.integer(row, first + 1)),
                    .hash = static_cast<uint64_t>(rows.integer(row, first + 2)),
                    .cut = false};

@@ -24,7 +24,7 @@ class Resolutions : public testing::Test {
   }
   void handle(const std::vector<ConflictHandler>& handlers) {
     for (ConflictHandler handler : handlers) {
-      handler.table = kQuoted;
+      handler.table = table_;
       h.parameters.conflict_handlers.push_back(handler);
     }
   }
@@ -37,6 +37,7 @@ class Resolutions : public testing::Test {
     ASSERT_FALSE(error) << error->message;
   }
   ApplyHarness h;
+  std::string table_ = kQuoted;
 };
 
 constexpr auto kDiffers = ConflictKind::update_origin_differs;
@@ -194,6 +195,168 @@ TEST_F(Resolutions, TheLatestCommitNeedsAServerThatKeepsTheirTimes) {
   } else {
     EXPECT_EQ(h.select("SELECT message LIKE '%track_commit_timestamp%' FROM thalweg.error_queue"), "t");
   }
+}
+
+TEST_F(Resolutions, TheSiteThatStandsFirstWins) {
+  h.run(
+      "INSERT INTO items VALUES (1, 'branch', 1, 1), (2, 'head', 1, 1), (3, 'unknown', 1, 1), (4, NULL, 1, 1), "
+      "(5, 'branch', 1, 1)");
+  handle({{.kind = kDiffers, .action = ConflictAction::priority, .by = "name", .order = {"head", "it's", "branch"}}});
+  apply([&] {
+    h.update_full("items", {1, "old", 5, 5}, {1, "it's", 20, 2});
+    h.update_full("items", {2, "old", 5, 5}, {2, "it's", 20, 2});
+    h.update_full("items", {3, "old", 5, 5}, {3, "branch", 20, 2});
+    h.update_full("items", {4, "old", 5, 5}, {4, "another", 20, 2});
+    h.update_full("items", {5, "old", 5, 5}, {5, nullptr, 20, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "1|it's|20|2,2|head|1|1,3|branch|20|2,4|NULL|1|1,5|branch|1|1");
+  EXPECT_EQ(h.select("SELECT action, count(*) FROM thalweg.conflict_log GROUP BY 1"), "priority|5");
+}
+
+TEST_F(Resolutions, OfTwoRowsOfOneSiteTheTieDecides) {
+  h.run("INSERT INTO items VALUES (1, 'head', 1, 1), (2, 'unknown', 1, 1)");
+  handle({{.kind = ConflictKind::insert_exists,
+           .action = ConflictAction::priority,
+           .by = "name",
+           .tie_overwrites = true,
+           .order = {"head"}}});
+  apply([&] {
+    h.insert("items", {1, "head", 20, 2});
+    h.insert("items", {2, "another", 20, 2});
+  });
+  EXPECT_EQ(h.select(kRows), "1|head|20|2,2|another|20|2") << "values that are not in the list are the same";
+}
+
+class Contents : public Resolutions {
+ protected:
+  void SetUp() override {
+    Resolutions::SetUp();
+    h.run("CREATE TABLE notes (id int PRIMARY KEY, tags text[], facts jsonb)");
+    h.describe("notes", 'f');
+    table_ = "\"public\".\"notes\"";
+    handle({{.kind = kDiffers, .action = ConflictAction::append, .columns = {"tags"}},
+            {.kind = kDiffers, .action = ConflictAction::merge, .columns = {"facts"}},
+            {.kind = ConflictKind::insert_exists, .action = ConflictAction::append, .columns = {"tags"}},
+            {.kind = ConflictKind::insert_exists, .action = ConflictAction::merge, .columns = {"facts"}}});
+  }
+  // In the server's binary form.
+  Cell tags(const std::string& value) {
+    const std::string hex = h.select("SELECT encode(array_send('" + value + "'::text[]), 'hex')");
+    std::string bytes;
+    for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    return bytes;
+  }
+  Cell facts(const std::string& value) { return "\x01" + value; }
+};
+
+TEST_F(Contents, ElementsThatTheDestinationLacksAreAppendedInTheirOrder) {
+  h.run(
+      "INSERT INTO notes VALUES (1, '{a,theirs}', '{}'), (2, NULL, '{}'), (3, '{theirs}', '{}'), "
+      "(4, '{theirs,NULL}', '{}')");
+  apply([&] {
+    h.update_full("notes", {1, tags("{a}"), facts("{}")}, {1, tags("{z,a,b}"), facts("{}")});
+    h.update_full("notes", {2, tags("{a}"), facts("{}")}, {2, tags("{a,b}"), facts("{}")});
+    h.update_full("notes", {3, tags("{a}"), facts("{}")}, {3, nullptr, facts("{}")});
+    h.update_full("notes", {4, tags("{}"), facts("{}")}, {4, tags("{NULL,c}"), facts("{}")});
+  });
+  EXPECT_EQ(h.select("SELECT id, tags FROM notes ORDER BY id"),
+            "1|{a,theirs,z,b},2|{a,b},3|{theirs},4|{theirs,NULL,c}");
+}
+
+TEST_F(Contents, MembersAreMergedAsTheSourceHasChangedThem) {
+  h.run(R"(INSERT INTO notes VALUES (1, '{}', '{"a": 1, "b": 1, "c": 1, "d": 9, "theirs": 1}'), (2, '{}', NULL),
+           (3, '{}', '{"theirs": 1}'))");
+  const Cell before = facts(R"({"a": 1, "b": 1, "c": 1, "d": 1})");
+  apply([&] {
+    h.update_full("notes", {1, tags("{}"), before},
+                  {1, tags("{}"), facts(R"({"a": 2, "b": 1, "d": 1, "n": null, "deep": {"x": [1]}})")});
+    h.update_full("notes", {2, tags("{}"), before}, {2, tags("{}"), facts(R"({"a": 2})")});
+    h.update_full("notes", {3, tags("{}"), nullptr}, {3, tags("{}"), facts(R"({"a": 2})")});
+  });
+  EXPECT_EQ(h.select("SELECT id, facts FROM notes ORDER BY id"),
+            R"(1|{"a": 2, "b": 1, "d": 9, "n": null, "deep": {"x": [1]}, "theirs": 1},2|{"a": 2},)"
+            R"(3|{"a": 2, "theirs": 1})")
+      << "a changed, c removed, n and deep added by the source; d and theirs are the destination's";
+}
+
+TEST_F(Contents, ARowThatIsThereIsMergedWithAnInsert) {
+  h.run(R"(INSERT INTO notes VALUES (1, '{x}', '{"a": 1, "theirs": 1}'))");
+  apply([&] { h.insert("notes", {1, tags("{y}"), facts(R"({"a": 2})")}); });
+  EXPECT_EQ(h.select("SELECT tags, facts FROM notes"), R"({x,y}|{"a": 2, "theirs": 1})");
+  EXPECT_EQ(h.select(kLog), "insert_exists|combined|1");
+}
+
+TEST_F(Contents, WhatHasNoElementsOrMembersIsNotSettled) {
+  h.run(R"(INSERT INTO notes VALUES (1, '{{a,b},{c,d}}', '{}'), (2, '{a}', '[1]'), (3, '{a}', '{}'))");
+  const auto change = [&](int64_t id, const Cell& to_tags, const Cell& to_facts) {
+    h.begin();
+    h.update_full("notes", {id, tags("{}"), facts(R"({"o": 1})")}, {id, to_tags, to_facts});
+    h.commit();
+  };
+  change(1, tags("{e}"), facts("{}"));
+  change(2, tags("{e}"), facts(R"({"a": 1})"));
+  change(3, tags("{{e}}"), facts("{}"));
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id, tags, facts FROM notes ORDER BY id"), "1|{{a,b},{c,d}}|{},2|{a}|[1],3|{a}|{}");
+  EXPECT_EQ(h.select("SELECT message LIKE '%multidimensional%', message LIKE '%non-object%' FROM thalweg.error_queue "
+                     "ORDER BY commit_lsn"),
+            "t|f,f|t,t|f");
+}
+
+TEST_F(Resolutions, AnExpressionReadsAllThreeRows) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 7)");
+  handle({{.kind = kDiffers,
+           .action = ConflictAction::expression,
+           .columns = {"amount"},
+           .expression = "t.amount + new.amount - old.amount -- as delta does"},
+          {.kind = kDiffers,
+           .action = ConflictAction::expression,
+           .columns = {"name"},
+           .expression = "pg_catalog.concat_ws('/', old.name, new.name, t.name, new.id)"},
+          {.kind = kDiffers, .action = ConflictAction::overwrite}});
+  apply([&] { h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|old/ours/theirs/1|110|2");
+  EXPECT_EQ(h.select(kLog), "update_origin_differs|combined|1");
+}
+
+TEST_F(Resolutions, AnInsertHasNoOldRow) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 7)");
+  handle({{.kind = ConflictKind::insert_exists,
+           .action = ConflictAction::expression,
+           .columns = {"amount"},
+           .expression = "coalesce(old.amount, greatest(new.amount, t.amount))"},
+          {.kind = ConflictKind::insert_exists, .action = ConflictAction::discard}});
+  apply([&] { h.insert("items", {1, "ours", 160, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|theirs|160|7");
+}
+
+TEST_F(Resolutions, AnExpressionThatFailsLeavesTheChangeToThePolicies) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 0, 7)");
+  handle({{.kind = kDiffers,
+           .action = ConflictAction::expression,
+           .columns = {"amount"},
+           .expression = "new.amount / t.amount"},
+          {.kind = kDiffers, .action = ConflictAction::overwrite}});
+  apply([&] { h.update_full("items", {1, "old", 50, 5}, {1, "ours", 60, 2}); });
+  EXPECT_EQ(h.select(kRows), "1|theirs|0|7");
+  EXPECT_EQ(h.select("SELECT message LIKE '%division by zero' FROM thalweg.error_queue"), "t");
+}
+
+TEST_F(Resolutions, AnExpressionThatTheServerRefusesSettlesNothing) {
+  h.run("INSERT INTO items VALUES (1, 'theirs', 0, 7), (2, 'theirs', 0, 7), (3, 'theirs', 0, 7)");
+  int64_t id = 0;
+  for (const char* expression : {"1); DROP TABLE public.items; SELECT (1", "public.gone(new.amount)", "new.gone"}) {
+    ++id;
+    h.parameters.conflict_handlers.clear();
+    handle({{.kind = kDiffers, .action = ConflictAction::expression, .columns = {"amount"}, .expression = expression},
+            {.kind = kDiffers, .action = ConflictAction::overwrite}});
+    apply([&] { h.update_full("items", {id, "old", 50, 5}, {id, "ours", 60, 2}); });
+  }
+  EXPECT_EQ(h.select(kRows), "1|theirs|0|7,2|theirs|0|7,3|theirs|0|7");
+  EXPECT_EQ(h.select("SELECT message LIKE '%syntax error%', message LIKE '%does not exist%' FROM "
+                     "thalweg.error_queue ORDER BY commit_lsn"),
+            "t|f,f|t,f|t");
 }
 
 class CommitTimes : public Resolutions {

@@ -18,6 +18,8 @@ struct Form {
   uint32_t lowest;
 };
 
+constexpr size_t kContinuationsMax = 3;  // of a character's bytes
+
 }  // namespace
 
 bool is_plain_text(std::string_view bytes) {
@@ -39,6 +41,14 @@ bool is_plain_text(std::string_view bytes) {
     if (character < form.lowest || character > 0x10FFFF || is_surrogate || is_control(character)) return false;
   }
   return true;
+}
+
+std::string_view cut_at_character(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t end = bytes_max;
+  while (end > 0 && bytes_max - end < kContinuationsMax && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
+  return text.substr(0, end);
 }
 
 }  // namespace thalweg::base

@@ -29,5 +29,14 @@ TEST(PlainText, IsNeitherBytesNorControlCharacters) {
   }
 }
 
+TEST(PlainText, IsCutBetweenCharacters) {
+  EXPECT_EQ(cut_at_character("calm", 4), "calm");
+  EXPECT_EQ(cut_at_character("calm", 2), "ca");
+  EXPECT_EQ(cut_at_character("a\u20AC", 3), "a");
+  EXPECT_EQ(cut_at_character("a\u20AC", 4), "a\u20AC");
+  EXPECT_EQ(cut_at_character("\U0001F30A", 3), "");
+  EXPECT_EQ(cut_at_character("\x80\x80\x80\x80\x80\x80"sv, 5).size(), 2U) << "no text, which loses three bytes";
+}
+
 }  // namespace
 }  // namespace thalweg::base

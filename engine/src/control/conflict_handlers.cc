@@ -21,8 +21,12 @@ constexpr size_t kHandlersMax = 100;
 constexpr size_t kWordBytesMax = 64;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 constexpr size_t kColumnsMax = 1600;
-constexpr std::array<std::string_view, 7> kActions = {"error",   "discard", "overwrite", "maximum",
-                                                      "minimum", "latest",  "delta"};
+constexpr size_t kOrderMax = 100;
+constexpr size_t kValueBytesMax = 1000;
+constexpr size_t kExpressionBytesMax = 10'000;
+constexpr std::array<std::string_view, 11> kActions = {"error",   "discard", "overwrite", "maximum",
+                                                       "minimum", "latest",  "priority",  "delta",
+                                                       "append",  "merge",   "expression"};
 constexpr std::array<std::string_view, 2> kTies = {"discard", "overwrite"};
 
 bool can_overwrite(ConflictKind kind) {
@@ -39,7 +43,14 @@ size_t read_choice(ObjectReader& reader, std::string_view member, std::span<cons
 }
 
 bool compares(HandlerAction action) {
-  return action == HandlerAction::maximum || action == HandlerAction::minimum || action == HandlerAction::latest;
+  return action == HandlerAction::maximum || action == HandlerAction::minimum || action == HandlerAction::latest ||
+         action == HandlerAction::priority;
+}
+
+// Each column of a group for itself, whatever the others are.
+bool is_by_column(HandlerAction action) {
+  return action == HandlerAction::delta || action == HandlerAction::append || action == HandlerAction::merge ||
+         action == HandlerAction::expression;
 }
 
 // There are two rows of which one can be made.
@@ -47,20 +58,41 @@ bool can_combine(ConflictKind kind) {
   return kind == ConflictKind::insert_exists || kind == ConflictKind::update_origin_differs;
 }
 
+// Texts that differ from each other.
+void read_texts(ObjectReader& reader, const char* member, size_t texts_max, size_t bytes_max,
+                std::vector<std::string>& out) {
+  const json* const texts = reader.member(member, false);
+  if (texts == nullptr) return;  // something was refused before
+  const std::string rule = fmt::format("must be 1 to {} texts of 1 to {} bytes, each once", texts_max, bytes_max);
+  if (!texts->is_array() || texts->empty() || texts->size() > texts_max) return reader.refuse(member, rule);
+  for (const json& one : *texts) {
+    const auto* const text = one.get_ptr<const std::string*>();
+    const bool fits = text != nullptr && !text->empty() && text->size() <= bytes_max;
+    if (!fits || std::ranges::find(out, *text) != out.end()) return reader.refuse(member, rule);
+    out.push_back(*text);
+  }
+}
+
 void read_group(ObjectReader& reader, ConflictHandlerDefinition& out) {
-  const json* const columns = reader.member("columns", false);
-  if (columns == nullptr) return;
+  if (reader.member("columns", false) == nullptr) return;
   if (out.table.empty()) reader.refuse("columns", "are those of one table: name it");
   if (!can_combine(out.kind)) reader.refuse("columns", "are for insert_exists and update_origin_differs only");
-  const std::string rule =
-      fmt::format("must be 1 to {} names of 1 to {} bytes, each once", kColumnsMax, kIdentifierBytesMax);
-  if (!columns->is_array() || columns->empty() || columns->size() > kColumnsMax) return reader.refuse("columns", rule);
-  for (const json& column : *columns) {
-    const auto* const name = column.get_ptr<const std::string*>();
-    const bool fits = name != nullptr && !name->empty() && name->size() <= kIdentifierBytesMax;
-    if (!fits || std::ranges::find(out.columns, *name) != out.columns.end()) return reader.refuse("columns", rule);
-    out.columns.push_back(*name);
+  read_texts(reader, "columns", kColumnsMax, kIdentifierBytesMax, out.columns);
+}
+
+// Members that only one action has, which needs them.
+void read_own_members(ObjectReader& reader, ConflictHandlerDefinition& out) {
+  const bool has_order = reader.member("order", false) != nullptr;
+  if (has_order) read_texts(reader, "order", kOrderMax, kValueBytesMax, out.order);
+  if (has_order != (out.action == HandlerAction::priority)) {
+    reader.refuse("order", has_order ? "is for priority only" : "lists the values of the column, the best first");
   }
+  const bool has_expression = reader.member("expression", false) != nullptr;
+  if (has_expression) out.expression = reader.string("expression", 1, kExpressionBytesMax);
+  if (has_expression != (out.action == HandlerAction::expression)) {
+    reader.refuse("expression", has_expression ? "is for the action of that name only" : "says what the column gets");
+  }
+  if (has_expression && out.columns.size() != 1) reader.refuse("columns", "names the one column that gets the value");
 }
 
 bool is_of_commits(const ConflictHandlerDefinition& handler) {
@@ -73,22 +105,24 @@ void read_resolution(ObjectReader& reader, ConflictHandlerDefinition& out) {
   if (has_tie) out.tie_overwrites = read_choice(reader, "tie", kTies) == 1;
   if (reader.failed()) return;
   if ((!out.by.empty() || has_tie) && !compares(out.action)) {
-    reader.refuse(has_tie ? "tie" : "by", "is for maximum, minimum and latest only");
+    reader.refuse(has_tie ? "tie" : "by", "is for maximum, minimum, latest and priority only");
   }
-  if (out.by.empty() && (out.action == HandlerAction::maximum || out.action == HandlerAction::minimum)) {
+  if (out.by.empty() && compares(out.action) && out.action != HandlerAction::latest) {
     reader.refuse("by", "names the column that decides");
   }
   if (is_of_commits(out) && !out.columns.empty()) {
     reader.refuse("by", "names the column that decides: a commit is that of the whole row, not of a group of columns");
   }
   if (!out.by.empty() && out.table.empty()) reader.refuse("by", "is a column of one table: name it");
-  if (compares(out.action) && !can_combine(out.kind)) {
+  if ((compares(out.action) || is_by_column(out.action)) && !can_combine(out.kind)) {
     reader.refuse("action", "of two rows is for insert_exists and update_origin_differs only");
   }
   if (out.action == HandlerAction::delta && out.kind != ConflictKind::update_origin_differs) {
     reader.refuse("action", "can be delta for update_origin_differs only");
   }
-  if (out.action == HandlerAction::delta && out.columns.empty()) reader.refuse("columns", "names what delta adds to");
+  if (is_by_column(out.action) && out.columns.empty()) {
+    reader.refuse("columns", fmt::format("names what {} is for", name_of(out.action)));
+  }
 }
 
 // `handler`, behind `before`, both of one kind. The member that is wrong, and the reason; no member: none is.
@@ -125,6 +159,7 @@ base::Result<ConflictHandlerDefinition> read_handler(const json& value, const st
   }
   read_group(reader, out);
   read_resolution(reader, out);
+  read_own_members(reader, out);
   THALWEG_TRY(reader.finish());
   return out;
 }
@@ -159,6 +194,8 @@ void to_json(json& out, const ConflictHandlerDefinition& handler) {
   if (!handler.columns.empty()) out["columns"] = handler.columns;
   if (!handler.by.empty()) out["by"] = handler.by;
   if (handler.tie_overwrites) out["tie"] = "overwrite";
+  if (!handler.order.empty()) out["order"] = handler.order;
+  if (!handler.expression.empty()) out["expression"] = handler.expression;
 }
 
 }  // namespace thalweg::control

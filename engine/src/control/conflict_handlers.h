@@ -13,7 +13,19 @@
 
 namespace thalweg::control {
 
-enum class HandlerAction : uint8_t { error, discard, overwrite, maximum, minimum, latest, delta };
+enum class HandlerAction : uint8_t {
+  error,
+  discard,
+  overwrite,
+  maximum,
+  minimum,
+  latest,
+  priority,
+  delta,
+  append,
+  merge,
+  expression,
+};
 
 std::string_view name_of(HandlerAction action);
 
@@ -24,8 +36,10 @@ struct ConflictHandlerDefinition {
   std::string table;
   HandlerAction action = HandlerAction::error;  // overwrite: of kinds that can
   std::vector<std::string> columns = {};        // with a table: the group that it decides about; empty: all others
-  std::string by = {};          // of maximum, minimum and latest: a column; empty: the time of the commit
+  std::string by = {};          // of maximum, minimum, latest and priority: a column; empty: the time of the commit
   bool tie_overwrites = false;  // of these
+  std::vector<std::string> order = {};  // of priority
+  std::string expression = {};          // of one column
   bool operator==(const ConflictHandlerDefinition&) const = default;
 };
 

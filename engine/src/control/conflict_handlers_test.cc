@@ -19,6 +19,11 @@ TEST(ConflictHandlers, ComeBackAsTheyWere) {
     {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "delta", "columns": ["amount"]},
     {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "maximum", "columns": ["note"],
      "by": "changed", "tie": "overwrite"},
+    {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "expression",
+     "columns": ["price"], "expression": "new.price + t.price"},
+    {"kind": "update_origin_differs", "schema": "public", "table": "stock", "action": "append", "columns": ["tags"]},
+    {"kind": "insert_exists", "schema": "public", "table": "stock", "action": "priority", "by": "site",
+     "order": ["head", "branch"]},
     {"kind": "insert_exists", "action": "latest"}])");
   const auto read = read_conflict_handlers(handlers, "/at");
   ASSERT_TRUE(read) << read.error().message;
@@ -63,6 +68,22 @@ TEST(ConflictHandlers, AreRefusedWithTheirPlace) {
            {"kind": "insert_exists", "action": "latest"}])",
        "/1/by"},
       {R"([{"kind": "insert_exists", "action": "discard", "error": "23505"}])", "/0/error"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "priority", "by": "c"}])", "/0/order"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "priority", "order": ["x"]}])", "/0/by"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "priority", "by": "c", "order": []}])",
+       "/0/order"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "priority", "by": "c",
+            "order": ["x", "x"]}])",
+       "/0/order"},
+      {R"([{"kind": "insert_exists", "action": "discard", "order": ["x"]}])", "/0/order"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "append"}])", "/0/columns"},
+      {R"([{"kind": "update_missing", "schema": "a", "table": "b", "action": "merge"}])", "/0/action"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "expression", "columns": ["c"]}])",
+       "/0/expression"},
+      {R"([{"kind": "insert_exists", "schema": "a", "table": "b", "action": "expression", "columns": ["c", "d"],
+            "expression": "1"}])",
+       "/0/columns"},
+      {R"([{"kind": "insert_exists", "action": "discard", "expression": "1"}])", "/0/expression"},
   };
   for (const auto& [handlers, place] : wrong) {
     const auto read = read_conflict_handlers(json::parse(handlers), "/at");

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/plain_text.h"
 #include "control/desired_parts.h"
 #include "control/strict_json.h"
 
@@ -75,9 +76,7 @@ base::Result<std::vector<TriedChange>> read_changes(ObjectReader& reader) {
 // Its beginning, up to a character's end.
 std::string beginning(const std::string& value) {
   if (value.size() <= kShownBytesMax) return value;
-  size_t end = kShownBytesMax;
-  while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) --end;
-  return value.substr(0, end) + "…";
+  return std::string(base::cut_at_character(value, kShownBytesMax)) + "…";
 }
 
 json row_json(const TriedRow& row) {

@@ -37,8 +37,16 @@ apply::ConflictAction action_of(control::HandlerAction action) {
       return apply::ConflictAction::minimum;
     case control::HandlerAction::latest:
       return apply::ConflictAction::latest;
+    case control::HandlerAction::priority:
+      return apply::ConflictAction::priority;
     case control::HandlerAction::delta:
       return apply::ConflictAction::delta;
+    case control::HandlerAction::append:
+      return apply::ConflictAction::append;
+    case control::HandlerAction::merge:
+      return apply::ConflictAction::merge;
+    case control::HandlerAction::expression:
+      return apply::ConflictAction::expression;
   }
   std::unreachable();
 }
@@ -119,7 +127,9 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
                                      .action = action_of(handler.action),
                                      .columns = handler.columns,
                                      .by = handler.by,
-                                     .tie_overwrites = handler.tie_overwrites});
+                                     .tie_overwrites = handler.tie_overwrites,
+                                     .order = handler.order,
+                                     .expression = handler.expression});
   }
   out.conflict_retention = std::chrono::days(parameters.conflict_retention_days);
   out.data_layer = parameters.data_layer;

@@ -23,12 +23,13 @@ enum class ConflictKind : uint8_t {
   delete_missing,
   foreign_key_missing,
   update_origin_differs,
-  delete_origin_differs
+  delete_origin_differs,
+  multiple_unique_conflicts,
 };
 
-inline constexpr std::array<std::string_view, 7> kConflictKindNames = {
-    "insert_exists",       "update_exists",         "update_missing",       "delete_missing",
-    "foreign_key_missing", "update_origin_differs", "delete_origin_differs"};
+inline constexpr std::array<std::string_view, 8> kConflictKindNames = {
+    "insert_exists",       "update_exists",         "update_missing",        "delete_missing",
+    "foreign_key_missing", "update_origin_differs", "delete_origin_differs", "multiple_unique_conflicts"};
 
 constexpr std::string_view name_of(ConflictKind kind) { return kConflictKindNames[static_cast<size_t>(kind)]; }
 

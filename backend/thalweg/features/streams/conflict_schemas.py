@@ -17,7 +17,11 @@ class LoggedAction(StrEnum):
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
     LATEST = "latest"
+    PRIORITY = "priority"
     DELTA = "delta"
+    APPEND = "append"
+    MERGE = "merge"
+    EXPRESSION = "expression"
     COMBINED = "combined"
 
 

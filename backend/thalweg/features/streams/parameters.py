@@ -9,7 +9,7 @@ from typing import Any
 
 from thalweg.features.streams.schemas import ParameterType, StreamParameter
 from thalweg.kernel.conflict_detection import wrong_detection
-from thalweg.kernel.conflict_handlers import wrong_handlers
+from thalweg.kernel.conflict_handlers import HANDLERS, expressions, wrong_handlers
 from thalweg.kernel.error_policies import wrong_policies
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.principal import Principal, Role
@@ -100,6 +100,18 @@ def check_parameters(definitions: dict[str, StreamParameter], values: Values, at
             errors[0].cure,
             errors=errors,
         )
+
+
+def check_sql(principal: Principal, values: Values, before: Values) -> None:
+    """Destinations execute SQL in parameters with the rights of their users, so that it is for admins. Others may leave
+    what is there `before` as it is. Raises permission_denied."""
+    brought = expressions(values.get(HANDLERS)) - expressions(before.get(HANDLERS))
+    if brought and not principal.role.covers(Role.ADMIN):
+        raise Problem(
+            "permission_denied",
+            f"An expression of {HANDLERS} is SQL that the destination executes: it needs the role {Role.ADMIN}, you "
+            f"are {principal.role}.", "Ask an admin to set it, or choose another action.",
+        )  # fmt: skip
 
 
 def _unknown(definitions: dict[str, StreamParameter], name: str) -> str:

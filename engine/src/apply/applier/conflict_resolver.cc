@@ -95,6 +95,10 @@ std::string object_of(const std::string& pairs) {
       kLoggedCharactersMax, kCutMark, pairs);
 }
 
+bool is_of_unique_key(std::optional<ConflictKind> kind) {
+  return kind == ConflictKind::insert_exists || kind == ConflictKind::update_exists;
+}
+
 bool is_same_row(const TableMetadata& table, const std::vector<std::optional<std::string>>& left,
                  const std::vector<std::optional<std::string>>& right) {
   if (table.keyless()) return left == right;
@@ -129,7 +133,10 @@ bool ConflictResolver::may_settle(const LiveErrorPolicies& policies, const State
   Arena arena;
   const auto compared = compared_values(failure, arena);
   if (compared && *compared != nullptr && error.code != ErrorCode::initial_copy_inconsistent) return true;
-  return policies.decide_row(conflict_of(failure, error), error, transaction.retries).goes_on();
+  const auto kind = conflict_of(failure, error);
+  const bool goes_on = policies.decide_row(kind, error, transaction.retries).goes_on();
+  if (goes_on || !is_of_unique_key(kind)) return goes_on;
+  return policies.decide_row(ConflictKind::multiple_unique_conflicts, error, transaction.retries, kind).goes_on();
 }
 
 base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& row) {
@@ -150,8 +157,13 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     }
   }
   const base::Error error = final_error(failure, transaction_);
-  const auto kind = conflict_of(failure, error);
-  const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries);
+  const auto general = conflict_of(failure, error);
+  auto kind = general;
+  if (is_of_unique_key(general)) {
+    THALWEG_ASSIGN(const size_t keys, count_keys_met(*failure.table, row.frame, *general));
+    if (keys > 1) kind = ConflictKind::multiple_unique_conflicts;
+  }
+  const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries, general);
   if (!decision.goes_on()) return failure;
   bool is_met = true;
   if (!decision.combined.empty() && row.frame.kind() == FrameKind::insert) {
@@ -159,7 +171,7 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     THALWEG_ASSIGN(is_met, lock_second_row(row, again));
     if (again) return *again;
   }
-  THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, kind));
+  THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, general));
   std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
   if (decision.action == ConflictAction::overwrite) {
     bool done = false;
@@ -302,6 +314,25 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::find_row(
     if (other && !is_own) return other;
   }
   return std::nullopt;
+}
+
+base::Result<size_t> ConflictResolver::count_keys_met(const TableMetadata& table, const lcr::FrameView& frame,
+                                                      ConflictKind kind) {
+  if (table.unique_keys.size() < 2) return 1;
+  const auto old = frame.old_tuple();
+  THALWEG_ASSIGN(const Values before, read_values(old.exists() ? old : frame.new_tuple(), table, arena_));
+  THALWEG_ASSIGN(const Values wanted, read_values(frame.new_tuple(), table, arena_));
+  std::optional<Texts> own;  // the row that the update changes
+  if (kind == ConflictKind::update_exists) {
+    THALWEG_ASSIGN(own, look_up(table, table.identity, before));
+  }
+  size_t met = 0;
+  for (const metadata::UniqueKey& key : table.unique_keys) {
+    if (key.columns.empty()) continue;
+    THALWEG_ASSIGN(const auto other, look_up(table, key.columns, wanted));
+    if (other && !(own && is_same_row(table, *own, *other))) ++met;
+  }
+  return met;
 }
 
 base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(const TableMetadata& table,

@@ -58,6 +58,9 @@ class ConflictResolver {
   // second row is locked.
   base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
                              const ColumnMask& differing, std::string& why, Refusal& refusal);
+  // Unique keys by which the row collides, each looked at for itself. `kind`: insert_exists or update_exists.
+  base::Result<size_t> count_keys_met(const metadata::TableMetadata& table, const lcr::FrameView& frame,
+                                      ConflictKind kind);
   base::Result<std::optional<Texts>> look_up(const metadata::TableMetadata& table, std::span<const uint16_t> by,
                                              const lcr::Value* values);
   base::Result<std::optional<Texts>> find_row(const metadata::TableMetadata& table, const lcr::FrameView& frame,

@@ -37,13 +37,6 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return hex;
 }
 
-// The longest beginning that is not cut inside a character.
-std::string_view beginning_of(std::string_view text) {
-  size_t bytes = std::min(text.size(), kShownBytesMax);
-  while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
 // Of UTF-8: "\u{142}" for each character that is not ASCII.
 std::string ascii_of(std::string_view text) {
   std::string shown;
@@ -67,7 +60,7 @@ std::string ascii_of(std::string_view text) {
 std::string show_text(std::span<const std::byte> bytes, bool only_ascii) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!base::is_plain_text(text)) return "\\x" + hex_of(bytes);
-  const std::string_view shown = beginning_of(text);
+  const std::string_view shown = base::cut_at_character(text, kShownBytesMax);
   return fmt::format("'{}'{}", only_ascii ? ascii_of(shown) : shown, shown.size() < text.size() ? "..." : "");
 }
 
@@ -143,6 +136,7 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   if (failure.table == nullptr && failure.handler == 0) return error;
   const std::string where = fmt::format("commit LSN {}", base::to_string(transaction.commit_lsn));
   if (failure.table == nullptr) {
+    error.may_show_rows = true;  // what the statement wrote
     error.message = fmt::format("at the end of the transaction, {}: {}", where, error.message);
     return error;
   }

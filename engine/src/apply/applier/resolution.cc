@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/applier/tuple_values.h"
+#include "pg/text_array.h"
 
 namespace thalweg::apply {
 
@@ -16,7 +17,42 @@ using metadata::TableMetadata;
 
 namespace {
 
+constexpr base::TypeId kTextArray{1009};
+constexpr Value kNull = {};
+
 bool is_value(const Value& value) { return value.mark == ValueMark::binary || value.mark == ValueMark::text; }
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
+}
+
+bool mentions(std::string_view expression, std::string_view name) {
+  return lower_case(expression).contains(lower_case(name));
+}
+
+// The elements that `array` lacks, behind it. Looking for each in the source's own array has the server refuse one of
+// several dimensions.
+std::string appended(const std::string& array, const std::string& wanted) {
+  return fmt::format(
+      "CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE {0} || ARRAY(SELECT e.v FROM "
+      "pg_catalog.unnest({1}) "
+      "WITH ORDINALITY AS e (v, n) WHERE pg_catalog.array_position({0}, e.v) IS NULL AND "
+      "pg_catalog.array_position({1}, e.v) IS NOT NULL ORDER BY e.n) END",
+      array, wanted);
+}
+
+// Each member as the source's change has left it, where it has changed it; else as it is in `object`.
+std::string merged(const std::string& object, const std::string& wanted, const std::string& before) {
+  return fmt::format(
+      "CASE WHEN {0} IS NULL THEN {1} ELSE (SELECT coalesce(pg_catalog.jsonb_object_agg(m.key, m.value), '{{}}') FROM "
+      "(SELECT d.key, d.value FROM pg_catalog.jsonb_each({0}) AS d WHERE ({2} -> d.key) IS NOT DISTINCT FROM ({1} -> "
+      "d.key) UNION ALL SELECT s.key, s.value FROM pg_catalog.jsonb_each({1}) AS s WHERE ({2} -> s.key) IS DISTINCT "
+      "FROM "
+      "s.value) AS m) END",
+      object, wanted, before);
+}
 
 class Maker {
  public:
@@ -53,9 +89,9 @@ class Maker {
       condition += fmt::format(" AND ({})", wins);
     }
     made_.sql = fmt::format(
-        "WITH written AS (UPDATE {} AS t SET {} WHERE {} RETURNING 1) SELECT (SELECT pg_catalog.count(*) FROM "
+        "WITH written AS (UPDATE {} AS t SET {}{} WHERE {} RETURNING 1) SELECT (SELECT pg_catalog.count(*) FROM "
         "written), {}",
-        table_.quoted_name, assignments_, condition, kept);
+        table_.quoted_name, assignments_, rows_, condition, kept);
     return std::move(made_);
   }
 
@@ -111,6 +147,11 @@ class Maker {
       return std::nullopt;
     }
     if (handler->action == ConflictAction::delta) return add_delta(column);
+    if (handler->action == ConflictAction::append || handler->action == ConflictAction::merge) {
+      add_contents(column, handler->action);
+      return std::nullopt;
+    }
+    if (handler->action == ConflictAction::expression) return compute(column, handler->expression);
     const auto wins = winning(*handler);
     if (!wins) return wins.error();
     const std::string one = fmt::format("({})", *wins);
@@ -128,6 +169,46 @@ class Maker {
     }
     give(column, fmt::format("{} + ({} - {})", name(column), parameter(wanted, column), parameter(before, column)));
     return std::nullopt;
+  }
+
+  // Elements of an array, or members of a JSON object. NULL has none.
+  void add_contents(uint16_t column, ConflictAction action) {
+    const Value& wanted = row_.wanted[column];
+    if (!is_value(wanted)) return;
+    if (action == ConflictAction::append) return give(column, appended(name(column), parameter(wanted, column)));
+    const bool has_before = row_.has_old && is_value(row_.old[column]);
+    const std::string before = has_before ? parameter(row_.old[column], column) : "'{}'::jsonb";
+    give(column, merged(name(column), parameter(wanted, column), before));
+  }
+
+  // What somebody has written in SQL. The line's end closes a comment.
+  std::optional<std::string> compute(uint16_t column, const std::string& expression) {
+    for (uint16_t i = 0; i < table_.columns.size(); ++i) {
+      const bool known = is_known(row_.wanted[i]) && (!row_.has_old || is_known(row_.old[i]));
+      if (!known && mentions(expression, table_.columns[i].name)) {
+        return fmt::format("a value of column {}, which the expression reads, is not known",
+                           table_.columns[i].quoted_name);
+      }
+    }
+    if (rows_.empty()) {
+      rows_ = fmt::format(" FROM (SELECT {}) AS new, (SELECT {}) AS old", row_of(row_.wanted, true),
+                          row_of(row_.old, row_.has_old));
+    }
+    give(column, fmt::format("({}\n)", expression));
+    return std::nullopt;
+  }
+
+  static bool is_known(const Value& value) { return value.mark != ValueMark::unchanged; }
+
+  // Its known values by their columns' names; all NULL where it did not come.
+  std::string row_of(const Value* values, bool came) {
+    std::string out;
+    for (uint16_t i = 0; i < table_.columns.size(); ++i) {
+      if (!is_known(values[i])) continue;
+      const std::string value = parameter(came ? values[i] : kNull, i);
+      out += fmt::format("{}{} AS {}", out.empty() ? "" : ", ", value, table_.columns[i].quoted_name);
+    }
+    return out;
   }
 
   // An expression: the source's row wins.
@@ -157,12 +238,33 @@ class Maker {
       return std::unexpected(
           fmt::format("the value of column {}, by which its handler decides, is not known", found->quoted_name));
     }
+    if (handler.action == ConflictAction::priority) {
+      return fmt::format("{} <{} {}", place(parameter(wanted, column), handler.order),
+                         handler.tie_overwrites ? "=" : "", place(name(column), handler.order));
+    }
     // Any value wins over NULL.
     if (!is_value(wanted)) return fmt::format("{} AND {} IS NULL", handler.tie_overwrites, name(column));
     const bool least = handler.action == ConflictAction::minimum;
     const std::string compared = fmt::format("{} {}{} {}", parameter(wanted, column), least ? "<" : ">",
                                              handler.tie_overwrites ? "=" : "", name(column));
     return fmt::format("coalesce({}, true)", compared);
+  }
+
+  // The place of a value in a list; one that is not in it stands behind all.
+  std::string place(const std::string& value, const std::vector<std::string>& order) {
+    return fmt::format("coalesce(pg_catalog.array_position({}, {}::text), {})", text_array(order), value,
+                       order.size() + 1);
+  }
+
+  std::string text_array(const std::vector<std::string>& elements) {
+    const std::string text = pg::text_array(elements);
+    const auto same = std::ranges::find(made_.texts, text);
+    size_t at = static_cast<size_t>(same - made_.texts.begin());
+    if (same == made_.texts.end()) {
+      const std::string& kept = made_.texts.emplace_back(text);
+      made_.text_values.push_back({.mark = ValueMark::text, .bytes = std::as_bytes(std::span(kept))});
+    }
+    return parameter_of(made_.text_values[at], kTextArray);
   }
 
   // A column that nobody can assign has to have the value already.
@@ -183,9 +285,13 @@ class Maker {
         fmt::format("{}{} = {}", assignments_.empty() ? "" : ", ", table_.columns[column].quoted_name, expression);
   }
   std::string parameter(const Value& value, uint16_t column) {
-    const auto found = std::ranges::find(made_.parameters, &value, &Resolution::Parameter::value);
+    return parameter_of(value, table_.columns[column].type->value_type);
+  }
+  std::string parameter_of(const Value& value, base::TypeId type) {
+    const auto found = std::ranges::find_if(
+        made_.parameters, [&](const Resolution::Parameter& one) { return one.value == &value && one.type == type; });
     if (found != made_.parameters.end()) return fmt::format("${}", found - made_.parameters.begin() + 1);
-    made_.parameters.push_back({.value = &value, .type = table_.columns[column].type->value_type});
+    made_.parameters.push_back({.value = &value, .type = type});
     return fmt::format("${}", made_.parameters.size());
   }
 
@@ -193,6 +299,7 @@ class Maker {
   const TableMetadata& table_;
   std::vector<Member> groups_;
   std::string assignments_;
+  std::string rows_;            // FROM: the source's rows, where an expression reads them
   std::string required_;        // of the row: " AND " and a condition each
   std::string wins_;            // an expression: something of the source's does
   bool always_writes_ = false;  // whatever wins

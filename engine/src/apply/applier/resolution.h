@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <optional>
 #include <span>
@@ -36,6 +37,9 @@ struct Resolution {
   // Result: how many rows it has written, and how many not because they win; one in all. Empty: nothing to write.
   std::string sql;
   std::vector<Parameter> parameters = {};
+  // Of parameters that are no value of a row; a deque's elements stay where they are.
+  std::deque<std::string> texts = {};
+  std::deque<lcr::Value> text_values = {};
 };
 
 // `handlers`: of the conflict, in their order: those of groups, then perhaps one of all other columns. Fails with the

@@ -82,7 +82,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
       sample.state = state;
       sample.applier = applier ? *applier + 1 : 0;
       sample.waits_for = waits_for;
-      if (i == group->done) sample.retry = retry;
+      if (retry && i == group->done) sample.retry = retry;  // `done` of a running group is its applier's
     }
   }
   telemetry::keep_notable(out.shown);

@@ -3535,7 +3535,7 @@ export interface components {
              * @example orders
              */
             table?: string;
-            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `delta`, for `update_origin_differs`: the difference of the source's two values is added. `error`: error_policies decides about the transaction. */
+            /** @description `discard`: the change is left out. `overwrite`: an INSERT takes the place of the row with its key (`insert_exists`), an UPDATE inserts the row that it lacks (`update_missing`), a row that is not as the source's was is changed or deleted all the same (`update_origin_differs`, `delete_origin_differs`). Of two rows, for `insert_exists` and `update_origin_differs`: `maximum` and `minimum`: the one with the higher or lower value of the column `by` wins; `latest`: the one with the later value of `by`, or without it the one that was committed later; `priority`: the one whose value of `by` stands first in `order`. Of the columns in `columns`, each for itself: `delta`, for `update_origin_differs`: the difference of the source's two values is added; `append`: the elements of the source's array that the destination's lacks are appended; `merge`: the members of a jsonb object that the source has changed are changed; `expression`: the column gets the value of `expression`. `error`: error_policies decides about the transaction. */
             action: components["schemas"]["HandlerAction"];
             /**
              * Columns
@@ -3544,10 +3544,25 @@ export interface components {
             columns?: string[];
             /**
              * By
-             * @description Of `maximum`, `minimum` and `latest`: the column that decides.
+             * @description Of `maximum`, `minimum`, `latest` and `priority`: the column that decides.
              * @example changed_at
              */
             by?: string;
+            /**
+             * Order
+             * @description Of `priority`: values of `by` as a cast to text writes them, the best first. All others, and NULL, stand behind them.
+             * @example [
+             *       "headquarters",
+             *       "branch"
+             *     ]
+             */
+            order?: string[];
+            /**
+             * Expression
+             * @description Of `expression`: SQL that the destination computes with the rights of its user. It reads the source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside pg_catalog need their schema. Only admins may write one.
+             * @example greatest(new.price, t.price)
+             */
+            expression?: string;
             /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
             tie?: components["schemas"]["Tie"];
         };
@@ -3556,7 +3571,7 @@ export interface components {
          * @description Named as PostgreSQL 18 names them; it has none for a missing parent row.
          * @enum {string}
          */
-        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs";
+        ConflictKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "multiple_unique_conflicts";
         /** ConnectionTest */
         ConnectionTest: {
             /** Reachable */
@@ -4813,7 +4828,12 @@ export interface components {
          * HandlerAction
          * @enum {string}
          */
-        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "delta";
+        HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression";
+        /**
+         * HandlerMoment
+         * @enum {string}
+         */
+        HandlerMoment: "instead" | "after" | "precommit";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -5349,7 +5369,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "delta" | "combined";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5403,7 +5423,7 @@ export interface components {
          * @description ConflictKind, and what is none.
          * @enum {string}
          */
-        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "error";
+        LoggedKind: "insert_exists" | "update_exists" | "update_missing" | "delete_missing" | "foreign_key_missing" | "update_origin_differs" | "delete_origin_differs" | "multiple_unique_conflicts" | "error";
         /**
          * MailSecurity
          * @enum {string}
@@ -5942,7 +5962,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection" | "statement_handlers";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -6402,7 +6422,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -6615,6 +6635,11 @@ export interface components {
             /** May Set Session Replication Role */
             may_set_session_replication_role: boolean;
         };
+        /**
+         * RowOperation
+         * @enum {string}
+         */
+        RowOperation: "INSERT" | "UPDATE" | "DELETE";
         /** RowRule */
         RowRule: {
             /**
@@ -7696,6 +7721,37 @@ export interface components {
          * @enum {string}
          */
         SslMode: "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
+        /**
+         * StatementHandler
+         * @description A statement that the destination executes in the transaction of the change, as the stream's own user there.
+         */
+        StatementHandler: {
+            /** @description `instead`: of each change, which is not made itself. `after`: behind each change. `precommit`: once for each transaction of the source that has changes, behind the last of them. */
+            when: components["schemas"]["HandlerMoment"];
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The table whose changes these are, by its exact name in the stream. Omitted: any; `instead` has one, `precommit` none.
+             * @example orders
+             */
+            table?: string;
+            /**
+             * Operations
+             * @description Omitted: all. `precommit` has none.
+             */
+            operations?: components["schemas"]["RowOperation"][];
+            /**
+             * Statement
+             * @description One INSERT, UPDATE, DELETE, MERGE or SELECT, perhaps behind WITH. Values have names: `:new.column`, `:old.column`, `:operation`, `:schema`, `:table`, `:commit_time`, `:commit_lsn`, `:xid`. Names of objects need their schema: only pg_catalog is searched.
+             * @example INSERT INTO audit.changes VALUES (:operation, :new.id, :commit_time)
+             */
+            statement: string;
+        };
         /** StatisticName */
         StatisticName: {
             /**
@@ -7811,14 +7867,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Restart Needed
@@ -7858,7 +7914,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -7960,14 +8016,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Row Rules
@@ -8136,7 +8192,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */

@@ -27,7 +27,11 @@ const ACTIONS: Record<LoggedChange["action"], string> = {
   maximum: "the higher value won",
   minimum: "the lower value won",
   latest: "the later row won",
+  priority: "by its place in the list",
   delta: "difference added",
+  append: "elements appended",
+  merge: "members merged",
+  expression: "by an expression",
   combined: "decided by columns",
 };
 const guide = <HelpLink help="guides/conflicts" about="conflicts" />;

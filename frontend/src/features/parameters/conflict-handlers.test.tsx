@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import type { ConflictHandler } from "@/api/types";
 import { renderUi } from "@/test/render";
 import { ConflictHandlers } from "./conflict-handlers";
+import { handlerFault } from "./handler-fault";
 
 let last: ConflictHandler[] = [];
 
@@ -92,4 +93,73 @@ it("lets one row win by a column, for a group of columns, and keeps groups apart
   await userEvent.click(of.getByRole("combobox", { name: "Action" }));
   await userEvent.click(await screen.findByRole("option", { name: "Leave the change out" }));
   expect(last[1]).toEqual({ ...first, action: "discard", columns: ["note"] });
+});
+
+it("lets a list of values decide, and takes it away with another action", async () => {
+  renderUi(
+    <Editor handlers={[{ kind: "insert_exists", schema: "public", table: "stock", action: "discard" }]} />,
+  );
+  const fields = screen.getByRole("group", { name: "Handler 1" });
+  const choose = async (name: string) => {
+    await userEvent.click(within(fields).getByRole("combobox", { name: "Action" }));
+    await userEvent.click(await screen.findByRole("option", { name }));
+  };
+  await choose("The better place in a list wins");
+  await userEvent.type(screen.getByRole("textbox", { name: "By the column" }), "site");
+  expect(fields).toHaveTextContent("List the values of the column, the best first.");
+  await userEvent.type(
+    screen.getByRole("combobox", { name: "Its values, the best first" }),
+    "headquarters{Enter}branch{Enter}",
+  );
+  expect(last[0]).toMatchObject({ action: "priority", by: "site", order: ["headquarters", "branch"] });
+  expect(fields).not.toHaveTextContent("List the values");
+  await choose("The later row wins");
+  expect(last[0]).toEqual({
+    kind: "insert_exists",
+    schema: "public",
+    table: "stock",
+    action: "latest",
+    by: "site",
+  });
+});
+
+it("takes an SQL expression for one column", async () => {
+  renderUi(
+    <Editor
+      handlers={[
+        {
+          kind: "update_origin_differs",
+          schema: "public",
+          table: "stock",
+          action: "expression",
+          columns: ["price", "amount"],
+        },
+      ]}
+    />,
+  );
+  const fields = screen.getByRole("group", { name: "Handler 1" });
+  expect(fields).toHaveTextContent("Name one column: each needs an expression of its own.");
+  await userEvent.type(screen.getByRole("combobox", { name: "Group of columns" }), "{Backspace}");
+  expect(fields).toHaveTextContent("Write what the column gets.");
+  await userEvent.type(screen.getByRole("textbox", { name: "Expression" }), "greatest(new.price, t.price)");
+  expect(last[0]).toMatchObject({ columns: ["price"], expression: "greatest(new.price, t.price)" });
+  expect(fields).not.toHaveTextContent("Write what the column gets.");
+});
+
+it.each([
+  ["append", "insert_exists", null],
+  ["merge", "update_origin_differs", null],
+  ["append", "update_missing", "has two rows"],
+  ["delta", "insert_exists", "has an old value"],
+  ["priority", "delete_missing", "has two rows"],
+] as const)("says whether %s can settle %s", (action, kind, fault) => {
+  const handler: ConflictHandler = {
+    kind,
+    schema: "public",
+    table: "stock",
+    action,
+    ...(action === "priority" ? { by: "site", order: ["a"] } : { columns: ["tags"] }),
+  };
+  if (fault === null) expect(handlerFault(handler)).toBeNull();
+  else expect(handlerFault(handler)).toContain(fault);
 });

@@ -1,9 +1,19 @@
-import { ActionIcon, Button, Group, Select, Stack, TagsInput, Text, TextInput } from "@mantine/core";
+import {
+  ActionIcon,
+  Button,
+  Group,
+  Select,
+  Stack,
+  TagsInput,
+  Text,
+  Textarea,
+  TextInput,
+} from "@mantine/core";
 import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
 import type { ConflictHandler } from "@/api/types";
 import classes from "./error-policies.module.css";
+import { comparesRows, handlerFault, hasTwoRows } from "./handler-fault";
 import { withOptional } from "./optional-member";
-import { handlerFault, isOfTwoRows } from "./parameter-values";
 
 interface ConflictHandlersProps {
   handlers: ConflictHandler[];
@@ -18,6 +28,7 @@ const KINDS: { value: ConflictHandler["kind"]; label: string }[] = [
   { value: "delete_missing", label: "DELETE: no such row" },
   { value: "update_origin_differs", label: "UPDATE: the row was changed" },
   { value: "delete_origin_differs", label: "DELETE: the row was changed" },
+  { value: "multiple_unique_conflicts", label: "Several keys are taken" },
   { value: "foreign_key_missing", label: "The referenced row is missing" },
 ];
 const ACTIONS: { value: ConflictHandler["action"]; label: string }[] = [
@@ -26,7 +37,11 @@ const ACTIONS: { value: ConflictHandler["action"]; label: string }[] = [
   { value: "maximum", label: "The higher value wins" },
   { value: "minimum", label: "The lower value wins" },
   { value: "latest", label: "The later row wins" },
+  { value: "priority", label: "The better place in a list wins" },
   { value: "delta", label: "Add the difference" },
+  { value: "append", label: "Append the array’s elements" },
+  { value: "merge", label: "Merge the JSON members" },
+  { value: "expression", label: "SQL expression" },
   { value: "error", label: "As without a handler" },
 ];
 
@@ -109,8 +124,14 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
   const decideBy = (column: string) => onChange(withOptional(handler, "by", column));
   // Members that only some actions have go with them.
   const act = (action: ConflictHandler["action"]) => {
-    const { by, tie, ...others } = handler;
-    onChange(isOfTwoRows(action) && action !== "delta" ? { ...handler, action } : { ...others, action });
+    const { by, tie, order, expression, ...others } = handler;
+    onChange({
+      ...others,
+      ...(comparesRows(action) && { ...(by && { by }), ...(tie && { tie }) }),
+      ...(action === "priority" && order && { order }),
+      ...(action === "expression" && expression && { expression }),
+      action,
+    });
   };
   return (
     <>
@@ -148,7 +169,7 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
         disabled={disabled}
         onChange={(action) => action !== null && act(action)}
       />
-      {isOfTwoRows(handler.action) && handler.action !== "delta" && (
+      {comparesRows(handler.action) && (
         <>
           <TextInput
             label="By the column"
@@ -169,7 +190,16 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
           />
         </>
       )}
-      {(handler.kind === "insert_exists" || handler.kind === "update_origin_differs" || handler.columns) && (
+      {handler.action === "priority" && (
+        <TagsInput
+          label="Its values, the best first"
+          w={320}
+          value={handler.order ?? []}
+          disabled={disabled}
+          onChange={(order) => onChange(withOptional(handler, "order", order))}
+        />
+      )}
+      {(hasTwoRows(handler.kind) || handler.columns) && (
         <TagsInput
           label="Group of columns"
           placeholder={handler.columns === undefined ? "all others" : undefined}
@@ -177,6 +207,21 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
           value={handler.columns ?? []}
           disabled={disabled}
           onChange={group}
+        />
+      )}
+      {handler.action === "expression" && (
+        <Textarea
+          label="Expression"
+          description="SQL over new.column and old.column, the source’s row, and t.column, the destination’s. Only admins may change it."
+          placeholder="greatest(new.price, t.price)"
+          w="100%"
+          autosize
+          minRows={2}
+          maxRows={8}
+          classNames={{ input: classes.expression }}
+          value={handler.expression ?? ""}
+          disabled={disabled}
+          onChange={(event) => onChange(withOptional(handler, "expression", event.currentTarget.value))}
         />
       )}
     </>

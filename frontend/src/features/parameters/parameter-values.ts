@@ -7,6 +7,7 @@ import type {
   StatementHandler,
   StreamParameter,
 } from "@/api/types";
+import { handlerFault } from "./handler-fault";
 
 export type Values = Record<string, ParameterValue>;
 
@@ -96,53 +97,6 @@ export function comparedFault(tables: ComparedTable[], index: number): string | 
     .slice(0, index)
     .some((before) => before.table === undefined || (before.schema === schema && before.table === table));
   return isDecided ? "An entry above decides for this table: write one for each." : null;
-}
-
-/** Whether the action makes one row of two; with a kind, whether it can. */
-export function isOfTwoRows(action: ConflictHandler["action"], kind?: ConflictHandler["kind"]): boolean {
-  if (action === "delta") return kind === undefined || kind === "update_origin_differs";
-  if (action !== "maximum" && action !== "minimum" && action !== "latest") return false;
-  return kind === undefined || kind === "insert_exists" || kind === "update_origin_differs";
-}
-
-const OVERWRITES = new Set<ConflictHandler["kind"]>([
-  "insert_exists",
-  "update_missing",
-  "update_origin_differs",
-  "delete_origin_differs",
-]);
-
-/** Why a handler cannot be kept, or null. */
-export function handlerFault(handler: ConflictHandler, before: ConflictHandler[] = []): string | null {
-  const { kind, schema, table, action, columns = [], by } = handler;
-  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
-  if (isOfTwoRows(action) && !isOfTwoRows(action, kind))
-    return action === "delta"
-      ? "Only an UPDATE of a row that was changed has an old value to which a difference can be added."
-      : "Only an INSERT of a row that is there, or an UPDATE of a row that was changed, has two rows.";
-  if (columns.length > 0 && kind !== "insert_exists" && kind !== "update_origin_differs")
-    return "Only an INSERT of a row that is there, or an UPDATE of a row that was changed, is decided by columns.";
-  if ((columns.length > 0 || by !== undefined) && table === undefined)
-    return "Columns are those of one table: name it.";
-  if (action === "delta" && columns.length === 0) return "Name the columns to which the difference is added.";
-  if ((action === "maximum" || action === "minimum") && by === undefined)
-    return "Name the column that decides.";
-  const ofKind = before.filter((one) => one.kind === kind);
-  const isOfTable = (one: ConflictHandler) => one.schema === schema && one.table === table;
-  if (
-    columns.length > 0 &&
-    ofKind.some((one) => !one.columns?.length && (one.table === undefined || isOfTable(one)))
-  )
-    return "A handler above decides about all columns: move it below this one.";
-  const groups = ofKind.filter((one) => one.columns?.length && (table === undefined || isOfTable(one)));
-  if (action === "latest" && by === undefined && (columns.length > 0 || groups.length > 0))
-    return "Name the column that decides: beside groups of columns, the time of a commit cannot.";
-  const taken = groups.flatMap((one) => one.columns ?? []);
-  const shared = columns.find((column) => taken.includes(column));
-  if (shared !== undefined) return `A handler above decides about ${shared}.`;
-  if (action === "overwrite" && !OVERWRITES.has(kind))
-    return "There is nothing to overwrite: only a row that is there, or that an UPDATE lacks, can be.";
-  return null;
 }
 
 const ERROR = /^([0-9A-Z]{2}|[0-9A-Z]{5}|apply_conflict|apply_failed|initial_copy_inconsistent)$/;

@@ -42,7 +42,13 @@ it("has no table at the end of a transaction, and none of a change's names", asy
   renderUi(
     <Editor
       handlers={[
-        { when: "after", schema: "public", table: "orders", operations: ["INSERT"], statement: "SELECT :table" },
+        {
+          when: "after",
+          schema: "public",
+          table: "orders",
+          operations: ["INSERT"],
+          statement: "SELECT :table",
+        },
       ]}
     />,
   );

@@ -169,7 +169,9 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
             data={OPERATIONS}
             value={handler.operations ?? []}
             disabled={disabled}
-            onChange={(operations) => onChange(withOptional(handler, "operations", operations as Operation[]))}
+            onChange={(operations) =>
+              onChange(withOptional(handler, "operations", operations as Operation[]))
+            }
           />
         </>
       )}
