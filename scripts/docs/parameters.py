@@ -31,6 +31,8 @@ def _range(parameter: dict[str, Any]) -> str:
         return "[handlers](../guides/conflicts.md#handlers)"
     if parameter["type"] == "conflict_detection":
         return "[tables](../guides/conflicts.md#rows-that-somebody-else-has-changed)"
+    if parameter["type"] == "statement_handlers":
+        return "[statements](../guides/statement-handlers.md)"
     if parameter["type"] == "error_policies":
         return "[policies](../guides/error-queue.md#a-policy-for-each-error)"
     unit = f" {parameter['unit']}" if parameter.get("unit") else ""

@@ -5,12 +5,15 @@ from thalweg.inspection.checks import Checklist, failed_connection, listed, quot
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.handler_columns import check_handlers
+from thalweg.inspection.old_values import brings_all, told_columns
 from thalweg.inspection.schemas import Check, CheckSide, ReplicaIdentity
 from thalweg.inspection.sent_columns import sent_columns
+from thalweg.inspection.statements import check_statements
 from thalweg.inspection.target import Target
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.statement_handlers import StatementHandler
 from thalweg.kernel.transformations import TableTransformations
 
 Columns = dict[tuple[str, str], list[Column]]
@@ -23,7 +26,7 @@ TITLE = "Columns of conflict_detection"
 
 async def inspect_conflicts(
     source: Target, destination: Target, compared: list[ComparedTable], handlers: list[ConflictHandler],
-    names: set[tuple[str, str]], rules: TableRules, timeout: int,
+    statements: list[StatementHandler], names: set[tuple[str, str]], rules: TableRules, timeout: int,
 ) -> list[Check]:  # fmt: skip
     """For a stream that has these tables already. Never raises for what is wrong with a database: a check says it."""
     side = CheckSide.SOURCE
@@ -34,12 +37,14 @@ async def inspect_conflicts(
             sent = sent_columns(await read_columns(connection, tables), rules.transformations)
         side = CheckSide.DESTINATION
         async with connected(destination.for_writing, timeout) as connection:
-            there = [table for table in await read_tables(connection) if table.name in names]
-            present = await read_columns(connection, there)
+            by_name = {rules.names.of(name): name for name in names}
+            there = [table for table in await read_tables(connection) if table.name in by_name]
+            present = {by_name[name]: of_table for name, of_table in (await read_columns(connection, there)).items()}
             await check_handlers(at_destination, connection, handlers, sent, present)
+            changed = [table for table in tables if table.name not in rules.given_up]
+            await check_statements(at_source, at_destination, connection, statements, changed, sent, present, rules)
     except ConnectionFailure as failure:
         return failed_connection(side, failure)
-    changed = [table for table in tables if table.name not in rules.given_up]
     check_compared(at_source, at_destination, compared, changed, sent, present, rules.transformations)
     return [*at_source.checks, *at_destination.checks]
 
@@ -78,7 +83,7 @@ def _check_old_values(
         table
         for table in tables
         if (table.name in named or takes_all)
-        and not _brings_all(table)
+        and not brings_all(table)
         and not _brings(table, named.get(table.name), by_table.get(table.name))
     ]
     if not blind:
@@ -104,17 +109,9 @@ def _check_old_values(
         checklist.warn(SOURCE_CHECK, SOURCE_TITLE, detail, cure, sql)
 
 
-def _brings_all(table: Table) -> bool:
-    return all(part.identity is ReplicaIdentity.FULL for part in [table, *table.leaves])
-
-
 def _brings(table: Table, one: ComparedTable | None, transformations: TableTransformations | None) -> bool:
     """The columns of the list are in the identity. That of a partition may be another one than the whole table's."""
-    if one is None or "columns" not in one or table.leaves:
-        return False
-    key = table.facts["identity_index"] if table.identity is ReplicaIdentity.INDEX else table.facts["primary_key"]
-    sent = {transformations.sent_name(name) if transformations else name for name in key}
-    return set(one["columns"]) <= sent
+    return one is not None and "columns" in one and set(one["columns"]) <= told_columns(table, transformations)
 
 
 def _faults(

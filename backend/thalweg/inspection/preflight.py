@@ -21,12 +21,14 @@ from thalweg.inspection.preflight_source import check_source
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.sent_columns import check_targets, sent_columns
 from thalweg.inspection.standby import check_standby
+from thalweg.inspection.statements import check_statements
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.statement_handlers import StatementHandler
 
 TableNames = frozenset[tuple[str, str]]
 RuleProblems = dict[tuple[str, str | None], list[FieldProblem]]
@@ -101,6 +103,8 @@ class DestinationTarget:
     """The parameter conflict_detection."""
     handlers: list[ConflictHandler] = field(default_factory=list)
     """The parameter conflict_handlers."""
+    statements: list[StatementHandler] = field(default_factory=list)
+    """The parameter statement_handlers."""
     named: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """The names under which it has the stream's tables already."""
 
@@ -219,6 +223,9 @@ async def _inspect_destination(
             named_here = {by_name[there]: of_table for there, of_table in columns.items()}
             check_compared(at_source, checklist, destination.compared, changed, sent, named_here, rules.transformations)
             await check_handlers(checklist, connection, destination.handlers, sent, named_here)
+            await check_statements(
+                at_source, checklist, connection, destination.statements, changed, sent, named_here, rules
+            )
         if rules.transformations:
             check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations, names)
         if seen.text is not None:

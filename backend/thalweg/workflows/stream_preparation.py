@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
-from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_sql
+from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_rights, check_sql
 from thalweg.features.streams.schemas import (
     DestinationCreate,
     Json,
@@ -41,6 +41,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.statement_handlers import STATEMENTS, statement_handlers
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
 from thalweg.workflows.renames import CHANGED as CHANGED_NAMES
@@ -133,7 +134,9 @@ async def planned(context: Context, destinations: list[DestinationCreate], param
             raise twice(f"{pointer}/database_id", database)
         check_destination_parameters(definitions_of(context), destination.parameters, pointer)
         check_sql(context.principal, destination.parameters, {})
-        found.append(Planned(database, {**parameters, **destination.parameters}, row_rules=destination.row_rules))
+        together = {**parameters, **destination.parameters}
+        check_rights(context.principal, {}, together, pointer if STATEMENTS in destination.parameters else "")
+        found.append(Planned(database, together, row_rules=destination.row_rules))
     return found
 
 
@@ -184,6 +187,7 @@ async def preflight(
                 _accepted_code(of),
                 compared_tables(destination.parameters.get(DETECTION, [])),
                 conflict_handlers(destination.parameters.get(HANDLERS, [])),
+                statement_handlers(destination.parameters.get(STATEMENTS, [])),
                 _names_before(of),
             )
             for destination in destinations

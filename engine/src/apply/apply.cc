@@ -59,6 +59,7 @@ struct Apply::State {
     shared.destination_conninfo = options.destination_conninfo;
     shared.clock = options.clock;
     shared.compared = options.parameters.compared;
+    shared.statement_handlers = options.parameters.statement_handlers;
     shared.retries = options.retries == nullptr ? &own_retries : options.retries;
     set_parameters(options.parameters);
   }

@@ -235,7 +235,7 @@ class ApplyHarness {
   base::Result<void> execute_error(int64_t id) {
     auto opened = pg::Connection::open(conninfo(), {.search_path = "public"});
     if (!opened) return std::unexpected(opened.error());
-    auto executed = execute_parked(std::move(*opened), "teststream", {.id = id});
+    auto executed = execute_parked(std::move(*opened), "teststream", {.id = id}, {}, parameters.statement_handlers);
     apply_->note_errors_changed();
     return executed;
   }

@@ -546,7 +546,7 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
 }
 
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id, const ParkedChoice& choice,
-                                  const ExecutionWatch& watch) {
+                                  const ExecutionWatch& watch, std::span<const metadata::StatementHandler> handlers) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return choice.id ? unknown_parked(*choice.id) : base::Result<void>{};
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
@@ -557,7 +557,7 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
   Done done;
   for (const auto& entry : entries) done.seen.insert(entry->id);
-  ParkedExecution execution(session, choice.role);
+  ParkedExecution execution(session, choice.role, handlers);
   auto executed = execute_chain(execution, session, stream_id, chain, watch, done);
   if (executed) executed = execute_followers(execution, session, stream_id, chain.stops, watch, done);
   if (executed && watch.progress) watch.progress(done.executed, done.total);
@@ -572,7 +572,7 @@ base::Result<void> execute_parked(pg::Connection connection, std::string_view st
 }
 
 base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
-                                    const std::string& role) {
+                                    const std::string& role, std::span<const metadata::StatementHandler> handlers) {
   THALWEG_ASSIGN(const bool exists, queue_exists(connection));
   if (!exists) return unknown_parked(id);
   THALWEG_TRY(ensure_schema(connection));  // of an engine that knew fewer columns
@@ -581,7 +581,7 @@ base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view 
   THALWEG_ASSIGN(const Entries entries, load_entries(connection, stream_id));
   THALWEG_ASSIGN(const Chain chain, chain_of_one(entries, id));
   THALWEG_ASSIGN(auto session, DestinationSession::adopt(std::move(connection)));
-  ParkedExecution execution(session, role);
+  ParkedExecution execution(session, role, handlers);
   THALWEG_TRY(execution.begin(stream_id));
   ParkedEntry& entry = *chain.entries.front();
   DryRun outcome{.error = {}, .changes = entry.transaction.lcrs};

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "metadata/statement_handler.h"
 #include "pg/connection.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
@@ -83,8 +84,10 @@ base::Result<std::vector<Superseded>> discard_superseded(pg::Connection& connect
 // parked_freed. Of several, those with one cause or the whole queue, a failed one holds back only those that wait
 // behind it; the returned failure is the first one's and counts the rest. Fails with invalid_request where the
 // destination lacks the role, and with insufficient_privilege where the session may not act as it.
+// `handlers`: the stream's, whose statements are executed with the changes.
 base::Result<void> execute_parked(pg::Connection connection, std::string_view stream_id,
-                                  const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {});
+                                  const telemetry::ParkedChoice& choice, const ExecutionWatch& watch = {},
+                                  std::span<const metadata::StatementHandler> handlers = {});
 struct DryRun {
   std::optional<base::Error> error;  // none: it would go through
   uint64_t changes = 0;
@@ -94,8 +97,9 @@ struct DryRun {
 };
 // Applies one as it is edited and rolls it back, with the constraints that are deferred checked. Takes its rows' locks
 // meanwhile. Fails where that cannot be told: the transaction waits behind another one, or the
-// destination's locks are not to be had. `role`: as ParkedChoice's.
+// destination's locks are not to be had. `role`: as ParkedChoice's. `handlers`: as of execute_parked().
 base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view stream_id, int64_t id,
-                                    const std::string& role = {});
+                                    const std::string& role = {},
+                                    std::span<const metadata::StatementHandler> handlers = {});
 
 }  // namespace thalweg::apply

@@ -22,9 +22,10 @@ struct ApplyParameters {
   bool disable_on_error = true;
   std::vector<ErrorPolicy> error_policies;
   std::vector<ConflictHandler> conflict_handlers;
-  std::vector<metadata::ComparedTable> compared;           // not live
-  std::chrono::days conflict_retention{30};                // of the conflict log's entries
-  bool data_layer = true;                                  // through the destination's extension, where it has it
+  std::vector<metadata::ComparedTable> compared;               // not live
+  std::vector<metadata::StatementHandler> statement_handlers;  // not live, either
+  std::chrono::days conflict_retention{30};                    // of the conflict log's entries
+  bool data_layer = true;                                      // through the destination's extension, where it has it
   size_t group_size = 20'000;                              // LCRs of one destination transaction, while apply is behind
   size_t txn_lcr_spill_threshold = 10'000;                 // LCRs of one source transaction kept in memory
   std::chrono::seconds txn_age_spill_threshold{900};       // that an open transaction's LCRs stay in memory

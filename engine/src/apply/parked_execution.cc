@@ -51,11 +51,12 @@ bool ParkedEntry::all_left_out() const {
   return left_out > 0 && static_cast<uint64_t>(left_out) == transaction.lcrs;
 }
 
-ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view role)
+ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view role,
+                                 std::span<const metadata::StatementHandler> handlers)
     : session_(session),
       role_(role),
-      tables_(session.connection()),
-      executor_(session, tables_, sets_, data_layer_calls_, merged_updates_),
+      tables_(session.connection(), handlers),
+      executor_(session, tables_, sets_, data_layer_calls_, merged_updates_, handlers),
       pool_(&bell_) {}
 
 base::Result<void> ParkedExecution::begin(std::string_view stream_id) {
@@ -195,7 +196,8 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   const bool went_through = refusal && !*refusal;
   if (went_through && ending == Ending::commit) return {};
   if (went_through) return roll_back();
-  if (refusal && (*refusal)->table == nullptr && (*refusal)->error.sqlstate == kDivisionByZero) {
+  if (refusal && (*refusal)->table == nullptr && (*refusal)->handler == 0 &&
+      (*refusal)->error.sqlstate == kDivisionByZero) {
     refusal =
         base::fail(ErrorCode::unknown_error_transaction,
                    fmt::format("transaction {} is not in the error queue any more, or has a table that was renamed "
@@ -206,7 +208,8 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
     StatementFailure& failure = **refusal;
     failure_.named = failure.named;
     // Of this transaction, not of the engine: another role may write the row.
-    if (!role_.empty() && failure.table != nullptr && failure.error.code == ErrorCode::insufficient_privilege) {
+    const bool is_of_change = failure.table != nullptr || failure.handler > 0;
+    if (!role_.empty() && is_of_change && failure.error.code == ErrorCode::insufficient_privilege) {
       failure.error.code = ErrorCode::apply_failed;
     }
   }

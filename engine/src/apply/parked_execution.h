@@ -35,8 +35,9 @@ struct ParkedEntry {
 class ParkedExecution {
  public:
   // `role`: changes are applied as this one, which the session may act as, with its row security policies; empty: as
-  // the session's own.
-  explicit ParkedExecution(DestinationSession& session, std::string_view role = {});
+  // the session's own. `handlers` outlive it.
+  ParkedExecution(DestinationSession& session, std::string_view role,
+                  std::span<const metadata::StatementHandler> handlers);
   ~ParkedExecution() { drop_read(); }
   ParkedExecution(const ParkedExecution&) = delete;
   ParkedExecution& operator=(const ParkedExecution&) = delete;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,7 +25,9 @@ namespace thalweg::apply {
 // Owner: one thread. What asks the destination does so while the connection is in no pipeline.
 class ParkedTables final : public TableFinder {
  public:
-  explicit ParkedTables(pg::Connection& connection) : connection_(connection) {}
+  // `handlers` outlive it.
+  ParkedTables(pg::Connection& connection, std::span<const metadata::StatementHandler> handlers)
+      : connection_(connection), loader_(generations_, {}, handlers) {}
 
   // Reads the records of the stream's tables: their current names, the parts that are copied, and the tables about to
   // be copied. The records do not change while the error queue is held (error_queue.h).
@@ -59,7 +62,7 @@ class ParkedTables final : public TableFinder {
 
   pg::Connection& connection_;
   std::atomic<uint64_t> generations_{0};  // this thread's alone; TableLoader takes it so
-  metadata::TableLoader loader_{generations_};
+  metadata::TableLoader loader_;
   TableNames names_;
   std::map<std::string, Copy> copies_;  // by key_of(): a name may be another table's by now
   std::map<std::string, std::shared_ptr<const metadata::SourceTable>> described_;  // by the frame without its position

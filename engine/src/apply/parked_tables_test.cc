@@ -29,7 +29,7 @@ std::shared_ptr<const metadata::SourceTable> described(ParkedTables& tables, con
 TEST(ParkedTables, AreLookedUpOnceUntilTheyChange) {
   ApplyHarness h;
   h.run("CREATE TABLE items (id int PRIMARY KEY, name text)");
-  ParkedTables tables(h.connection());
+  ParkedTables tables(h.connection(), {});
   const auto first = described(tables, description(1, "name"));
   EXPECT_EQ(described(tables, description(1, "name")), first) << "each transaction brings its own frame of the same";
   EXPECT_NE(described(tables, description(1, "other")), first) << "another capture counts versions from 1 again";
@@ -47,7 +47,7 @@ TEST(ParkedTables, AreLookedUpOnceUntilTheyChange) {
 
 TEST(ParkedTables, AskAgainForOneThatCannotBeUsed) {
   ApplyHarness h;
-  ParkedTables tables(h.connection());
+  ParkedTables tables(h.connection(), {});
   const auto source = described(tables, description(1, "name"));
   ASSERT_TRUE(tables.load(*source));
   EXPECT_EQ(tables.find(*source).error().code, base::ErrorCode::missing_table);
@@ -66,7 +66,7 @@ TEST(ParkedTables, KnowWhatHasBeenCopied) {
   h.run("CREATE TABLE thalweg.copy_range (stream_id text, schema_name text, table_name text)");
   h.run("INSERT INTO thalweg.stream_table VALUES ('teststream', 'public', 'items', '0/100', '0/200', false)");
   const auto of = [&]() {
-    ParkedTables tables(h.connection());
+    ParkedTables tables(h.connection(), {});
     EXPECT_TRUE(tables.read_records("teststream"));
     const auto source = described(tables, description(1, "name"));
     return std::tuple(source->copied_from, source->copied_to, tables.is_being_copied(*source));
@@ -89,7 +89,7 @@ TEST(ParkedTables, HaveTheNameOfNow) {
       "CREATE TABLE thalweg.stream_table (stream_id text, schema_name text, table_name text, copied_from pg_lsn, "
       "copied_to pg_lsn, copy_again boolean, identity jsonb)");
   h.run("CREATE TABLE thalweg.copy_range (stream_id text, schema_name text, table_name text)");
-  ParkedTables tables(h.connection());
+  ParkedTables tables(h.connection(), {});
   ASSERT_TRUE(tables.read_records("teststream"));
   const auto before = described(tables, description(1, "name"));
   EXPECT_EQ(before->quoted_name, "\"public\".\"items\"");

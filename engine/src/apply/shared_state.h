@@ -80,7 +80,8 @@ struct SharedState {
   base::Conninfo destination_conninfo;
   const base::Clock* clock = nullptr;
   int64_t epoch = 0;
-  std::vector<metadata::ComparedTable> compared;  // for TableLoader; as it is at start
+  std::vector<metadata::ComparedTable> compared;               // for TableLoader; as it is at start
+  std::vector<metadata::StatementHandler> statement_handlers;  // as they are at start
   Retries* retries = nullptr;
   const SchedulePolicy policy = {};
   LiveParameters parameters;

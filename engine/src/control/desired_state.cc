@@ -146,6 +146,8 @@ base::Result<void> read_parameter(ObjectReader& reader, const ParameterSpec& spe
     THALWEG_ASSIGN(out.**handlers, read_conflict_handlers(*value, reader.pointer(spec.name)));
   } else if (auto* detection = std::get_if<ConflictDetectionDefinition StreamParameters::*>(&spec.field)) {
     THALWEG_ASSIGN(out.**detection, read_conflict_detection(*value, reader.pointer(spec.name)));
+  } else if (auto* statements = std::get_if<StatementHandlerDefinitions StreamParameters::*>(&spec.field)) {
+    THALWEG_ASSIGN(out.**statements, read_statement_handlers(*value, reader.pointer(spec.name)));
   } else {
     std::visit([&](auto field) { read_choice(reader, spec, *value, out.*field); }, spec.field);
   }

@@ -23,6 +23,7 @@ const std::array kSpecs = {
     ParameterSpec{"error_policies", true, &P::error_policies},
     ParameterSpec{"conflict_handlers", true, &P::conflict_handlers},
     ParameterSpec{"conflict_detection", false, &P::conflict_detection},
+    ParameterSpec{"statement_handlers", false, &P::statement_handlers},
     ParameterSpec{"conflict_retention_days", true, &P::conflict_retention_days, 1, 3650},
     ParameterSpec{"on_table_trouble", false, &P::on_table_trouble, 0, 0, kTableTroubles},
     ParameterSpec{"data_layer", true, &P::data_layer},

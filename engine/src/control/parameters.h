@@ -10,6 +10,7 @@
 #include "control/conflict_detection.h"
 #include "control/conflict_handlers.h"
 #include "control/error_policies.h"
+#include "control/statement_handlers.h"
 
 // Stream parameters. The table below is the engine's side of engine/contract/parameters.json; a test compares the two.
 
@@ -30,6 +31,7 @@ struct StreamParameters {
   ErrorPolicyDefinitions error_policies;
   ConflictHandlerDefinitions conflict_handlers;
   ConflictDetectionDefinition conflict_detection;
+  StatementHandlerDefinitions statement_handlers;
   int64_t conflict_retention_days = 30;
   OnTableTrouble on_table_trouble = OnTableTrouble::stop_stream;
   bool data_layer = true;
@@ -68,7 +70,8 @@ struct ParameterSpec {
   std::variant<int64_t StreamParameters::*, bool StreamParameters::*, CommitSerialization StreamParameters::*,
                OnTableTrouble StreamParameters::*, SourcePlugin StreamParameters::*,
                PropagationCompression StreamParameters::*, ErrorPolicyDefinitions StreamParameters::*,
-               ConflictHandlerDefinitions StreamParameters::*, ConflictDetectionDefinition StreamParameters::*>
+               ConflictHandlerDefinitions StreamParameters::*, ConflictDetectionDefinition StreamParameters::*,
+               StatementHandlerDefinitions StreamParameters::*>
       field;
   int64_t minimum = 0;  // integers only
   int64_t maximum = 0;

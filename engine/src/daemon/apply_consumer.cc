@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/statement_handlers.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
@@ -153,6 +154,7 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
 
 apply::ApplyParameters starting_parameters(const control::Delivery& definition) {
   apply::ApplyParameters out = apply_parameters(definition.parameters, definition.names);
+  out.statement_handlers = statement_handlers(definition);
   out.compared = compared_tables(definition);
   return out;
 }

@@ -7,6 +7,7 @@
 #include "apply/parked_tree.h"
 #include "daemon/operator_connection.h"
 #include "daemon/row_security.h"
+#include "daemon/statement_handlers.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
@@ -81,7 +82,8 @@ base::Result<void> execute_parked_error(const control::Delivery& definition, con
   options.abandon = watch.abandon;
   options.answer_bytes_max = pg::kRowBytesMax;
   THALWEG_ASSIGN(pg::Connection connection, pg::Connection::open(definition.destination.conninfo, options));
-  auto executed = apply::execute_parked(std::move(connection), definition.id, choice, watch);
+  auto executed =
+      apply::execute_parked(std::move(connection), definition.id, choice, watch, statement_handlers(definition));
   if (executed) return executed;
   return std::unexpected(with_row_security(std::move(executed).error(), definition, watch.abandon));
 }
@@ -91,7 +93,8 @@ base::Result<control::DryRunView> dry_run_parked_error(const control::Delivery& 
   THALWEG_ASSIGN(
       pg::Connection connection,
       connect(definition, {.abandon = &abandon, .lifetime = kDryRunPatience, .answer_bytes_max = pg::kRowBytesMax}));
-  auto tried = apply::dry_run_parked(std::move(connection), definition.id, error_id, role);
+  auto tried =
+      apply::dry_run_parked(std::move(connection), definition.id, error_id, role, statement_handlers(definition));
   if (!tried) return std::unexpected(with_row_security(std::move(tried).error(), definition, &abandon));
   if (tried->error) tried->error = with_row_security(std::move(*tried->error), definition, &abandon);
   return control::DryRunView{.error = std::move(tried->error),

@@ -264,6 +264,10 @@ size_t heap_bytes(const TableMetadata& table) {
   for (const auto& key : table.unique_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   for (const auto& key : table.foreign_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   bytes += table.parent_hashes.capacity() * sizeof(uint64_t) + table.compared.capacity() * sizeof(uint16_t);
+  for (const auto& statement : table.statements) {
+    bytes += sizeof(statement) + statement.sql.capacity() + statement.types.capacity() * sizeof(base::TypeId) +
+             statement.sources.capacity() * sizeof(BindSource);
+  }
   return bytes;
 }
 
@@ -329,6 +333,7 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));
   THALWEG_TRY(choose_compared(connection, *table));
+  THALWEG_ASSIGN(table->statements, statements_of(*table, handlers_));
   return std::unique_ptr<const TableMetadata>(std::move(table));
 }
 

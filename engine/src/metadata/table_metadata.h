@@ -13,6 +13,7 @@
 #include "lcr/frame.h"
 #include "metadata/key_hash.h"
 #include "metadata/source_table.h"
+#include "metadata/statement_handler.h"
 #include "metadata/type_catalog.h"
 #include "pg/connection.h"
 
@@ -86,6 +87,7 @@ struct TableMetadata {
   // Columns whose old value an update or delete has to find in the row, else it is a conflict (ComparedTable). Never
   // those of the identity.
   std::vector<uint16_t> compared;
+  std::vector<HandlerStatement> statements;  // in the order of the parameter
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;
@@ -108,9 +110,11 @@ size_t heap_bytes(const TableMetadata& table);
 class TableLoader {
  public:
   // `generations`: where the numbers of TableMetadata come from. Writers: all loaders that share it (relaxed: they only
-  // have to differ). `compared`: the first that matches a table; they must live as long as the loader.
-  explicit TableLoader(std::atomic<uint64_t>& generations, std::span<const ComparedTable> compared = {})
-      : generations_(generations), compared_(compared) {}
+  // have to differ). `compared`: the first that matches a table; `handlers`: all that do. They must live as long as the
+  // loader.
+  explicit TableLoader(std::atomic<uint64_t>& generations, std::span<const ComparedTable> compared = {},
+                       std::span<const StatementHandler> handlers = {})
+      : generations_(generations), compared_(compared), handlers_(handlers) {}
 
   // Fails with missing_table or destination_table_differs (the message says what differs), or as a query fails.
   base::Result<std::unique_ptr<const TableMetadata>> load(pg::Connection& connection, const SourceTable& source);
@@ -122,6 +126,7 @@ class TableLoader {
 
   std::atomic<uint64_t>& generations_;
   const std::span<const ComparedTable> compared_;
+  const std::span<const StatementHandler> handlers_;
   TypeCatalog types_;
 };
 

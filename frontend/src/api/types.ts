@@ -138,4 +138,12 @@ export type Execution = Schemas["Execution"];
 export type ErrorPolicy = Schemas["ErrorPolicy"];
 export type ConflictHandler = Schemas["ConflictHandler"];
 export type ComparedTable = Schemas["ComparedTable"];
-export type ParameterValue = boolean | number | string | ErrorPolicy[] | ConflictHandler[] | ComparedTable[];
+export type StatementHandler = Schemas["StatementHandler"];
+export type ParameterValue =
+  | boolean
+  | number
+  | string
+  | ErrorPolicy[]
+  | ConflictHandler[]
+  | ComparedTable[]
+  | StatementHandler[];

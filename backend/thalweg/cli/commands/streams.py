@@ -42,7 +42,7 @@ from thalweg.cli.output import (
     state_of,
     styled,
 )
-from thalweg.kernel import conflict_detection, conflict_handlers, error_policies
+from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
@@ -119,6 +119,7 @@ CURES = {
     "error_policies": error_policies.CURE,
     "conflict_handlers": conflict_handlers.CURE,
     "conflict_detection": conflict_detection.CURE,
+    "statement_handlers": statement_handlers.CURE,
 }
 """The cures for values that are lists, by the parameter's type."""
 

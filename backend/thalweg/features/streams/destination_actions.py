@@ -12,7 +12,7 @@ from thalweg.engine_client.client import EngineFailure
 from thalweg.features.streams import repository
 from thalweg.features.streams.actions import SUPERSEDED, failed_parts
 from thalweg.features.streams.destination_lifecycle import refusal
-from thalweg.features.streams.parameters import check_destination_parameters, needs_restart
+from thalweg.features.streams.parameters import check_destination_parameters, check_rights, needs_restart
 from thalweg.features.streams.schemas import DestinationUpdate, Json, Parameters, Stream
 from thalweg.features.streams.service import (
     being_deleted,
@@ -153,6 +153,7 @@ def _set_parameters(context: Context, row: StreamRow, destination: DestinationRo
     definitions = definitions_of(context)
     check_destination_parameters(definitions, parameters, "")
     own, theirs = {**row.parameters, **destination.parameters}, {**row.parameters, **parameters}
+    check_rights(context.principal, own, theirs)
     if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
     destination.parameters = dict(parameters)

@@ -14,6 +14,7 @@ from thalweg.kernel.error_policies import wrong_policies
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.statement_handlers import STATEMENTS, wrong_statements
 
 Values = Mapping[str, Any]
 """By their names: those that were set, as requests and the store have them."""
@@ -53,6 +54,20 @@ def check_destination_parameters(definitions: dict[str, StreamParameter], values
         )  # fmt: skip
 
 
+def check_rights(principal: Principal, before: Values, after: Values, at: str = "") -> None:
+    """Raises permission_denied where somebody changes what only administrators may. Both are all that were set, those
+    of the stream with the destination's in their place."""
+    if after.get(STATEMENTS, []) == before.get(STATEMENTS, []) or principal.role.covers(Role.ADMIN):
+        return
+    message = (
+        f"Only administrators may change {STATEMENTS}: its statements run at the destination with all rights of the "
+        f"stream's user there. You are {principal.role}."
+    )
+    cure = "Ask an admin to set it, or use an API token that has that role."
+    error = FieldProblem(pointer=f"{at}/parameters/{STATEMENTS}", code="permission_denied", message=message, cure=cure)
+    raise Problem("permission_denied", message, cure, errors=[error])
+
+
 def check_parameters(definitions: dict[str, StreamParameter], values: Values, at: str = "") -> None:
     """Raises invalid_request that names every wrong one."""
     errors = []
@@ -66,6 +81,9 @@ def check_parameters(definitions: dict[str, StreamParameter], values: Values, at
             continue
         if definition is not None and definition.type is ParameterType.CONFLICT_DETECTION:
             errors += wrong_detection(value, f"{at}/parameters/{name}")
+            continue
+        if definition is not None and definition.type is ParameterType.STATEMENT_HANDLERS:
+            errors += wrong_statements(value, f"{at}/parameters/{name}")
             continue
         message = _unknown(definitions, name) if definition is None else _wrong(definition, value)
         if message is not None:

@@ -27,18 +27,22 @@ from thalweg.kernel.models import Body, Id, Name, Resource
 from thalweg.kernel.row_rules import RowRules
 from thalweg.kernel.rules import TableRef as TableRef
 from thalweg.kernel.rules import TableRules
+from thalweg.kernel.statement_handlers import StatementHandler
 from thalweg.kernel.transformations import MASK_KEY, MaskKey
 from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, TransactionRetry
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-ParameterValue = bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable]
+ParameterValue = (
+    bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable] | list[StatementHandler]
+)
 Parameters = Annotated[
     dict[str, bool | int | str | list[dict[str, Any]]],
     Field(
         max_length=100,
         description="By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of "
-        "ConflictHandler, conflict_detection one of ComparedTable.",
+        "ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only "
+        "administrators may change it).",
     ),
 ]
 
@@ -50,6 +54,7 @@ class ParameterType(StrEnum):
     ERROR_POLICIES = "error_policies"
     CONFLICT_HANDLERS = "conflict_handlers"
     CONFLICT_DETECTION = "conflict_detection"
+    STATEMENT_HANDLERS = "statement_handlers"
 
 
 class StreamParameter(Resource):

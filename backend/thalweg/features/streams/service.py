@@ -5,7 +5,7 @@ from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.db.pages import page_by_name
 from thalweg.db.streams import whole_streams
 from thalweg.features.streams import repository
-from thalweg.features.streams.parameters import check_parameters, load_parameters, needs_restart
+from thalweg.features.streams.parameters import check_parameters, check_rights, load_parameters, needs_restart
 from thalweg.features.streams.presentation import stream_of, summary_of, without_details
 from thalweg.features.streams.schemas import (
     Json,
@@ -143,6 +143,7 @@ def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> Non
     definitions, changes = definitions_of(context), body.parameters or {}
     check_parameters(definitions, changes)
     changed = {**row.parameters, **changes}
+    check_rights(context.principal, row.parameters, changed)
     if needs_restart(definitions, row.parameters, changed) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
     row.parameters = changed

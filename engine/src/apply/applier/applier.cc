@@ -97,7 +97,8 @@ base::Result<void> Applier::connect() {
   backend_pid_.store(connection.backend_pid(), std::memory_order_relaxed);
   ApplierCounts& counts = parts_.counts;
   for (Lane& lane : parts_.lanes) {
-    lane.executor.emplace(*parts_.session, lane.tables, counts.sets, counts.data_layer_calls, counts.merged_updates);
+    lane.executor.emplace(*parts_.session, lane.tables, counts.sets, counts.data_layer_calls, counts.merged_updates,
+                          shared_.statement_handlers);
     THALWEG_TRY(lane.progress.create_row(connection));
   }
   return {};

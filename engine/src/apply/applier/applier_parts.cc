@@ -6,7 +6,7 @@ namespace thalweg::apply {
 
 Lane::Lane(SharedState& shared, metadata::MetadataCache& cache, int applier, int number)
     : tables(cache, shared.destination_conninfo, shared.connect_options(fmt::format("applier {} catalog", applier)),
-             applier, shared.compared),
+             applier, shared.compared, shared.statement_handlers),
       progress(shared, applier + number * kAppliersMax) {
   static_assert(kAppliersMax * ApplierParts::kLanes <= ProgressWriter::kRowsMax);
 }

@@ -11,12 +11,13 @@ using metadata::SourceTable;
 using metadata::TableMetadata;
 
 CachedTables::CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options,
-                           int number, std::span<const metadata::ComparedTable> compared)
+                           int number, std::span<const metadata::ComparedTable> compared,
+                           std::span<const metadata::StatementHandler> handlers)
     : cache_(cache),
       counts_(cache.reader_counts(static_cast<size_t>(number - 1))),
       conninfo_(std::move(conninfo)),
       options_(std::move(options)),
-      loader_(cache.generations(), compared) {}
+      loader_(cache.generations(), compared, handlers) {}
 
 base::Result<const TableMetadata*> CachedTables::find(const SourceTable& source) {
   const TableMetadata*& table = found_[source.id];

@@ -18,9 +18,9 @@ namespace thalweg::apply {
 // Owner: one applier.
 class CachedTables final : public TableFinder {
  public:
-  // `number`: the applier's, from 1. `compared`: as of TableLoader.
+  // `number`: the applier's, from 1. `compared`, `handlers`: as of TableLoader.
   CachedTables(metadata::MetadataCache& cache, base::Conninfo conninfo, pg::ConnectOptions options, int number,
-               std::span<const metadata::ComparedTable> compared);
+               std::span<const metadata::ComparedTable> compared, std::span<const metadata::StatementHandler> handlers);
 
   // From the cache without a latch. What is not there, or has changed, is loaded from the destination over a
   // connection of its own (the applier's may be in the middle of a transaction) and kept until release().

@@ -115,6 +115,7 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
   // Within the span of a copy other rules hold (README.md, "Catch-up").
   if (!is_about_row(failure, error) || error.code == ErrorCode::initial_copy_inconsistent) return std::nullopt;
   if (failure.unwritten) return std::nullopt;  // a trigger, say: the row is as at the source
+  if (failure.handler > 0) return std::nullopt;
   // A foreign key's error names the table that has it; a partition's, its partition.
   const bool is_parent = !failure.table->is_partitioned && !failure.error.table.empty() &&
                          failure.error.table != failure.table->quoted_name;
@@ -278,8 +279,10 @@ base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row
   const bool is_written = done && done->integer(0, 0) == 1;
   if (is_written || (done && done->integer(0, 1) == 1)) {
     THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
-    if (is_written) THALWEG_TRY(executor_.count_row(transaction_, row.frame));
-    return true;
+    if (is_written) {
+      THALWEG_ASSIGN(refusal, executor_.follow_row(transaction_, row.frame));
+    }
+    return !refusal;
   }
   if (connection.broken()) return std::unexpected(done.error());
   if (!done && !is_about_data(final_error({.error = done.error()}, transaction_).code)) {

@@ -86,7 +86,7 @@ base::Result<bool> answers_calls(DestinationSession& session) {
 }
 
 bool DataLayer::takes(const metadata::TableMetadata& table, lcr::FrameKind kind) {
-  return !table.is_partitioned && table.compared.empty() &&
+  return !table.is_partitioned && table.compared.empty() && table.statements.empty() &&
          (kind == lcr::FrameKind::insert || table.identity_index != 0);
 }
 

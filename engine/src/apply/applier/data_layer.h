@@ -34,7 +34,8 @@ class DataLayer {
  public:
   DataLayer(DestinationSession& session, telemetry::Counter& calls) : session_(session), calls_(calls) {}
 
-  // Whether rows of this kind can be written to the table. Else they are for SQL, which compares old values.
+  // Whether rows of this kind can be written to the table. Else they are for SQL, which compares old values
+  // and is followed by statements of handlers.
   static bool takes(const metadata::TableMetadata& table, lcr::FrameKind kind);
   // Too large for a call, whatever the table: for SQL, in its turn among those that are not.
   static bool is_too_large(const lcr::FrameView& frame);

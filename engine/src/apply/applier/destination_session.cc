@@ -45,18 +45,23 @@ pg::Pipeline& DestinationSession::pipeline() {
 
 std::string DestinationSession::next_name() { return fmt::format("s{}", ++names_); }
 
-DestinationSession::Prepared& DestinationSession::prepared(const metadata::TableMetadata& table, StatementKind kind,
-                                                           const ColumnMask& came, const ColumnMask* compared,
-                                                           bool checked) {
+std::vector<DestinationSession::Variant>& DestinationSession::variants_of(const metadata::TableMetadata& table,
+                                                                          StatementKey key) {
   const auto [generation, is_new] = generations_.try_emplace(table.source.relation, table.generation);
   if (!is_new && generation->second != table.generation) {
     outdated_.push_back(generation->second);
     std::erase(outdated_, table.generation);  // it may come back before the sync
     generation->second = table.generation;
   }
+  return statements_[key];
+}
+
+DestinationSession::Prepared& DestinationSession::prepared(const metadata::TableMetadata& table, StatementKind kind,
+                                                           const ColumnMask& came, const ColumnMask* compared,
+                                                           bool checked) {
   const bool compares = compared != nullptr;
   auto& variants =
-      statements_[StatementKey{.generation = table.generation, .kind = kind, .checked = checked, .compares = compares}];
+      variants_of(table, {.generation = table.generation, .kind = kind, .checked = checked, .compares = compares});
   for (auto& variant : variants) {
     if (variant.came == came && (!compares || variant.compared == *compared)) return *variant.prepared;
   }
@@ -65,6 +70,22 @@ DestinationSession::Prepared& DestinationSession::prepared(const metadata::Table
   made->statement = make_statement(table, kind, came, to_compare, checked);
   variants.push_back({.came = came, .compared = to_compare, .prepared = std::move(made)});
   return *variants.back().prepared;
+}
+
+DestinationSession::Prepared& DestinationSession::prepared(const metadata::TableMetadata& table,
+                                                           const metadata::HandlerStatement& handler) {
+  auto& variants = variants_of(table, {.generation = table.generation,
+                                       .kind = StatementKind::handler,
+                                       .checked = false,
+                                       .compares = false,
+                                       .handler = handler.number});
+  if (variants.empty()) {
+    auto made = std::make_unique<Prepared>();
+    made->statement.sql = handler.sql;
+    made->statement.types = handler.types;
+    variants.push_back({.came = {}, .compared = {}, .prepared = std::move(made)});
+  }
+  return *variants.front().prepared;
 }
 
 DestinationSession::Prepared& DestinationSession::prepared(const std::string& sql,
@@ -88,8 +109,11 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
     THALWEG_TRY(pipeline().prepare(prepared.name, prepared.statement.sql, prepared.statement.types));
     prepared.sent = true;
     open_.prepared.push_back(&prepared);
-    open_.expectations.push_back(
-        {.any = true, .frame = expectation.frame, .table = expectation.table, .below_sql = expectation.below_sql});
+    open_.expectations.push_back({.any = true,
+                                  .frame = expectation.frame,
+                                  .table = expectation.table,
+                                  .below_sql = expectation.below_sql,
+                                  .handler = expectation.handler});
   }
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
   open_.expectations.push_back(expectation);
@@ -166,6 +190,7 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
       failure.frame = lcr::copy_of(failed.frame);
       failure.table = failed.table;
       failure.below_sql = failed.below_sql;
+      failure.handler = failed.handler;
       failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.is_checked && failed.frame != nullptr;
     }
     return failure;

@@ -28,6 +28,7 @@ struct StatementFailure {
   std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;
   bool below_sql = false;  // a call of the data layer: the error context names table and row
+  int handler = 0;         // a statement handler's: its number
   pg::NamedInError named{};
   size_t statement = 0;  // which of those since the last sync, prepares included
 };
@@ -52,6 +53,7 @@ class DestinationSession {
     const std::byte* frame = nullptr;
     const metadata::TableMetadata* table = nullptr;
     bool below_sql = false;   // a call of the data layer
+    int handler = 0;          // the number of a statement handler
     bool is_checked = false;  // run() sets it: Statement::is_checked
   };
 
@@ -64,6 +66,8 @@ class DestinationSession {
   // `compared`: null where nothing is.
   Prepared& prepared(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
                      const ColumnMask* compared, bool checked);
+  // Of a handler of the table.
+  Prepared& prepared(const metadata::TableMetadata& table, const metadata::HandlerStatement& handler);
   Prepared& prepared(const std::string& sql, std::span<const base::TypeId> types);
 
   base::Result<void> run(Prepared& prepared, std::span<const pg::Parameter> parameters, const Expectation& expectation);
@@ -95,11 +99,13 @@ class DestinationSession {
     StatementKind kind;
     bool checked;
     bool compares;
+    int handler = 0;
     bool operator==(const StatementKey&) const = default;
   };
   struct StatementKeyHash {
     size_t operator()(const StatementKey& key) const {
-      return key.generation * 31 + static_cast<size_t>(key.kind) * 4 + (key.compares ? 2 : 0) + (key.checked ? 1 : 0);
+      return key.generation * 31 + static_cast<size_t>(key.kind) * 4 + (key.compares ? 2 : 0) + (key.checked ? 1 : 0) +
+             static_cast<size_t>(key.handler) * 1009;
     }
   };
   struct Variant {
@@ -112,6 +118,7 @@ class DestinationSession {
     std::vector<Expectation> expectations;  // prepares included
     std::vector<Prepared*> prepared;
   };
+  std::vector<Variant>& variants_of(const metadata::TableMetadata& table, StatementKey key);
   std::string next_name();
   void forget_outdated();
   base::Result<Refusal> take(base::Result<pg::Pipeline::Outcome> outcome);

@@ -124,8 +124,9 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
   error.lsn = transaction.commit_lsn;
   error.xid = transaction.xid;
   if (failure.table != nullptr) error.table = failure.table->quoted_name;
+  if (failure.handler > 0) error.message = fmt::format("statement handler {}: {}", failure.handler, error.message);
   if (is_nobodys_data(error.code)) return error;
-  const bool unique = error.sqlstate == kUniqueViolation;
+  const bool unique = error.sqlstate == kUniqueViolation && failure.handler == 0;
   if (failure.table != nullptr && transaction.commit_lsn < failure.table->copied_to &&
       (unique || failure.missing_row)) {
     error.code = ErrorCode::initial_copy_inconsistent;
@@ -133,8 +134,13 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
     error.code = failure.missing_row || unique || error.code == ErrorCode::apply_conflict ? ErrorCode::apply_conflict
                                                                                           : ErrorCode::apply_failed;
   }
-  if (failure.table == nullptr) return error;
+  if (failure.table == nullptr && failure.handler == 0) return error;
   const std::string where = fmt::format("commit LSN {}", base::to_string(transaction.commit_lsn));
+  if (failure.table == nullptr) {
+    error.may_show_rows = true;  // what the statement wrote
+    error.message = fmt::format("at the end of the transaction, {}: {}", where, error.message);
+    return error;
+  }
   if (failure.frame.empty()) {
     error.message = fmt::format("{} in a change of {}, {}", error.message, error.table, where);
     return error;

@@ -14,6 +14,7 @@ namespace thalweg::apply {
 using base::ErrorCode;
 using lcr::FrameKind;
 using lcr::FrameView;
+using metadata::HandlerTime;
 using metadata::TableMetadata;
 
 namespace {
@@ -30,10 +31,6 @@ bool is_row(FrameKind kind) {
   return kind == FrameKind::insert || kind == FrameKind::update || kind == FrameKind::remove;
 }
 
-// The initial copy has it.
-bool is_copied(const TableMetadata& table, const Transaction& transaction) {
-  return transaction.commit_lsn < table.copied_from;
-}
 bool may_be_copied(const TableMetadata& table, const Transaction& transaction) {
   return transaction.commit_lsn < table.copied_to;
 }
@@ -88,6 +85,13 @@ class SentChanges {
 };
 
 }  // namespace
+
+// The initial copy has it.
+bool GroupExecutor::is_copied(const TableMetadata& table, const Transaction& transaction) {
+  const bool is_there = transaction.commit_lsn < table.copied_from;
+  reaches_ = reaches_ || !is_there;
+  return is_there;
+}
 
 base::Result<const TableMetadata*> GroupExecutor::table_of(const Transaction& transaction, const FrameView& frame) {
   const auto& header = frame.header();
@@ -186,21 +190,30 @@ base::Result<void> GroupExecutor::send_row(const Transaction& transaction, const
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   if (is_copied(*table, transaction)) return {};
   count(*table, transaction, frame.kind());
-  if (may_be_copied(*table, transaction)) return send_idempotent(*table, frame);
+  if (table->statements.empty()) return send_write(transaction, *table, frame, checked);
+  THALWEG_ASSIGN(const bool is_replaced, handlers_.send(transaction, *table, frame, HandlerTime::instead, arena_));
+  if (!is_replaced) THALWEG_TRY(send_write(transaction, *table, frame, checked));
+  THALWEG_TRY(handlers_.send(transaction, *table, frame, HandlerTime::after, arena_));
+  return {};
+}
+
+base::Result<void> GroupExecutor::send_write(const Transaction& transaction, const TableMetadata& table,
+                                             const FrameView& frame, bool checked) {
+  if (may_be_copied(table, transaction)) return send_idempotent(table, frame);
   const std::byte* const bytes = frame.bytes().data();
   ChangeWriter::RowOptions options{.checked = checked, .any_count = false};
   if (frame.kind() == FrameKind::insert) {
-    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), *table, arena_));
-    return writer_.insert(*table, values, bytes);
+    THALWEG_ASSIGN(const Values values, read_values(frame.new_tuple(), table, arena_));
+    return writer_.insert(table, values, bytes);
   }
   if (frame.kind() == FrameKind::update) {
-    THALWEG_ASSIGN(const UpdateValues update, read_update(*table, frame, arena_));
-    options.old = old_values(*table, frame, update.key, arena_);
-    return writer_.update(*table, update.now, update.key, bytes, options);
+    THALWEG_ASSIGN(const UpdateValues update, read_update(table, frame, arena_));
+    options.old = old_values(table, frame, update.key, arena_);
+    return writer_.update(table, update.now, update.key, bytes, options);
   }
-  THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), *table, arena_));
-  options.old = old_values(*table, frame, key, arena_);
-  return writer_.remove(*table, key, bytes, options);
+  THALWEG_ASSIGN(const Values key, read_values(frame.old_tuple(), table, arena_));
+  options.old = old_values(table, frame, key, arena_);
+  return writer_.remove(table, key, bytes, options);
 }
 
 base::Result<bool> GroupExecutor::send_below_sql(const Transaction& transaction, const FrameView& frame) {
@@ -218,7 +231,9 @@ base::Result<bool> GroupExecutor::send_below_sql(const Transaction& transaction,
     THALWEG_TRY(add_below_sql(merger_.take(*table, frame)));
     return true;
   }
-  if (table->has_triggers || merger_.holds(*table) || data_layer_.holds(*table)) THALWEG_TRY(flush_below_sql());
+  // A trigger or a statement sees what was written before.
+  const bool looks_on = table->has_triggers || !table->statements.empty();
+  if (looks_on || merger_.holds(*table) || data_layer_.holds(*table)) THALWEG_TRY(flush_below_sql());
   return false;
 }
 
@@ -233,13 +248,17 @@ base::Result<void> GroupExecutor::flush_below_sql() {
 }
 
 base::Result<void> GroupExecutor::send_rows_checked(const Transaction& transaction) {
+  reaches_ = false;
   TransactionFrames frames(transaction);
-  return frames.for_each(
+  THALWEG_TRY(frames.for_each(
       [&](const FrameView& frame) -> base::Result<void> {
         THALWEG_ASSIGN(const bool sent, send_below_sql(transaction, frame));
         return sent ? base::Result<void>{} : send_row(transaction, frame, true);
       },
-      []() -> base::Result<void> { return {}; });
+      []() -> base::Result<void> { return {}; }));
+  if (!has_precommit()) return {};
+  THALWEG_TRY(flush_below_sql());
+  return handlers_.send_precommit(transaction);
 }
 
 base::Result<void> GroupExecutor::send_checked(const Group& group, const std::optional<PendingFrame>& progress) {
@@ -257,6 +276,7 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
   Refusal refusal;
   SentChanges sent(session_.unsynced());
   failed_change_ = 0;
+  reaches_ = false;
   // Stops the walk; the refusal tells the rest.
   const auto stop = []() { return base::fail(ErrorCode::apply_failed, {}); };
   const auto sync = [&]() -> base::Result<void> {
@@ -283,6 +303,7 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
       check);
   if (refusal) return refusal;
   if (!walked) return std::unexpected(walked.error());
+  if (has_precommit()) THALWEG_TRY(handlers_.send_precommit(transaction));
   THALWEG_TRY(sync());
   return refusal;
 }
@@ -292,6 +313,7 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
   uint64_t change = 0;
   Refusal refusal;
   failed_change_ = 0;
+  reaches_ = false;
   const auto execute = [&]() -> base::Result<void> {
     THALWEG_ASSIGN(refusal, execute_settling(transaction, rows, settle_row));
     rows.clear();
@@ -309,7 +331,10 @@ base::Result<Refusal> GroupExecutor::execute_rows(const Transaction& transaction
       execute);
   if (refusal) return refusal;
   if (!walked) return std::unexpected(walked.error());
-  return execute_settling(transaction, rows, settle_row);
+  THALWEG_ASSIGN(refusal, execute_settling(transaction, rows, settle_row));
+  if (refusal || !has_precommit()) return refusal;
+  THALWEG_TRY(handlers_.send_precommit(transaction));
+  return session_.sync();
 }
 
 // Rows that fail are found by halves: a transaction of n rows sends n log n statements at most, however many fail.
@@ -369,10 +394,11 @@ base::Result<Refusal> GroupExecutor::repeat_row(const Transaction& transaction, 
   return lost ? lost : refusal;
 }
 
-base::Result<void> GroupExecutor::count_row(const Transaction& transaction, const FrameView& frame) {
+base::Result<Refusal> GroupExecutor::follow_row(const Transaction& transaction, const FrameView& frame) {
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   count(*table, transaction, frame.kind());
-  return {};
+  THALWEG_ASSIGN(const bool any, handlers_.send(transaction, *table, frame, HandlerTime::after, arena_));
+  return any ? session_.sync() : base::Result<Refusal>(Refusal{});
 }
 
 Compactor& GroupExecutor::batch_for(const TableMetadata& table) {
@@ -417,6 +443,12 @@ base::Result<Refusal> GroupExecutor::flush_batches() {
   return refusal;
 }
 
+base::Result<Refusal> GroupExecutor::flush_waiting() {
+  if (std::ranges::any_of(used_, [](const Compactor* batch) { return batch->size() > 0; })) return flush_batches();
+  THALWEG_TRY(flush_below_sql());
+  return Refusal{};
+}
+
 base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction, const FrameView& frame) {
   THALWEG_ASSIGN(const bool sent, send_below_sql(transaction, frame));
   if (sent) return Refusal{};
@@ -428,6 +460,11 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
   if (!is_row(frame.kind())) return Refusal{};
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
   if (is_copied(*table, transaction)) return Refusal{};
+  if (!table->statements.empty()) {
+    THALWEG_ASSIGN(const Refusal refusal, flush_waiting());
+    if (!refusal) THALWEG_TRY(send_row(transaction, frame, false));
+    return refusal;
+  }
   if (may_be_copied(*table, transaction)) {
     THALWEG_ASSIGN(const Refusal refusal, flush(batch_for(*table)));
     if (refusal) return refusal;
@@ -473,7 +510,7 @@ base::Result<Refusal> GroupExecutor::add_to_batch(const Transaction& transaction
 base::Result<Turn> GroupExecutor::turn_of(const Transaction& transaction, const FrameView& frame) {
   if (!is_row(frame.kind())) return Turn::after;
   THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
-  if (may_be_copied(*table, transaction)) return Turn::after;
+  if (may_be_copied(*table, transaction) || !table->statements.empty()) return Turn::after;
   return turns_.of(transaction, *table, frame);
 }
 
@@ -504,9 +541,17 @@ base::Result<Refusal> GroupExecutor::execute_together(const Group& group, const 
     for (const auto& [transaction, frame] : later) THALWEG_TRY(add(*transaction, frame));
     return {};
   };
+  const auto end = [&](const Transaction& transaction) -> base::Result<void> {
+    if (handlers_.any_precommit() && !settled) THALWEG_TRY(settle_now());
+    if (!has_precommit()) return {};
+    THALWEG_ASSIGN(refusal, flush_waiting());
+    if (refusal) return stop();
+    return handlers_.send_precommit(transaction);
+  };
   for (const auto& transaction : group.transactions) {
+    reaches_ = false;
     TransactionFrames frames(*transaction);
-    const auto walked = frames.for_each(
+    auto walked = frames.for_each(
         [&](const FrameView& frame) -> base::Result<void> {
           if (settled) return add(*transaction, frame);
           THALWEG_ASSIGN(const Turn turn, turn_of(*transaction, frame));
@@ -518,6 +563,7 @@ base::Result<Refusal> GroupExecutor::execute_together(const Group& group, const 
           return add(*transaction, frame);
         },
         flush_all);
+    if (walked) walked = end(*transaction);
     if (refusal) return refusal;
     if (!walked) return std::unexpected(walked.error());
   }

@@ -10,6 +10,7 @@
 #include "apply/applier/change_writer.h"
 #include "apply/applier/data_layer.h"
 #include "apply/applier/row_turn.h"
+#include "apply/applier/statement_handlers.h"
 #include "apply/applier/tuple_values.h"
 #include "apply/applier/update_merger.h"
 #include "apply/table_finder.h"
@@ -30,11 +31,14 @@ struct RowCounts {
 // Owner: one applier, or whoever executes a parked transaction.
 class GroupExecutor {
  public:
+  // `handlers`: those of which the tables of `tables` have their statements.
   GroupExecutor(DestinationSession& session, TableFinder& tables, telemetry::Counter& sets,
-                telemetry::Counter& data_layer_calls, telemetry::Counter& merged)
+                telemetry::Counter& data_layer_calls, telemetry::Counter& merged,
+                std::span<const metadata::StatementHandler> handlers)
       : session_(session),
         tables_(tables),
         writer_(session, sets),
+        handlers_(session, handlers),
         data_layer_(session, data_layer_calls),
         merger_(merged) {}
 
@@ -74,8 +78,9 @@ class GroupExecutor {
                                       bool& done);
   // The row at hand once more, as it is; synced. A refusal has changed nothing.
   base::Result<Refusal> repeat_row(const Transaction& transaction, const lcr::FrameView& frame);
-  // Counts a row that was written for the change over the same connection.
-  base::Result<void> count_row(const Transaction& transaction, const lcr::FrameView& frame);
+  // Counts a row that was written for the change over the same connection, and executes the statements that handlers
+  // have for it; synced.
+  base::Result<Refusal> follow_row(const Transaction& transaction, const lcr::FrameView& frame);
   // The change at which the last execute_rows() failed: its number in the transaction, from 1. 0: it did not, or not at
   // a change.
   uint64_t failed_change() const { return failed_change_; }
@@ -89,6 +94,10 @@ class GroupExecutor {
   base::Result<const metadata::TableMetadata*> table_of(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<void> send_rows_checked(const Transaction& transaction);
   base::Result<void> send_row(const Transaction& transaction, const lcr::FrameView& frame, bool checked);
+  base::Result<void> send_write(const Transaction& transaction, const metadata::TableMetadata& table,
+                                const lcr::FrameView& frame, bool checked);
+  bool is_copied(const metadata::TableMetadata& table, const Transaction& transaction);
+  bool has_precommit() const { return handlers_.any_precommit() && reaches_; }
   struct NumberedFrame {
     lcr::FrameView frame;
     uint64_t change;
@@ -98,8 +107,8 @@ class GroupExecutor {
   base::Result<void> set_savepoint();
   base::Result<Refusal> keep_savepoint();
   base::Result<Refusal> forget_savepoint();  // with what was done since
-  base::Result<Refusal> write_over(const metadata::TableMetadata& table, const lcr::FrameView& frame,
-                                   const UpdateValues& values, bool updates);
+  base::Result<Refusal> write_over(const Transaction& transaction, const metadata::TableMetadata& table,
+                                   const lcr::FrameView& frame, const UpdateValues& values, bool updates);
   base::Result<void> send_truncate(const Transaction& transaction, const lcr::FrameView& frame);
   // False: the row is for SQL, and nothing of its table is on hold any more.
   base::Result<bool> send_below_sql(const Transaction& transaction, const lcr::FrameView& frame);
@@ -109,6 +118,7 @@ class GroupExecutor {
   base::Result<Turn> turn_of(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> add_to_batch(const Transaction& transaction, const lcr::FrameView& frame);
   base::Result<Refusal> flush_batches();
+  base::Result<Refusal> flush_waiting();  // sends what waits, if anything does
   base::Result<Refusal> flush(Compactor& batch);
   Compactor& batch_for(const metadata::TableMetadata& table);
   void count(const metadata::TableMetadata& table, const Transaction& transaction, lcr::FrameKind kind);
@@ -116,6 +126,8 @@ class GroupExecutor {
   DestinationSession& session_;
   TableFinder& tables_;
   ChangeWriter writer_;
+  StatementHandlers handlers_;
+  bool reaches_ = false;  // a change of the transaction at hand: the initial copy does not have it
   DataLayer data_layer_;
   UpdateMerger merger_;  // before the data layer
   RowTurns turns_;

@@ -46,7 +46,7 @@ base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transactio
   for (int tries = 0; tries < kTriesMax; ++tries, updates = !updates) {
     if (!removes && !updates && !is_whole) break;
     THALWEG_TRY(set_savepoint());
-    THALWEG_ASSIGN(Refusal refusal, write_over(*table, frame, values, updates));
+    THALWEG_ASSIGN(Refusal refusal, write_over(transaction, *table, frame, values, updates));
     if (!refusal) {
       done = true;
       count(*table, transaction, frame.kind());
@@ -54,16 +54,16 @@ base::Result<Refusal> GroupExecutor::overwrite_row(const Transaction& transactio
     }
     THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
     if (lost) return lost;
-    // Anything but the data's fault is for the whole transaction: a deadlock, say.
-    if (!is_about_data(final_error(*refusal, transaction).code)) return refusal;
+    // Anything but the row's fault is for the whole transaction: a deadlock, say, or a statement that follows it.
+    if (refusal->handler > 0 || !is_about_data(final_error(*refusal, transaction).code)) return refusal;
     const bool has_moved = updates ? refusal->missing_row : refusal->error.sqlstate == kUniqueViolation;
     if (removes || is_there || !has_moved) break;  // a row that is there is locked
   }
   return Refusal{};
 }
 
-base::Result<Refusal> GroupExecutor::write_over(const TableMetadata& table, const FrameView& frame,
-                                                const UpdateValues& values, bool updates) {
+base::Result<Refusal> GroupExecutor::write_over(const Transaction& transaction, const TableMetadata& table,
+                                                const FrameView& frame, const UpdateValues& values, bool updates) {
   const std::byte* const bytes = frame.bytes().data();
   if (frame.kind() == FrameKind::remove) {
     THALWEG_TRY(writer_.remove(table, values.key, bytes, {}));
@@ -72,6 +72,7 @@ base::Result<Refusal> GroupExecutor::write_over(const TableMetadata& table, cons
   } else {
     THALWEG_TRY(writer_.insert(table, values.now, bytes));
   }
+  THALWEG_TRY(handlers_.send(transaction, table, frame, metadata::HandlerTime::after, arena_));
   return session_.sync();
 }
 

@@ -29,7 +29,8 @@ const std::string kRollback = "ROLLBACK";
 
 // The row of this applier is not there any more.
 bool is_fenced(const StatementFailure& failure) {
-  return failure.table == nullptr && failure.frame.empty() && !failure.below_sql && failure.error.sqlstate == "22012";
+  return failure.table == nullptr && failure.frame.empty() && !failure.below_sql && failure.handler == 0 &&
+         failure.error.sqlstate == "22012";
 }
 
 LsnRange range_of(const Transaction& transaction) {

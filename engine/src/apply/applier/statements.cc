@@ -301,6 +301,8 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
     case StatementKind::remove:
       statement = make_remove(table, compared);
       break;
+    case StatementKind::handler:
+      break;  // nothing is made of it
   }
   if (checked) {
     statement.sql = fmt::format("WITH {}{}touched AS ({} RETURNING 1) SELECT 1 / count(*) FROM touched", prelude,

@@ -35,6 +35,7 @@ enum class StatementKind : uint8_t {
   set_insert,       // from unnest(): one array a column
   set_update,
   set_remove,
+  handler,  // of a user
 };
 
 // Where a parameter's value comes from.

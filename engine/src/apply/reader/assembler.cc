@@ -11,8 +11,15 @@ using base::ErrorCode;
 using lcr::FrameKind;
 
 namespace {
+
 constexpr size_t kTablesShownMax = 16;
+
+bool has_precommit(std::span<const metadata::StatementHandler> handlers) {
+  return std::ranges::any_of(handlers,
+                             [](const auto& handler) { return handler.time == metadata::HandlerTime::precommit; });
 }
+
+}  // namespace
 
 Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& spill, telemetry::TimeAccount& time,
                      TableWriter& tables, Counters& counters, std::function<bool()> await_space)
@@ -23,7 +30,7 @@ Assembler::Assembler(SharedState& shared, BlockPool& pool, spill::SpillSpace& sp
       counters_(counters),
       await_space_(std::move(await_space)),
       tables_(tables),
-      write_sets_(tables) {}
+      write_sets_(tables, has_precommit(shared.statement_handlers)) {}
 
 Assembler::~Assembler() {
   for (auto& [xid, open] : streamed_) drop_fill(open);

@@ -41,7 +41,8 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
       spill_(spill),
       out_(out),
       cache_(cache),
-      tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_, shared.compared),
+      tables_(cache, std::move(connection), options.catch_up, shared.stream_id, time_, shared.compared,
+              shared.statement_handlers),
       watch_(shared.destination_conninfo, shared.connect_options("reader watch")),
       assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
   baton_.take();  // run() has it

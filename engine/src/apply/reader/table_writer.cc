@@ -23,10 +23,11 @@ constexpr size_t kWatchedTablesMax = 200;  // of one look: those used most recen
 
 TableWriter::TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
                          std::string stream_id, telemetry::TimeAccount& time,
-                         std::span<const metadata::ComparedTable> compared)
+                         std::span<const metadata::ComparedTable> compared,
+                         std::span<const metadata::StatementHandler> handlers)
     : cache_(cache),
       connection_(std::move(connection)),
-      loader_(cache.generations(), compared),
+      loader_(cache.generations(), compared, handlers),
       catch_up_(std::move(catch_up)),
       stream_id_(std::move(stream_id)),
       time_(time) {}

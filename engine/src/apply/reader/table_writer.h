@@ -24,9 +24,10 @@ namespace thalweg::apply {
 // Owner: the reader.
 class TableWriter {
  public:
-  // Time at the destination counts in `time`. `compared`: as of TableLoader.
+  // Time at the destination counts in `time`. `compared`, `handlers`: as of TableLoader.
   TableWriter(metadata::MetadataCache& cache, pg::Connection connection, std::vector<CatchUpSpan> catch_up,
-              std::string stream_id, telemetry::TimeAccount& time, std::span<const metadata::ComparedTable> compared);
+              std::string stream_id, telemetry::TimeAccount& time, std::span<const metadata::ComparedTable> compared,
+              std::span<const metadata::StatementHandler> handlers);
 
   struct Table {
     const std::shared_ptr<const metadata::SourceTable>* source = nullptr;

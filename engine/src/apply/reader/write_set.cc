@@ -19,6 +19,8 @@ using Values = std::vector<lcr::Value>;
 
 // Whether a key exists is another thing than what its row holds: children need only the first.
 constexpr uint64_t kExistence = 0x9E3779B97F4A7C15ULL;
+// Stands for all that statement handlers may write. As a possible write it orders transactions, but parks none.
+constexpr uint64_t kStatements = 0xC2B2AE3D27D4EB4FULL;
 
 bool are_same(std::span<const uint16_t> columns, const Values& values, const Values& other) {
   return std::ranges::all_of(columns, [&](uint16_t column) {
@@ -127,6 +129,7 @@ base::Result<void> WriteSetBuilder::add(Transaction& transaction, const lcr::Fra
   transaction.bytes += frame.header().length;
   if (kind == FrameKind::truncate) return note_table(transaction, frame);
   THALWEG_ASSIGN(const TableMetadata* const table, note_row(transaction, frame));
+  has_statements_ = has_statements_ || !table->statements.empty();
   frame.old_tuple().read(old_);
   frame.new_tuple().read(new_);
   const size_t columns = table->columns.size();
@@ -146,9 +149,11 @@ base::Result<void> WriteSetBuilder::build(Transaction& transaction, bool orders_
     transaction.barrier = true;
     return {};
   }
+  has_statements_ = orders_all_;
   TransactionFrames frames(transaction);
   THALWEG_TRY(frames.for_each([&](const lcr::FrameView& frame) { return add(transaction, frame); },
                               []() -> base::Result<void> { return {}; }));
+  if (has_statements_ && !transaction.empty()) transaction.possible_writes.push_back(kStatements);
   if (transaction.barrier) {
     transaction.writes.clear();
     transaction.reads.clear();

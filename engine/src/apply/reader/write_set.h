@@ -14,7 +14,9 @@ namespace thalweg::apply {
 // Owner: the reader.
 class WriteSetBuilder {
  public:
-  explicit WriteSetBuilder(TableWriter& tables) : tables_(tables) {}
+  // `orders_all`: every transaction waits for the one before it. Else those do that have changes of tables with
+  // statement handlers: the statements may write what no key of theirs tells.
+  WriteSetBuilder(TableWriter& tables, bool orders_all) : tables_(tables), orders_all_(orders_all) {}
 
   // Fills tables, writes, reads, possible_writes, the hashes of tables and lcrs, and barrier where the transaction
   // holds a TRUNCATE. A spilled transaction gets its tables only and is a barrier. Fails as TableWriter::find.
@@ -33,7 +35,9 @@ class WriteSetBuilder {
                 const std::vector<lcr::Value>* other, bool is_partial);
 
   TableWriter& tables_;
+  const bool orders_all_;
   bool orders_keyless_ = true;
+  bool has_statements_ = false;  // the transaction at hand
   std::vector<lcr::Value> old_;
   std::vector<lcr::Value> new_;
 };

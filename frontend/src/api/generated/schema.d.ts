@@ -4855,6 +4855,11 @@ export interface components {
          * @enum {string}
          */
         HandlerAction: "error" | "discard" | "overwrite" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression";
+        /**
+         * HandlerMoment
+         * @enum {string}
+         */
+        HandlerMoment: "instead" | "after" | "precommit";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -5983,7 +5988,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection";
+        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection" | "statement_handlers";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -6443,7 +6448,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -6656,6 +6661,11 @@ export interface components {
             /** May Set Session Replication Role */
             may_set_session_replication_role: boolean;
         };
+        /**
+         * RowOperation
+         * @enum {string}
+         */
+        RowOperation: "INSERT" | "UPDATE" | "DELETE";
         /** RowRule */
         RowRule: {
             /**
@@ -7737,6 +7747,37 @@ export interface components {
          * @enum {string}
          */
         SslMode: "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
+        /**
+         * StatementHandler
+         * @description A statement that the destination executes in the transaction of the change, as the stream's own user there.
+         */
+        StatementHandler: {
+            /** @description `instead`: of each change, which is not made itself. `after`: behind each change. `precommit`: once for each transaction of the source that has changes, behind the last of them. */
+            when: components["schemas"]["HandlerMoment"];
+            /**
+             * Schema
+             * @description With `table`.
+             * @example public
+             */
+            schema?: string;
+            /**
+             * Table
+             * @description The table whose changes these are, by its exact name in the stream. Omitted: any; `instead` has one, `precommit` none.
+             * @example orders
+             */
+            table?: string;
+            /**
+             * Operations
+             * @description Omitted: all. `precommit` has none.
+             */
+            operations?: components["schemas"]["RowOperation"][];
+            /**
+             * Statement
+             * @description One INSERT, UPDATE, DELETE, MERGE or SELECT, perhaps behind WITH. Values have names: `:new.column`, `:old.column`, `:operation`, `:schema`, `:table`, `:commit_time`, `:commit_lsn`, `:xid`. Names of objects need their schema: only pg_catalog is searched.
+             * @example INSERT INTO audit.changes VALUES (:operation, :new.id, :commit_time)
+             */
+            statement: string;
+        };
         /** StatisticName */
         StatisticName: {
             /**
@@ -7852,14 +7893,14 @@ export interface components {
              * @description The parameters that were set.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Restart Needed
@@ -7899,7 +7940,7 @@ export interface components {
             rules: components["schemas"]["TableRules"];
             /**
              * Parameters
-             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable.
+             * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
              */
             parameters?: {
                 [key: string]: boolean | number | string | {
@@ -8001,14 +8042,14 @@ export interface components {
              * @description Overrides of the stream's parameters.
              */
             parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Effective Parameters
              * @description All parameters, including the stream's and the defaults.
              */
             effective_parameters: {
-                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+                [key: string]: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             };
             /**
              * Row Rules
@@ -8177,7 +8218,7 @@ export interface components {
             component: string;
             type: components["schemas"]["ParameterType"];
             /** Default */
-            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][];
+            default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             /** Minimum */
             minimum: number | null;
             /** Maximum */

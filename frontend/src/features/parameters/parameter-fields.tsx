@@ -12,8 +12,11 @@ import {
   Tooltip,
 } from "@mantine/core";
 import { IconChevronDown } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { sessionQuery } from "@/api/session";
 import type { ParameterValue, StreamParameter } from "@/api/types";
+import { covers } from "@/lib/session-role";
 import { sentenceCase } from "@/lib/states";
 import { ComparedTables } from "./compared-tables";
 import { ConflictHandlers } from "./conflict-handlers";
@@ -28,8 +31,10 @@ import {
   policiesOf,
   rangeInWords,
   sameValue,
+  statementsOf,
   type Values,
 } from "./parameter-values";
+import { StatementHandlers } from "./statement-handlers";
 
 interface ParameterFieldsProps {
   definitions: StreamParameter[];
@@ -141,6 +146,19 @@ function Row(props: RowProps) {
   );
 }
 
+function Statements({ value, onChange, disabled }: Pick<RowProps, "value" | "onChange" | "disabled">) {
+  // The page knows it already: nothing is asked for.
+  const { data: session } = useQuery({ ...sessionQuery, enabled: false });
+  return (
+    <StatementHandlers
+      handlers={statementsOf(value)}
+      onChange={onChange}
+      disabled={disabled}
+      mayChange={covers(session?.user.role, "admin")}
+    />
+  );
+}
+
 function Field({ definition, value, onChange, disabled }: RowProps) {
   const fault = parameterFault(definition, value);
   if (definition.type === "boolean") {
@@ -160,6 +178,8 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
     return <ConflictHandlers handlers={handlersOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "conflict_detection")
     return <ComparedTables tables={comparedOf(value)} onChange={onChange} disabled={disabled} />;
+  if (definition.type === "statement_handlers")
+    return <Statements value={value} onChange={onChange} disabled={disabled} />;
   if (definition.type === "enum") {
     return (
       <Select

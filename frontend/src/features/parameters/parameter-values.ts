@@ -4,6 +4,7 @@ import type {
   ConflictHandler,
   ErrorPolicy,
   ParameterValue,
+  StatementHandler,
   StreamParameter,
 } from "@/api/types";
 import { handlerFault } from "./handler-fault";
@@ -37,6 +38,12 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
     const tables = comparedOf(value);
     return tables.map((_, index) => comparedFault(tables, index)).find((fault) => fault !== null) ?? null;
   }
+  if (definition.type === "statement_handlers")
+    return (
+      statementsOf(value)
+        .map(statementFault)
+        .find((fault) => fault !== null) ?? null
+    );
   return null;
 }
 
@@ -53,6 +60,31 @@ export function handlersOf(value: ParameterValue): ConflictHandler[] {
 /** The value of the parameter conflict_detection. */
 export function comparedOf(value: ParameterValue): ComparedTable[] {
   return Array.isArray(value) ? (value as ComparedTable[]) : [];
+}
+
+/** The value of the parameter statement_handlers. */
+export function statementsOf(value: ParameterValue): StatementHandler[] {
+  return Array.isArray(value) ? (value as StatementHandler[]) : [];
+}
+
+const OF_COLUMNS = /(?<![:\w]):(new|old)\.("[^"]*"|\w+)/i;
+const QUOTES =
+  /\b[eE]'(?:\\[\s\S]|''|[^'\\])*'|'(?:[^']|'')*'|(?<!\.)"[^"]*"|--.*|\/\*[\s\S]*?\*\/|\$(\w*)\$[\s\S]*?\$\1\$/g;
+const OF_CHANGES = /(?<![:\w]):(new|old|operation|schema|table)\b/i;
+
+/** Why a statement cannot be kept, or null. The API and the destination read the text as SQL: here are only names that
+ * cannot be meant. */
+export function statementFault({ when, schema, table, statement }: StatementHandler): string | null {
+  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if (when === "instead" && table === undefined)
+    return "A statement takes the place of the changes of one table: name it.";
+  if (statement.trim() === "") return "Write the statement.";
+  const unquoted = statement.replace(QUOTES, "''");
+  const ofChange = when === "precommit" ? OF_CHANGES.exec(unquoted)?.[0] : undefined;
+  if (ofChange !== undefined)
+    return `${ofChange} is of a change: at the end of a transaction there are :commit_time, :commit_lsn and :xid.`;
+  const column = table === undefined ? OF_COLUMNS.exec(unquoted)?.[0] : undefined;
+  return column === undefined ? null : `${column} is a column of one table: name it.`;
 }
 
 /** Why an entry cannot be kept, or null. */
@@ -151,6 +183,7 @@ const BASIC = new Set([
   "error_policies",
   "conflict_handlers",
   "conflict_detection",
+  "statement_handlers",
   "copy_workers",
   "initial_copy",
 ]);

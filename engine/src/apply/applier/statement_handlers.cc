@@ -1,0 +1,168 @@
+#include "apply/applier/statement_handlers.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apply/applier/group_executor.h"
+#include "apply/applier/tuple_values.h"
+
+namespace thalweg::apply {
+
+using base::BindKind;
+using lcr::FrameKind;
+using lcr::ValueMark;
+using metadata::HandlerStatement;
+using metadata::HandlerTime;
+using metadata::TableMetadata;
+
+namespace {
+
+constexpr int64_t kPostgresEpochMicros = 946'684'800'000'000;  // 2000-01-01, since 1970
+
+bool is_known(const lcr::Value& value) { return value.mark == ValueMark::binary || value.mark == ValueMark::text; }
+
+std::string_view operation_of(FrameKind kind) {
+  return kind == FrameKind::insert ? "INSERT" : kind == FrameKind::update ? "UPDATE" : "DELETE";
+}
+
+}  // namespace
+
+StatementHandlers::StatementHandlers(DestinationSession& session, std::span<const metadata::StatementHandler> handlers)
+    : session_(session) {
+  for (const metadata::StatementHandler& handler : handlers) {
+    if (handler.time == HandlerTime::precommit) precommit_.push_back(metadata::precommit_statement(handler));
+  }
+}
+
+base::Result<StatementHandlers::Row> StatementHandlers::read(const TableMetadata& table, const lcr::FrameView& frame,
+                                                             Arena& arena) {
+  Row row;
+  const size_t columns = table.columns.size();
+  const auto old = frame.old_tuple();
+  if (frame.new_tuple().exists()) {
+    THALWEG_ASSIGN(row.now, read_values(frame.new_tuple(), table, arena));
+  }
+  if (frame.kind() == FrameKind::insert) return row;
+  const bool is_whole = frame.has(lcr::kOldRow);
+  // Without an old tuple the columns of the identity are as they were.
+  row.old = arena.take_array<lcr::Value>(columns);
+  if (old.exists()) {
+    THALWEG_ASSIGN(row.old, read_values(old, table, arena));
+  } else if (row.now != nullptr) {
+    std::copy_n(row.now, columns, row.old);
+  }
+  const auto forget = [&](size_t column) { row.old[column] = {.mark = ValueMark::unchanged, .bytes = {}}; };
+  const auto every = std::views::iota(size_t{0}, columns);
+  if (!is_whole) {
+    // Beside a key the others come as NULL. A partition may have a narrower identity than its table says.
+    for (const size_t column : every) {
+      const bool is_told = table.columns[column].source_key &&
+                           (table.source.replica_identity != 'f' || (old.exists() && is_known(row.old[column])));
+      if (!is_told) forget(column);
+    }
+  } else if (table.is_partitioned) {
+    // A partition's key alone, below a table with REPLICA IDENTITY FULL, looks like a row with NULL in all others.
+    const auto in_identity = [&](size_t column) {
+      return std::ranges::find(table.identity, column) != table.identity.end();
+    };
+    const auto has_value = [&](size_t column) { return !in_identity(column) && is_known(row.old[column]); };
+    if (std::ranges::none_of(every, has_value)) {
+      for (const size_t column : every) {
+        if (!in_identity(column)) forget(column);
+      }
+    }
+  }
+  // A large value that did not change is as the old row has it.
+  for (const size_t column : every) {
+    if (row.now == nullptr || row.now[column].mark != ValueMark::unchanged) continue;
+    if (is_known(row.old[column])) row.now[column] = row.old[column];
+  }
+  return row;
+}
+
+std::string StatementHandlers::add_column(const TableMetadata& table, const Row& row, metadata::BindSource source) {
+  const bool is_new = source.kind == BindKind::new_value;
+  const lcr::Value* const values = is_new ? row.now : row.old;
+  if (values == nullptr) {  // an INSERT has no old row, a DELETE no new one
+    parameters_.push_back({.bytes = {}, .type = {}, .is_null = true, .is_binary = false});
+    return {};
+  }
+  const lcr::Value& value = values[source.column];
+  if (value.mark == ValueMark::unchanged) {
+    return fmt::format("{} did not come with the change{}; REPLICA IDENTITY FULL at the source makes it come",
+                       base::written({.kind = source.kind, .column = table.columns[source.column].name}),
+                       is_new ? ", which left it as it was" : "");
+  }
+  parameters_.push_back({.bytes = value.bytes,
+                         .type = {},
+                         .is_null = value.mark == ValueMark::null,
+                         .is_binary = value.mark == ValueMark::binary});
+  return {};
+}
+
+void StatementHandlers::add_number(uint64_t number, size_t place) {
+  const uint64_t swapped = __builtin_bswap64(number);
+  numbers_[place] = std::bit_cast<std::array<std::byte, 8>>(swapped);
+  parameters_.push_back({.bytes = numbers_[place], .type = {}, .is_null = false, .is_binary = true});
+}
+
+void StatementHandlers::add(const Transaction& transaction, const TableMetadata* table, BindKind kind) {
+  switch (kind) {
+    case BindKind::commit_time:
+      return add_number(std::bit_cast<uint64_t>(transaction.commit_time.value - kPostgresEpochMicros), 0);
+    case BindKind::commit_lsn:
+      return add_number(transaction.commit_lsn.value, 1);
+    case BindKind::xid:
+      return add_number(transaction.xid.value, 2);
+    case BindKind::schema:
+      return parameters_.push_back(pg::text_parameter(table->source.schema_name));
+    default:
+      return parameters_.push_back(pg::text_parameter(table->source.table_name));
+  }
+}
+
+base::Result<bool> StatementHandlers::send(const Transaction& transaction, const TableMetadata& table,
+                                           const lcr::FrameView& frame, HandlerTime time, Arena& arena) {
+  std::optional<Row> row;
+  for (const HandlerStatement& handler : table.statements) {
+    if (handler.time != time || !handler.is_of(frame.kind())) continue;
+    if (!row) {
+      THALWEG_ASSIGN(row, read(table, frame, arena));
+    }
+    parameters_.clear();
+    for (const metadata::BindSource source : handler.sources) {
+      if (source.kind == BindKind::operation) {
+        parameters_.push_back(pg::text_parameter(operation_of(frame.kind())));
+      } else if (source.kind != BindKind::new_value && source.kind != BindKind::old_value) {
+        add(transaction, &table, source.kind);
+      } else if (std::string missing = add_column(table, *row, source); !missing.empty()) {
+        return std::unexpected(
+            final_error({.error = base::fail(base::ErrorCode::apply_failed, std::move(missing)).error(),
+                         .frame = lcr::copy_of(frame.bytes().data()),
+                         .table = &table,
+                         .handler = handler.number},
+                        transaction));
+      }
+    }
+    THALWEG_TRY(session_.run(session_.prepared(table, handler), parameters_,
+                             {.any = true, .frame = frame.bytes().data(), .table = &table, .handler = handler.number}));
+  }
+  return row.has_value();
+}
+
+base::Result<void> StatementHandlers::send_precommit(const Transaction& transaction) {
+  for (const HandlerStatement& handler : precommit_) {
+    parameters_.clear();
+    for (const metadata::BindSource source : handler.sources) add(transaction, nullptr, source.kind);
+    THALWEG_TRY(session_.run(session_.prepared(handler.sql, handler.types), parameters_,
+                             {.any = true, .handler = handler.number}));
+  }
+  return {};
+}
+
+}  // namespace thalweg::apply
