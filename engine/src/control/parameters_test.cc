@@ -62,6 +62,7 @@ void make_another(Choice& value) {
 void make_another(ErrorPolicyDefinitions& value) { value.emplace_back(); }
 void make_another(ConflictHandlerDefinitions& value) { value.emplace_back(); }
 void make_another(ConflictDetectionDefinition& value) { value.emplace_back(); }
+void make_another(StatementHandlerDefinitions& value) { value.emplace_back(); }
 
 TEST(Parameters, TheCaptureStartsAnewForThoseOfTheStreamAlone) {
   for (const json& listed : json::parse(contract("parameters.json"))["parameters"]) {
