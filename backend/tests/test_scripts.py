@@ -71,6 +71,10 @@ def test_the_command_line_is_led_to_the_stack_of_its_settings(tmp_path: Path) ->
     run(home, "write_cli_environment")
     lines = (home / "cli.env").read_text().splitlines()
     assert lines[0::2] == ["export THALWEG_URL=https://127.0.0.1:9000", f"export THALWEG_CA_FILE={certificate}"]
+    with (home / "settings.env").open("a") as settings:
+        settings.write(f"THALWEG_CA_FILE={tmp_path}/ca.crt\n")
+    run(home, "write_cli_environment")
+    assert (home / "cli.env").read_text().splitlines()[2] == f"export THALWEG_CA_FILE={tmp_path}/ca.crt"
 
 
 def test_a_line_that_is_no_setting_is_refused(tmp_path: Path) -> None:

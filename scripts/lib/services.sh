@@ -222,13 +222,15 @@ make_admin() {
   run_rest token-works
 }
 
-# A file to source: it leads the command line to this stack, whatever its ports.
+# A file to source: it leads the command line to this stack, whatever its ports. A certificate of an own authority is
+# trusted by that authority's, THALWEG_CA_FILE; a self-signed one is its own.
 write_cli_environment() {
+  local trusted=${THALWEG_CA_FILE:-${THALWEG_TLS_CERTIFICATE_FILE:-}}
   {
     printf 'export THALWEG_URL=%q\n' "$THALWEG_API_URL"
     printf 'export THALWEG_TOKEN_FILE=%q\n' "$(realpath "$THALWEG_TOKEN_FILE")"
     [[ -z ${THALWEG_TLS_CERTIFICATE_FILE:-} ]] ||
-      printf 'export THALWEG_CA_FILE=%q\n' "$(realpath "$THALWEG_TLS_CERTIFICATE_FILE")"
+      printf 'export THALWEG_CA_FILE=%q\n' "$(realpath "$trusted")"
   } >"$THALWEG_HOME/cli.env"
 }
 
