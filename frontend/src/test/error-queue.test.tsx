@@ -318,6 +318,7 @@ it("leaves a change out with a reason, and takes that back", async () => {
   const dialog = await screen.findByRole("dialog", { name: "Leave out change 2: DELETE public.orders" });
   const leaveOut = within(dialog).getByRole("button", { name: "Leave out" });
   expect(leaveOut).toBeDisabled();
+  expect(within(dialog).getByText(/-X PUT/)).toHaveTextContent(`-H 'If-Match: "e1"'`);
   await userEvent.type(within(dialog).getByLabelText(/Reason/), " still needed ");
   await userEvent.click(leaveOut);
   expect(

@@ -83,6 +83,7 @@ export function ScheduleForm({ schedule, streams, onClose }: ScheduleFormProps) 
             call={{
               method: schedule ? "PATCH" : "POST",
               path: `/api/v1/advisor/schedules${schedule ? `/${schedule.id}` : ""}`,
+              ...(schedule ? { headers: { "If-Match": schedule.etag } } : {}),
               body,
             }}
             maxHeight={160}

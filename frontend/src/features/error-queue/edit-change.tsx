@@ -67,7 +67,14 @@ export function EditChange(props: EditChangeProps) {
             data-autofocus={leavesOut || undefined}
           />
           {act.isError && <ProblemAlert problem={problemInWords(act.error)} />}
-          <RestCall call={{ method: "PUT", path: `${path}/${errorId}/changes/${number}`, body }} />
+          <RestCall
+            call={{
+              method: "PUT",
+              path: `${path}/${errorId}/changes/${number}`,
+              ...(etag === null ? {} : { headers: { "If-Match": etag } }),
+              body,
+            }}
+          />
           <FormButtons onCancel={onClose} disabled={incomplete} loading={act.isPending}>
             {leavesOut ? "Leave out" : "Save"}
           </FormButtons>

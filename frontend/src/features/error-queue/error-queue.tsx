@@ -101,9 +101,14 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
                     {
                       method: "PUT",
                       path: `${path}/ERROR_ID/changes/NUMBER`,
+                      headers: { "If-Match": "ETAG" },
                       body: { left_out: true, reason: "WHY" },
                     },
-                    { method: "DELETE", path: `${path}/ERROR_ID/changes/NUMBER` },
+                    {
+                      method: "DELETE",
+                      path: `${path}/ERROR_ID/changes/NUMBER`,
+                      headers: { "If-Match": "ETAG" },
+                    },
                     { method: "POST", path: `${path}/ERROR_ID/dry-run` },
                     { method: "POST", path: `${path}/ERROR_ID/execute` },
                     { method: "POST", path: `${path}:execute` },
