@@ -133,6 +133,10 @@ def test_a_database_of_the_demo_is_tested_once_it_is_registered(tmp_path: Path) 
     ]
     for _ in range(2):
         subprocess.run(command, env=environment, input="secret\n", text=True, check=True)
+    known.clear()
+    asks = [*command[:2], "has-stream", "shop to warehouse"]
+    done = subprocess.run(asks, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", ""), "a script asks; no user is told an error"
     server.shutdown()
     server.server_close()
     assert asked == ["/api/v1/databases", "/api/v1/databases/d1/test"]
