@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { databasesQuery } from "@/api/databases";
 import type { Cure, Finding } from "@/api/types";
+import { serversOf } from "@/lib/address";
 import { severityInWords } from "@/lib/advisor";
 import { CopyBlock } from "@/ui/copy-block";
 import { useNarrow } from "@/ui/narrow";
@@ -139,8 +140,7 @@ function WhereToRun({ cure }: { cure: Cure }) {
   return (
     <Text size="sm" mt={6}>
       Thalweg does not run this itself. Run it at <strong>{cure.database}</strong>
-      {at && ` (${at.host}:${at.port}, database ${at.dbname})`} as {cure.run_as}, then check whether it
-      helped.
+      {at && ` (${serversOf(at)}, database ${at.dbname})`} as {cure.run_as}, then check whether it helped.
     </Text>
   );
 }

@@ -15,6 +15,7 @@ import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { CheckList } from "@/features/preflight/check-list";
 import { SourceTables } from "@/features/table-rules/source-tables";
+import { addressOf } from "@/lib/address";
 import { covers } from "@/lib/session-role";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
@@ -48,7 +49,7 @@ function DatabaseView({ database }: { database: Database }) {
         description={
           <Group gap="md">
             <Text size="xs" ff="monospace" c="dimmed">
-              {database.user}@{database.host}:{database.port}/{database.dbname}
+              {database.user}@{addressOf(database)}
             </Text>
             <Text size="sm">PostgreSQL {versionInWords(database)}</Text>
             <Text size="sm">TLS {database.sslmode}</Text>

@@ -9,6 +9,7 @@ import { sessionQuery } from "@/api/session";
 import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
+import { addressOf } from "@/lib/address";
 import { formatAgo } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { AnchorLink } from "@/ui/anchor-link";
@@ -101,7 +102,7 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
       sortBy: (database) => database.host,
       cell: (database) => (
         <Text size="xs" ff="monospace">
-          {database.user}@{database.host}:{database.port}/{database.dbname}
+          {database.user}@{addressOf(database)}
         </Text>
       ),
     },

@@ -6,6 +6,7 @@ import { sessionQuery } from "@/api/session";
 import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
+import { addressOf } from "@/lib/address";
 import { covers } from "@/lib/session-role";
 import { Empty } from "@/ui/faces";
 import classes from "./database-step.module.css";
@@ -131,7 +132,7 @@ function CardText(props: { database: Database; indicator: ReactNode; note?: stri
           {database.name}
         </Text>
         <Text size="xs" c="dimmed" ff="monospace" truncate>
-          {database.host}:{database.port}/{database.dbname}
+          {addressOf(database)}
         </Text>
         <Text size="xs" c="dimmed">
           {note ?? `PostgreSQL ${database.version ?? "version not tested yet"}`}
