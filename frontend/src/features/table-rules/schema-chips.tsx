@@ -8,10 +8,11 @@ interface SchemaChipsProps {
   onChange: (rules: TableRules) => void;
 }
 
-/** Whole schemas by a click; the rules below say what that means. */
+/** Whole schemas by a click; the rules below say what that means. A partition belongs to its table: it is not counted. */
 export function SchemaChips({ tables, rules, onChange }: SchemaChipsProps) {
   const counts = new Map<string, number>();
-  for (const { schema } of tables) counts.set(schema, (counts.get(schema) ?? 0) + 1);
+  for (const { schema, kind } of tables)
+    if (kind !== "partition") counts.set(schema, (counts.get(schema) ?? 0) + 1);
   if (counts.size === 0) return null;
   return (
     <Stack gap={6} mb="md">

@@ -1,6 +1,6 @@
 // The wizard's answers survive a reload: they lie in the browser until the stream is made or somebody starts afresh.
 import type { Database } from "@/api/types";
-import { emptyWizard, steps, type WizardState } from "./wizard-state";
+import { emptyWizard, publicRules, steps, type WizardState } from "./wizard-state";
 
 const KEY = "thalweg.stream-draft";
 
@@ -19,7 +19,9 @@ export function readDraft(databases: readonly Database[]): Draft | null {
     const destinationIds = state.destinationIds.filter((id) => known.has(id));
     // The checks of the preflight were of another day: beyond it the wizard begins with them.
     const last = steps.indexOf(destinationIds.length > 0 ? "preflight" : "destination");
-    return { state: { ...state, destinationIds }, active: Math.min(draft?.active ?? 0, last) };
+    const isUntouched = JSON.stringify(state.rules) === JSON.stringify(publicRules);
+    const rules = isUntouched ? publicRules : state.rules;
+    return { state: { ...state, destinationIds, rules }, active: Math.min(draft?.active ?? 0, last) };
   } catch {
     return null;
   }

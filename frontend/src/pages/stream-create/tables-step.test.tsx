@@ -7,6 +7,7 @@ import { usePreview } from "@/features/table-rules/use-preview";
 import { database, keylessTable as log } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
 import { TablesStep } from "./tables-step";
+import { publicRules } from "./wizard-state";
 
 interface StepProps {
   destinations: Database[];
@@ -16,10 +17,7 @@ interface StepProps {
 const taken: SourceTable = { ...log, inserts_only: true, replicable: true, unsupported: [] };
 
 function Step({ destinations = [], onDestinationRules = () => {} }: Partial<StepProps>) {
-  const [rules, setRules] = useState<TableRules>({
-    include: [{ schema: "public", table: "*" }],
-    exclude: [],
-  });
+  const [rules, setRules] = useState<TableRules>(publicRules);
   const preview = usePreview("source01", rules);
   return (
     <TablesStep
@@ -80,4 +78,24 @@ it("asks for the rules of each destination, too", async () => {
   await userEvent.click(screen.getByRole("checkbox", { name: "Nothing passes" }));
   await userEvent.click(screen.getByRole("button", { name: "Use these rules" }));
   expect(onDestinationRules).toHaveBeenCalledWith("dest0001", [{ scope: "global", positive: [] }]);
+});
+
+it("begins without a rule where public is empty, and counts no partitions", async () => {
+  const events: SourceTable = { ...taken, schema: "app", table: "events", kind: "partitioned" };
+  const partition: SourceTable = { ...events, table: "events_1", kind: "partition", replicable: false };
+  stubApi({
+    "GET /api/v1/databases/source01/tables": { body: { items: [events, partition], next_cursor: null } },
+    "POST /api/v1/streams:preview-tables": {
+      body: { tables: [], replicable: 0, bytes: 0, rows_estimated: 0, unmatched: [] },
+    },
+  });
+  renderUi(<Step />);
+  const chip = await screen.findByRole("checkbox", { name: "app (1)" });
+  expect(screen.queryByLabelText("Include rule 1, schema")).toBeNull();
+  await userEvent.click(chip);
+  expect(screen.getByLabelText("Include rule 1, schema")).toHaveValue("app");
+  expect(screen.queryByLabelText("Include rule 2, schema")).toBeNull();
+  await userEvent.click(chip);
+  await userEvent.click(screen.getByRole("button", { name: "Add include rule" }));
+  expect(screen.getByLabelText("Include rule 1, schema")).toHaveValue("public");
 });

@@ -1,5 +1,6 @@
 import { Grid } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { tablesQuery } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import type { Database, ScopedRules, TableRules } from "@/api/types";
@@ -17,6 +18,7 @@ import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
+import { untouchedRules } from "./wizard-state";
 
 interface TablesStepProps {
   sourceId: string;
@@ -37,6 +39,11 @@ export function TablesStep(props: TablesStepProps) {
   const { sourceId, captureEngineId, rules, onChange, maskKey, preview } = props;
   const { destinations, destinationRules, onDestinationRules } = props;
   const tables = useQuery({ ...tablesQuery(sourceId), placeholderData: keepPreviousData });
+  const fresh = tables.isPlaceholderData ? undefined : tables.data;
+  useEffect(() => {
+    const initial = fresh ? untouchedRules(rules, fresh) : rules;
+    if (initial !== rules) onChange(initial);
+  }, [fresh, rules, onChange]);
   const complete = completeRules(rules);
   // Only the preview knows which changes of a table the rules give up.
   const matched = new Map(preview.data?.tables.map((table) => [name(table), table]));

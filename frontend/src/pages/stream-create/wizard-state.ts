@@ -40,12 +40,22 @@ export interface WizardState {
   start: boolean;
 }
 
+/** Rules that nobody has touched: these two objects themselves, not others of the same contents. */
+export const publicRules: TableRules = { include: [{ schema: "public", table: "*" }], exclude: [] };
+export const noRules: TableRules = { include: [], exclude: [] };
+
+/** Rules to begin with at this source: where `public` is empty, its rule would only be a warning to get rid of. */
+export function untouchedRules(rules: TableRules, tables: readonly { schema: string }[]): TableRules {
+  if (rules !== publicRules && rules !== noRules) return rules;
+  return tables.some(({ schema }) => schema === "public") ? publicRules : noRules;
+}
+
 export const emptyWizard: WizardState = {
   sourceId: null,
   destinationIds: [],
   engineId: null,
   applyEngineIds: {},
-  rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
+  rules: publicRules,
   destinationRules: {},
   accepted: [],
   parameters: {},
