@@ -21,7 +21,7 @@ export class StreamScreen {
     this.page = page;
     this.shell = new Shell(page);
     this.strip = page.getByRole("region", { name: "Path", exact: true });
-    this.copy = page.getByRole("region", { name: "Initial copy", exact: true });
+    this.copy = page.getByRole("region", { name: /^(Initial copy|Copied tables)$/ });
   }
 
   async open(stream: string): Promise<void> {

@@ -128,7 +128,7 @@ test("the finished initial copy is a line that opens, and its rows are the sourc
   const stream = new StreamScreen(page);
   await stream.open(sales.stream);
   await stream.expectPhase(sales.stream, "Replicating", 60_000);
-  await expect(stream.copy, "a finished copy folds away to one line").toContainText("Finished");
+  await expect(stream.copy, "a finished copy folds away to one line").toContainText("Last copy finished");
   await expect(stream.copy.getByRole("table")).toHaveCount(0);
   await stream.copy.getByRole("button", { name: /^Show \d+ tables?/ }).click();
   await expect(stream.copy.getByRole("row", { name: /sales\.orders/ })).toContainText(exactly(ORDERS));

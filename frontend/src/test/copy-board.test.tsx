@@ -132,9 +132,11 @@ it("folds finished copies to a line each, the latest first", async () => {
   });
   renderUi(<CopyBoard destinations={[early, late]} finished />);
   expect(screen.getAllByRole("heading").map((heading) => heading.textContent)).toEqual([
-    "Initial copy of late",
-    "Initial copy of early",
+    "Copied tables of late",
+    "Copied tables of early",
   ]);
+  // A table that was copied again later is in the sum: it is not the initial copy's.
+  expect(screen.getAllByText(/^Last copy finished .* rows in all/)).toHaveLength(2);
   expect(screen.queryByRole("table")).toBeNull();
   await userEvent.click(screen.getAllByRole("button", { name: "Show 3 tables" })[0] as HTMLElement);
   expect(screen.getByRole("table", { name: "Initial copy by table" })).toBeVisible();

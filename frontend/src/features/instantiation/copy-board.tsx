@@ -20,7 +20,8 @@ export function CopyBoard({ destinations, finished }: CopyBoardProps) {
     )
     .sort((a, b) => latest(b.instantiation).localeCompare(latest(a.instantiation)));
   return shown.map(({ id, database, instantiation, phase, state }) => {
-    const title = destinations.length > 1 ? `Initial copy of ${database.name}` : "Initial copy";
+    const what = finished ? "Copied tables" : "Initial copy";
+    const title = destinations.length > 1 ? `${what} of ${database.name}` : what;
     if (instantiation === null) return null;
     return finished ? (
       <FinishedCopy key={id} title={title} instantiation={instantiation} />
@@ -37,7 +38,7 @@ export function CopyBoard({ destinations, finished }: CopyBoardProps) {
 
 const latest = (copy: Instantiation | null) => copy?.finished_at ?? copy?.started_at ?? "";
 
-/** One line, with the tables behind a button. */
+/** One line, with the tables behind a button. Tables that were copied again count with their last copy. */
 function FinishedCopy({ title, instantiation }: { title: string; instantiation: Instantiation }) {
   const [opened, { toggle }] = useDisclosure(false);
   return (
@@ -47,8 +48,8 @@ function FinishedCopy({ title, instantiation }: { title: string; instantiation: 
       aside={
         <Group gap="sm">
           <Text size="sm" c="dimmed" className="numeric">
-            Finished {formatTime(instantiation.finished_at)} · {counted(instantiation.rows_copied, "row")} ·{" "}
-            {asText(bytes(instantiation.bytes_copied))}
+            Last copy finished {formatTime(instantiation.finished_at)} ·{" "}
+            {counted(instantiation.rows_copied, "row")} in all · {asText(bytes(instantiation.bytes_copied))}
           </Text>
           <Button variant="default" aria-expanded={opened} onClick={toggle}>
             {opened ? "Hide tables" : `Show ${counted(instantiation.tables.length, "table")}`}
