@@ -153,6 +153,17 @@ def test_a_refusal_is_shown_with_title_detail_and_cure() -> None:
     assert (bare.message, bare.cure) == ("Away. No store.", "")
 
 
+def test_a_refusal_says_each_message_once() -> None:
+    problem: Json = {"title": "Not valid", "code": "invalid_request", "cure": "Correct it.", "sql": None}
+    one = {"pointer": "/uri", "message": "No URI.", "cure": "Correct it."}
+    alone = _problem(httpx.Response(422, json={**problem, "detail": "No URI.", "errors": [one]}))
+    assert (alone.message, alone.details) == ("Not valid. No URI.", ())
+    other = {"pointer": "/port", "message": "No URI.", "cure": "Give a port."}
+    detail = "Not valid: /uri, 1 more. No URI."
+    several = _problem(httpx.Response(422, json={**problem, "detail": detail, "errors": [one, other]}))
+    assert several.details == ("/port No URI.", "  cure: Give a port.")
+
+
 def test_what_a_database_says_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(width=200, record=True, file=StringIO())
     monkeypatch.setattr(output, "out", terminal)

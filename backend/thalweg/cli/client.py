@@ -180,9 +180,11 @@ def _problem(response: httpx.Response) -> CommandError:
     try:
         problem = response.json()
         details = (problem.get("sql") or "").splitlines()
-        for part in problem.get("errors") or []:
-            details.append(f"{part['pointer']} {part['message']}".strip())
-            details += [f"  cure: {part['cure']}"] if part.get("cure") else []
+        parts = problem.get("errors") or []
+        for part in parts:
+            if not _is_said(part, problem["detail"], alone=len(parts) == 1):
+                details.append(f"{part['pointer']} {part['message']}".strip())
+            details += [f"  cure: {part['cure']}"] if part.get("cure") not in (None, "", problem.get("cure")) else []
             details += [f"  {line}" for line in (part.get("sql") or "").splitlines()]
         message, cure, code = f"{problem['title']}. {problem['detail']}", problem.get("cure") or "", problem["code"]
     except (ValueError, KeyError, TypeError):
@@ -190,6 +192,11 @@ def _problem(response: httpx.Response) -> CommandError:
     if response.status_code == httpx.codes.UNAUTHORIZED:
         return CommandError(message, "Log in: thalweg login, or set THALWEG_TOKEN.", (), EXIT_NOT_LOGGED_IN, code)
     return CommandError(message, cure, tuple(details), EXIT_REFUSED, code)
+
+
+def _is_said(part: Json, detail: str, *, alone: bool) -> bool:
+    """Whether the detail says the part's message and, where there are several parts, its place."""
+    return part["message"] in detail and (alone or part["pointer"] in detail)
 
 
 def connect() -> Api:
