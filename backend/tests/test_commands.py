@@ -254,6 +254,8 @@ async def test_a_password_comes_from_a_file_or_the_prompt(
     assert asked.code == 0, asked.err
     both = await run("databases", "add", "three", *at, "--password-file", str(file), "--password-stdin", stdin="x\n")
     assert (both.code, "exclude each other" in both.err) == (1, True)
+    moved = await run("databases", "edit", "one", "--host", "localhost")
+    assert (moved.code, "--password, --password-stdin or --password-file" in moved.err) == (1, True), moved.err
     sides.on_source(f"ALTER ROLE {body['user']} PASSWORD 'rotated'")
     file.write_text("rotated")
     edited = await run("databases", "edit", "one", "--password-file", str(file))

@@ -1,6 +1,7 @@
 """databases list, add, edit, test, tables, remove; preflight."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,7 @@ ReadFrom = Annotated[
     typer.Option(help="standby: read at the standby among the hosts, write at the primary.", show_default="primary"),
 ]
 Name = Annotated[str, typer.Argument(help="The database's name or id.")]
+PASSWORD_AGAIN = "Give the password again with this change: --password, --password-stdin or --password-file."  # noqa: S105
 
 
 @app.command("list")
@@ -133,9 +135,14 @@ def edit(
         raise CommandError("Nothing to change.", "Give at least one option.")
     api = connect()
     database = api.find("/databases", "database", name)
-    if body.keys() - {"name"} and not no_test:
-        _test_change(api, database, body)
-    changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
+    try:
+        if body.keys() - {"name"} and not no_test:
+            _test_change(api, database, body)
+        changed = api.patch(f"/databases/{database['id']}", body, database["etag"])
+    except CommandError as refused:
+        if refused.code == "password_required":
+            raise replace(refused, cure=PASSWORD_AGAIN) from refused
+        raise
     if body.keys() - {"name"} and not no_test:
         api.post(f"/databases/{changed['id']}/test")  # Recorded with the database, as at its registration.
     done(f"Changed {changed['name']}.", changed)
