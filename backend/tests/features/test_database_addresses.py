@@ -132,6 +132,7 @@ async def test_uri_is_taken_apart(operator: httpx.AsyncClient, sides: Sides) -> 
     [
         ("http://x", "postgresql://"), ("postgresql://u:secret@h:x/d", "port"), ("postgresql://h/%zz", "URI"),
         ("postgresql://u@h/d?sslkey=/x", "PEM"), ("postgresql://u@h/d?passfile=/x", "passfile"),
+        ("postgresql://u@h/d?options=-c%20geqo=off", "may be set: options"), ("postgresql://u:a/b?secret=1@h/d", "URI"),
         ("postgresql://h", "missing"),
     ],
 )  # fmt: skip

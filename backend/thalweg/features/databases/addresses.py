@@ -3,9 +3,11 @@
 from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from thalweg.kernel.pem import PEM_FIELDS
 
@@ -23,6 +25,15 @@ def fields_of_uri(uri: str) -> dict[str, Any]:
             "Not a connection URI: postgresql://user:password@host:5432/database?sslmode=require."
         ) from None
     return fields_of({name: str(value) for name, value in found.items()})
+
+
+def options_of_uri(uri: str) -> list[str]:
+    """Those names in its query that libpq knows: any other text may be part of a password that was not escaped. They
+    are read without libpq, which calls a URI whose option has an = in its value no URI at all."""
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    _, _, query = uri.partition("?")
+    names = [unquote(part.partition("=")[0]) for part in query.split("&")]
+    return [name for name in names if name in known]
 
 
 def fields_of(found: dict[str, str]) -> dict[str, Any]:

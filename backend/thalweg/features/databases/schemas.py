@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, StrictInt, StringConstraints, model_validator
 
-from thalweg.features.databases.addresses import fields_of_uri
+from thalweg.features.databases.addresses import FIELDS, fields_of_uri, options_of_uri
 from thalweg.kernel.hosts import servers_of
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, Id, Name, Resource, Secret
 from thalweg.kernel.pem import PEM_BYTES_MAX, PEM_FIELDS
@@ -85,6 +85,12 @@ ALLOWED_OPTIONS: dict[str, re.Pattern[str]] = {
     "ssl_min_protocol_version": re.compile(r"^TLSv1(\.[123])?$"),
 }
 """The allowed options and their values. The engine has the same list (engine/src/pg/connection_settings.cc)."""
+URI_OPTIONS = {*FIELDS, *PEM_FIELDS, *ALLOWED_OPTIONS}
+"""Options that a URI may have, or that are refused with an answer of their own."""
+
+
+def not_allowed(name: str) -> ValueError:
+    return ValueError(f"Not an option that may be set: {name}. Allowed: {', '.join(sorted(ALLOWED_OPTIONS))}.")
 
 
 def checked_options(value: dict[str, str] | None) -> dict[str, str] | None:
@@ -92,7 +98,7 @@ def checked_options(value: dict[str, str] | None) -> dict[str, str] | None:
         if name in PEM_FIELDS:
             raise ValueError(f"{name} is a field of its own: give the contents of the file there, as PEM.")
         if name not in ALLOWED_OPTIONS:
-            raise ValueError(f"Not an option that may be set: {name}. Allowed: {', '.join(sorted(ALLOWED_OPTIONS))}.")
+            raise not_allowed(name)
         if not ALLOWED_OPTIONS[name].match(text):
             raise ValueError(f"{text!r} is not a value of {name}.")
     return value
@@ -115,6 +121,9 @@ def fill_from_uri(body: Any) -> Any:
     """Fields given beside the URI take precedence over the URI's."""
     if not isinstance(body, dict) or not isinstance(body.get("uri"), str):
         return body
+    refused = [name for name in options_of_uri(body["uri"]) if name not in URI_OPTIONS]
+    if refused:
+        raise not_allowed(refused[0])
     return {**fields_of_uri(body["uri"]), **{name: value for name, value in body.items() if name != "uri"}}
 
 
