@@ -28,7 +28,7 @@ export function verdictOf({ health, destinations }: Healthy, paths: Judged[] | u
   return (isOfOne ? `${path.path_name}: ${sentence}` : sentence) + pausedInWords(destinations);
 }
 
-/** What is the source's is every destination's: naming one would say that the others are spared. */
+/** A finding about the source is every destination's: naming one would say that the others are spared. */
 function concernsAll({ top_finding_code }: Judged): boolean {
   return top_finding_code?.startsWith("source_") ?? false;
 }
