@@ -101,7 +101,7 @@ def _misnamed(handler: StatementHandler, bound: BoundStatement, sent: Columns) -
 async def _types(
     connection: Connection, handler: StatementHandler, bound: BoundStatement, sent: Columns, present: Columns
 ) -> list[str]:
-    """Of the parameters, as the engine gives them: those of the destination's columns, of domains their base types."""
+    """The types of the parameters as the engine gives them: the destination column's, or the base type of a domain."""
     name = handler.get("schema", ""), handler.get("table", "")
     columns = {column.name: column.type for column in [*sent.get(name, []), *present.get(name, [])]}
     named = {columns[one.column] for one in bound.names if one.column}

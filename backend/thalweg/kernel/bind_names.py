@@ -46,7 +46,7 @@ class BindFault(ValueError):
 class BindName:
     kind: str
     column: str = ""
-    """Of new and old: as the catalogue has it."""
+    """The column of new or old, as the catalogue has it."""
 
     @property
     def written(self) -> str:

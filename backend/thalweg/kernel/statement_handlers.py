@@ -80,7 +80,7 @@ CURE = (
 
 
 def statement_handlers(value: Any) -> list[StatementHandler]:
-    """Of a value that was checked."""
+    """The handlers of a value that was checked."""
     return _HANDLERS.validate_python(value)
 
 

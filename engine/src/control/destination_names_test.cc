@@ -34,7 +34,9 @@ TEST(DestinationNames, AreKeptThroughTheDisk) {
 
   json& table = document["streams"][0]["tables"][1];
   table["destination"]["table"] = "countries";
-  EXPECT_NE(fingerprint(parse_desired(document.dump())->streams[0]), fingerprint(stream));
+  const auto renamed = parse_desired(document.dump());
+  ASSERT_TRUE(renamed) << renamed.error().message;
+  EXPECT_NE(fingerprint(renamed->streams[0]), fingerprint(stream));
   table["destination"]["schema"] = "public";
   EXPECT_TRUE(parse_desired(document.dump())->streams[0].names.empty()) << "its own name is no other one";
 }
@@ -43,11 +45,11 @@ TEST(DestinationNames, AreRefusedWhereNoTableCanHaveThem) {
   const auto with = [](const json& destination) {
     json document = example();
     document["streams"][0]["tables"].push_back({{"schema", "public"}, {"table", "more"}});
-    document["streams"][0]["tables"][2]["destination"] = destination;
+    document["streams"][0]["tables"].back()["destination"] = destination;
     const auto parsed = parse_desired(document.dump());
     if (parsed) return std::string("accepted");
     EXPECT_EQ(parsed.error().code, base::ErrorCode::invalid_request);
-    const std::string_view at = "/streams/0/tables/2/destination";
+    const std::string_view at = "/streams/0/tables/3/destination";
     EXPECT_TRUE(parsed.error().message.starts_with(at)) << parsed.error().message;
     return parsed.error().message.substr(at.size());
   };

@@ -69,8 +69,9 @@ base::Result<void> BacklogDestination::begin(queue::LcrQueue& queue, size_t cons
     std::unique_lock lock(session_lock_);
     // A destination knows the timeline of an earlier engine's logs. An engine that only sends does not.
     auto opened = logs_.begin_session(slot.history, !sends() && slot.history.timeline() > 1);
-    // The destination's, not the stream's: it says so, and its frames wait on disk.
-    if (!opened) give_up_or_wait(opened.error());
+    // The destination's, not the stream's: it says so, and its frames wait on disk. One that has given up keeps its
+    // error: whoever retries it meets this one.
+    if (!opened && !has_given_up()) give_up_or_wait(opened.error());
     EarlierLogs::Own own = logs_.own(source_.timeline);
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         queue, consumer, space_, *options_.clock,
@@ -242,6 +243,11 @@ void BacklogDestination::note_failure(const base::Error& error) {
   const auto trouble = unresolved_trouble();
   if (trouble && options_.definition.parameters.stops_tables()) return;
   give_up_or_wait(trouble ? *trouble : with_row_security(error, options_.definition, &course_.interrupt()));
+}
+
+bool BacklogDestination::has_given_up() const {
+  const std::lock_guard lock(mutex_);
+  return life_.state() == State::aborted;
 }
 
 // `waiting`: what it is until the next try.

@@ -116,6 +116,7 @@ class BacklogDestination final : public Destination {
 
   // --- anybody
   void add_backlog_to(control::StreamStats& stats) const override;
+  bool has_given_up() const;
   bool is_disabled() const { return course_.wanted() == control::DesiredStatus::disabled; }
 
   spill::SpillSpace space_;

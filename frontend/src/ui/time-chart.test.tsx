@@ -5,9 +5,13 @@ import { latencyMs } from "@/lib/format";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { clockTicks, TimeChart } from "./time-chart";
 
-// A canvas is not drawn in jsdom; what is tested is what stands around it.
+// A canvas is not drawn in jsdom; what is tested is what stands around it, and which lines are to be drawn.
+const drawn = vi.hoisted(() => ({ series: [] as Record<string, unknown>[] }));
 vi.mock("uplot", () => ({
   default: class {
+    constructor({ series }: { series: Record<string, unknown>[] }) {
+      drawn.series = series;
+    }
     setData() {}
     setSize() {}
     destroy() {}
@@ -37,6 +41,30 @@ describe("TimeChart", () => {
     expect(rows[1]).toHaveTextContent("3 ms");
     expect(rows[2]).toHaveTextContent("––");
     await expectNoAxeViolations();
+  });
+});
+
+describe("its lines", () => {
+  it("each have the stroke of their series, and dashes where they have them", () => {
+    for (const number of [1, 3, 5])
+      document.documentElement.style.setProperty(`--series-${number}`, `rgb(${number}, 0, 0)`);
+    renderUi(
+      <TimeChart
+        title="Lag"
+        times={[0, 1000]}
+        series={[
+          { label: "p50", colour: 1, values: [1, 3] },
+          { label: "two\n\nlines", colour: 3, values: [1, 2], isDashed: true },
+          { label: "p99", colour: 5, values: [1, 2] },
+        ]}
+        format={latencyMs}
+      />,
+    );
+    expect(drawn.series.slice(1).map(({ label, stroke, dash }) => [label, stroke, dash])).toEqual([
+      ["p50", "rgb(1, 0, 0)", undefined],
+      ["two\n\nlines", "rgb(3, 0, 0)", [6, 3]],
+      ["p99", "rgb(5, 0, 0)", undefined],
+    ]);
   });
 });
 

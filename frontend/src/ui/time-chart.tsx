@@ -194,9 +194,8 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
   const over = useRef({ selected: props.selected, marks: props.marks, clip: props.clip });
   over.current = { selected: props.selected, marks: props.marks, clip: props.clip };
   const scheme = useScheme();
-  const shape = series
-    .map((line) => `${line.label}\n${line.colour}\n${line.isDashed ? "dashed" : ""}`)
-    .join("\n\n");
+  // A text, so that it is the same from sample to sample.
+  const shape = JSON.stringify(series.map(({ label, colour, isDashed }) => ({ label, colour, isDashed })));
 
   const data = useMemo<uPlot.AlignedData>(
     () => [times.map((time) => time / 1000), ...series.map((line) => gapsAsNull(line.values))],
@@ -216,17 +215,14 @@ function Plot(props: TimeChartProps & { height: number; clip: number | null }) {
       ticks: { show: false },
       font: "11px 'Inter Variable'",
     };
-    const lines = shape.split("\n\n").map((line) => {
-      const [label = "", colour = "1", dashed] = line.split("\n");
-      return {
-        label,
-        stroke: token(`--series-${colour}`),
-        ...(dashed ? { dash: [6, 3] } : {}),
-        width: 1.5,
-        points: { show: false },
-        spanGaps: false,
-      };
-    });
+    const lines = (JSON.parse(shape) as Pick<Series, "label" | "colour" | "isDashed">[]).map((line) => ({
+      label: line.label,
+      stroke: token(`--series-${line.colour}`),
+      ...(line.isDashed ? { dash: [6, 3] } : {}),
+      width: 1.5,
+      points: { show: false },
+      spanGaps: false,
+    }));
     const created = new uPlot(
       {
         width: element.clientWidth || 300,
