@@ -4704,8 +4704,23 @@ export interface components {
              * @default true
              */
             accepted: boolean;
-            /** @description RUNNING: it continues; the queue's `execution` shows its progress. */
+            /** @description RUNNING: it continues; the queue's `execution` shows its progress. FAILED: some were applied, then one failed again. An execution of which nothing was applied is refused instead. */
             state: components["schemas"]["ExecutionState"];
+            /**
+             * Executed
+             * @description Transactions that were applied and have left the queue: FAILED only.
+             */
+            executed: number | null;
+            /**
+             * Failed Again
+             * @description Transactions that failed again: FAILED only. Null, too, where the engine's version does not tell.
+             */
+            failed_again: number | null;
+            /**
+             * Message
+             * @description Why the first of them failed: FAILED only.
+             */
+            message: string | null;
         };
         /** ExecutionFailure */
         ExecutionFailure: {
