@@ -6754,7 +6754,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**
