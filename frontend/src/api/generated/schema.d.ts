@@ -5280,7 +5280,7 @@ export interface components {
             age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description Over the last minute; negative while it shrinks. Null: not observed long enough.
+             * @description Over the last minute, since the last stop, pause or start; negative while it shrinks. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
