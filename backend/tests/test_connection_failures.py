@@ -1,4 +1,4 @@
-"""What libpq says of failed attempts, as one failure with a cure."""
+"""Failed attempts to connect, as libpq tells them: one failure with a cure."""
 
 import psycopg
 

@@ -37,7 +37,7 @@ class Growth:
         return (value - first) / span.total_seconds() if span >= GROWTH_SPAN_MIN else None
 
     def forget(self, key: Hashable) -> None:
-        """What grew, or shrank, until now says nothing of what follows."""
+        """The values until now say nothing of the growth that follows."""
         self.seen.pop(key, None)
 
     def forget_before(self, at: datetime) -> None:
