@@ -87,6 +87,28 @@ def test_idle_path_has_no_bottleneck() -> None:
     )  # fmt: skip
 
 
+def lagging(name: str, lag: Lag) -> list[Sample]:
+    return [
+        sample.model_copy(
+            update={"destinations": [share.model_copy(update={"lag": lag}) for share in sample.destinations]}
+        )
+        for sample in recorded(name)
+    ]
+
+
+@pytest.mark.parametrize("name", ["commit_order", "lock_contention", "trigger"])
+def test_a_path_that_keeps_up_has_no_bottleneck(name: str) -> None:
+    """One that is held up has one, however little waits."""
+    for kept in (Lag(bytes=0, seconds=0.0), Lag(bytes=9 << 10, seconds=0.0, age_seconds=0.05)):
+        row = analysed(lagging(name, kept))[1].bottleneck
+        assert (row.bottleneck_identified, row.verdict) != (True, Verdict.BOTTLENECK), row.explanation
+    for late in (
+        Lag(bytes=9 << 10, seconds=None, age_seconds=20.0), Lag(bytes=9 << 10, seconds=None),
+        Lag(bytes=9 << 20, seconds=1.0, age_seconds=0.5),
+    ):  # fmt: skip
+        assert analysed(lagging(name, late))[1].bottleneck.verdict == Verdict.BOTTLENECK
+
+
 def test_what_was_before_the_present_start_is_not_judged() -> None:
     before = recorded("trigger")
     after = [sample.model_copy(update={"interval_seconds": 1.0}) for sample in recorded("idle_source")]

@@ -192,6 +192,11 @@ def test_what_has_stopped_has_the_cure_of_its_error() -> None:
     assert (found.code, [cure.text for cure in found.cures]) == ("aborted", ["Copy it again."])
 
 
+def test_an_idle_source_causes_no_bottleneck() -> None:
+    (found,) = findings("idle_source")
+    assert (found.code, found.is_cause) == ("source_idle", False)
+
+
 def test_what_is_the_engines_own_fault_is_no_databases_and_has_the_cure_of_its_error() -> None:
     told, cure = "write spill/1: No space left on device", "Free space on the disk that the message names."
     full = Condition("ENABLED", "ENABLED", "RETRYING", ErrorSide.ENGINE, told, cure)

@@ -48,6 +48,14 @@ def test_every_action_has_a_sentence() -> None:
             "stream_errors_execute", None, {"error_id": 7, "role": "clerk"},
             "Parked transaction 7 executed again as clerk",
         ),
+        (
+            "stream_errors_execute", None, {"error_id": 7, "executed": 3, "failed_again": None},
+            "Parked transaction 7 executed again: applied, with 2 behind it; 1 behind it failed",
+        ),
+        (
+            "stream_errors_execute_all", None, {"executed": 5, "failed_again": 2},
+            "All parked transactions executed again: 5 applied, 2 failed",
+        ),
         ("stream_errors_execute_all", None, {"role": "clerk"}, "All parked transactions executed again as clerk"),
         (
             "stream_errors_execute_cause", None, {"cause": "5f3a", "sqlstate": "23505", "role": "clerk"},

@@ -208,3 +208,17 @@ def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> 
     level, reason = told(destination("a"), RETRIED, sample=sample)
     assert (level, reason.endswith(" And 1 more.")) == (HealthLevel.ERROR, True)
     assert "continues" not in told(destination("a"), destination("b", "ABORTED", GONE), sample=sample)[1]
+
+
+def test_the_oldest_change_ages_while_its_engine_is_silent() -> None:
+    lag = Lag(bytes=5 << 20, seconds=None, age_seconds=0.05)
+    sample = sample_at(AT, UNKNOWN)
+    shares = [share.model_copy(update={"lag": lag}) for share in sample.destinations]
+    sample = sample.model_copy(update={"at": AT, "lag": lag, "destinations": shares})
+    known = facts(observed={"destinations": []}, sample=sample, observed_at=AT, lag=lag, engine_state="UNREACHABLE")
+    assert health_of(known, AT + timedelta(seconds=5)).reason.endswith(", the oldest 5.05 s old.")
+    fresh = facts(
+        observed={"destinations": []}, sample=sample, observed_at=AT, engine_state="UNREACHABLE",
+        lag=lag.model_copy(update={"age_seconds": 7.0}),
+    )  # fmt: skip
+    assert health_of(fresh, AT + timedelta(seconds=5)).reason.endswith(", the oldest 7 s old."), "measured just now"

@@ -9,6 +9,7 @@ from tests.test_units import reading as engine_reading
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.kernel.forecasts import seconds_to_full
+from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
 from thalweg.live.marks import Marks
@@ -149,6 +150,31 @@ def test_the_way_from_one_leap_of_a_slot_to_the_next_is_no_growth(
     slot = known.state.slots["thalweg_s"].model_copy(update={"active": active, "confirmed_lsn": confirmed})
     reading = known.model_copy(update={"marks": marks((60 - stood, 1000), (60, 7000))})
     assert reading.seconds_to_full(slot) == seconds
+
+
+def test_growth_does_not_reach_back_before_a_change_of_the_desired_state() -> None:
+    lags, row = Lags(Seen()), stopped()
+    row.desired_status = row.destinations[0].desired_status = DesiredStatus.ENABLED
+    sample = sample_of("s", engine_reading(1), engine_reading(2))
+
+    def grows(second: float, waiting: int, on_disk: int) -> tuple[float | None, float | None]:
+        backlog = Backlog(state="ON DISK", bytes=on_disk, lcrs=1, frames=1, age_seconds=1, limit_bytes=1 << 30)
+        destination = sample.destinations[0].model_copy(
+            update={"backlog": backlog, "lag": Lag(bytes=waiting, seconds=None, applied="0/1")}
+        )
+        told = sample.model_copy(update={"destinations": [destination]})
+        lag = lags.measured(told, row, after(second)).destinations[0].lag
+        return lag.growth_bytes_per_second, lag.seconds_to_full
+
+    for second in range(0, 40, 10):
+        shrinks = grows(second, (90 - second) << 20, (90 - second) << 20)
+    assert shrinks == (-(1 << 20), None)
+    row.destinations[0].desired_status = DesiredStatus.DISABLED
+    assert grows(40, 50 << 20, 50 << 20) == (None, None)
+    growth, full = grows(50, 70 << 20, 70 << 20)
+    assert (growth, full) == (2 << 20, (1024 - 70) / 2)
+    assert grows(51, 0, 0)[0] == 0, "what has caught up shrinks no more"
+    assert grows(61, 0, 0)[0] == 0
 
 
 def test_the_source_knows_more_of_its_end_than_an_engine_that_is_held_back() -> None:

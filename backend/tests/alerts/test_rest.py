@@ -45,6 +45,29 @@ async def aborted(
     return await wait_for(operator, f"{STREAMS}/{stream['id']}", status="ABORTED")
 
 
+async def test_a_destination_that_is_away_is_named(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:  # fmt: skip
+    await without_slot_alert(operator)
+    rule = f"{ALERTS}/rules/database_unreachable"
+    await operator.put(rule, json={"hold_seconds": 0}, headers={"If-Match": "*"})
+    engine.status, engine.phase = "ENABLED", "RETRYING"
+    engine.error = {
+        "code": "database_unreachable", "class": "transient", "title": "The database cannot be reached",
+        "message": "port 5432 failed: Connection refused", "cure": "Start it.", "side": "destination",
+    }  # fmt: skip
+    stream = await created(operator, registered)
+    alert = await alert_of(operator, "database_unreachable")
+    name = stream["destinations"][0]["database"]["name"]
+    assert (alert["severity"], alert["message"]) == (
+        "critical",
+        f"{name}, a destination of {stream['name']}, cannot be reached. port 5432 failed: Connection refused",
+    )
+    engine.error, engine.phase = None, "REPLICATING"
+    assert (await alert_of(operator, "database_unreachable", "resolved"))["id"] == alert["id"]
+
+
 async def test_life_of_an_alert(
     admin: httpx.AsyncClient, operator: httpx.AsyncClient, viewer: httpx.AsyncClient, aborted: dict[str, Any],
     engine: EngineDouble,

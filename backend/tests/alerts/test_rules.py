@@ -525,6 +525,27 @@ def test_an_error_queue_is_told_with_its_destinations() -> None:
     assert message == "3 transactions are parked in the error queue of Warehouse and Archive of orders."
 
 
+def test_a_database_that_cannot_be_reached_is_named_within_seconds() -> None:
+    refused = "connection to server at 10.0.0.5, port 5432 failed: Connection refused"
+    warehouse = DestinationFacts("warehouse", "Warehouse", "ENABLED", refused, phase="RETRYING", unreachable=refused)
+    reports = DestinationFacts("reports", "Reports", "ENABLED", None, phase="REPLICATING")
+    away = replace(SOUND, destinations=(warehouse, reports), source_name="Shop")
+    clock = Clock()
+    for second in range(12):
+        clock.at(second, away)
+    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}
+    assert RULES[RuleId.DATABASE_UNREACHABLE].severity is AlertSeverity.CRITICAL
+    clock.at(12, replace(away, seen=False))
+    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"destination:warehouse"}, "its engine does not answer now"
+    for second in range(13, 30):
+        back = replace(away, destinations=(replace(warehouse, unreachable=None), reports), source_unreachable=refused)
+        changes = clock.at(second, back)
+    assert parts(clock, RuleId.DATABASE_UNREACHABLE) == {"source:source"}
+    assessment = next(change.assessment for change in changes if change.key[0] is RuleId.DATABASE_UNREACHABLE)
+    assert assessment is not None
+    assert assessment.message == f"Shop, the source of orders, cannot be reached. {refused}"
+
+
 def test_silent_engine_is_one_alert_and_its_streams_keep_theirs() -> None:
     clock = Clock()
     clock.at(0, parked(1))

@@ -307,7 +307,8 @@ async def test_the_whole_error_queue_is_executed(
     engine.parked = 3
     assert (await viewer.post(path)).status_code == 403
     answer = await operator.post(path)
-    assert (answer.status_code, answer.json()) == (202, {"accepted": True, "state": "DONE"})
+    told = {"accepted": True, "state": "DONE", "executed": None, "failed_again": None, "message": None}
+    assert (answer.status_code, answer.json()) == (202, told)
     assert engine.executed == [1, 2, 3]
     entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][0]
     assert entry["sentence"] == "All parked transactions executed again"
@@ -387,6 +388,34 @@ async def test_a_refused_execution_is_tried_by_executing_again(
     assert [entry["sentence"] for entry in entries if entry["action"].startswith("stream_errors")] == [
         "Parked transaction 99 discarded: refused", "Parked transaction 1 executed again: refused",
     ]  # fmt: skip
+
+
+async def test_an_execution_that_fails_behind_the_first_is_not_refused(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}/destinations/{stream['destinations'][0]['id']}/errors"
+    error = {"code": "apply_conflict", "class": "permanent", "title": "T", "message": "in the way", "cure": "C"}
+    engine.refuses_execution = error
+    engine.execution = {
+        "error_id": 1, "state": "FAILED", "executed": 1, "total": 2, "started_at": engine.started_at,
+        "finished_at": engine.started_at, "error": error, "failed_again": 1,
+        "failures": [{"error_id": 2, "error": error}],
+    }  # fmt: skip
+    answer = await operator.post(f"{path}/1/execute")
+    assert (answer.status_code, answer.json()) == (
+        202, {"accepted": True, "state": "FAILED", "executed": 1, "failed_again": 1, "message": "in the way"},
+    )  # fmt: skip
+    events = (await operator.get(f"{STREAMS}/{stream['id']}/history/events")).json()["items"]
+    entry = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"][0]
+    words = "Parked transaction 1 executed again: applied; 1 behind it failed"
+    assert entry["sentence"] == words
+    assert words in [event["sentence"] for event in events]
+    assert (await operator.post(f"{path}/2/execute")).status_code == 409, "the last execution was of another one"
+    engine.execution |= {"error": {**error, "message": "of an earlier execution"}}
+    assert (await operator.post(f"{path}/1/execute")).status_code == 409, "refused before it began"
+    engine.execution |= {"error": error, "executed": 0}
+    assert (await operator.post(f"{path}/1/execute")).status_code == 409, "nothing was applied"
 
 
 async def test_error_queue_comes_in_parts(

@@ -1,6 +1,7 @@
 """One row of PATH_BOTTLENECK for each path: the least idle stage that is not in flow control.
 
-The rule is Streams': idle and flow control must both be at or under their thresholds. Three things are added. Among
+The rule is Streams': idle and flow control must both be at or under their thresholds. Four things are added. A path
+that keeps up has no bottleneck. Among
 stages that are about equally busy, the one that holds the stage before it back most is named, where Streams names none.
 Where a stage is held back but none after it is busy as a whole, one thread of it may be: work that cannot be shared.
 And what keeps a path from working at all is a verdict of its own, not a bottleneck.
@@ -28,6 +29,8 @@ ABOUT_EQUAL = 10.0
 NOT_IDENTIFIED = "NO BOTTLENECK IDENTIFIED"
 IDLE_LCRS_PER_SECOND = 0.05
 SOURCE_IDLE_LAG_BYTES = 1 << 20
+KEEPS_UP_LAG_BYTES, KEEPS_UP_AGE_SECONDS = 1 << 20, 2.0
+"""Limits of the lag of a path that keeps up."""
 
 
 def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> PathBottleneck:
@@ -39,13 +42,27 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
     parks = _parks(path, stages)
     if parks is not None and parks.grown:
         return _none(path, Verdict.PARKING, parks.explanation)
-    found = _least_idle(stages, thresholds) or _serial(stages, thresholds)
+    keeps_up = _keeps_up(path)
+    found = None if keeps_up else _least_idle(stages, thresholds) or _serial(stages, thresholds)
     if path.full_backlogs and (found is None or path.is_own(path.full_backlogs[0])):
         limit = f" {_named(path, *found, thresholds).explanation}" if found is not None else ""
         return _none(path, Verdict.HELD_UP, f"{_held_up(path)}{limit}")
     if found is None:
         return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)
+
+
+def _keeps_up(path: Path) -> bool:
+    """Its stages may be busy, and wait for one another: nothing of it makes changes arrive late."""
+    lags = [share.lag for share in path.shares]
+    return bool(lags) and all(
+        lag.bytes == 0
+        or (
+            lag.bytes is not None and lag.bytes < KEEPS_UP_LAG_BYTES
+            and lag.age_seconds is not None and lag.age_seconds < KEEPS_UP_AGE_SECONDS
+        )
+        for lag in lags
+    )  # fmt: skip
 
 
 def _verdict_of(path: Path) -> tuple[Verdict, str] | None:

@@ -13,6 +13,7 @@ class RuleId(StrEnum):
     SLOT_INACTIVE = "slot_inactive"
     SLOT_IDLE = "slot_idle"
     SLOT_LOST = "slot_lost"
+    DATABASE_UNREACHABLE = "database_unreachable"
     COMPONENT_ABORTED = "component_aborted"
     TABLE_TROUBLE = "table_trouble"
     ERROR_QUEUE = "error_queue"
@@ -89,14 +90,16 @@ RULES: dict[RuleId, Rule] = {
             RuleId.NO_PROGRESS, "No progress while WAL grows",
             "The source writes WAL, but a destination of the stream makes no progress: it is falling behind.",
             "On the stream's page, find the component that does not move. The cause may be a lock at the destination, "
-            "a destination or an engine that is away, or a waiting transaction. The source keeps its WAL meanwhile.",
+            "a destination or an engine that is away, or a waiting transaction. Meanwhile the changes wait in the "
+            "destination's backlog on the engine's disk; without one, or once it is full, in the source's WAL.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 60, 10,
             (Threshold("wal_bytes", "WAL written meanwhile, at least", "bytes", MIB, 1, 1 << 50),),
         ),
         Rule(
             RuleId.LATENCY, "Latency above its threshold",
             "Changes reach the destination late: the slowest 1 % of the transactions take longer than the threshold.",
-            "On the stream's page, find the component that is busy all the time: it is the bottleneck.",
+            "On the stream's page, see whether a database or an engine is away. If none is, find the component that "
+            "is busy all the time: it is the bottleneck.",
             SubjectType.STREAM, AlertSeverity.WARNING, 60, 60,
             (Threshold("latency_seconds", "Latency p99, above", "seconds", 30, 0.001, 86400),),
         ),
@@ -153,6 +156,14 @@ RULES: dict[RuleId, Rule] = {
             "Delete the stream and create it again: it needs a new initial copy. First do at the source what the "
             "alert's message says, so that it does not happen again.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
+        ),
+        Rule(
+            RuleId.DATABASE_UNREACHABLE, "A database cannot be reached",
+            "The engine cannot connect to a source or a destination of the stream, or loses the connection again and "
+            "again. Nothing is captured there, or nothing applied; the engine tries again by itself.",
+            "Check that the database's server runs, and that the network lets the engine through. The stream resumes "
+            "by itself from where it stopped.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 10, 5,
         ),
         Rule(
             RuleId.COMPONENT_ABORTED, "A component has stopped with an error",

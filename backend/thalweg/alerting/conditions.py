@@ -328,6 +328,22 @@ def slot_lost(view: View) -> Iterator[Assessment]:
         )  # fmt: skip
 
 
+def database_unreachable(view: View) -> Iterator[Assessment]:
+    """One alert for each database, which it names."""
+    rule = RuleId.DATABASE_UNREACHABLE
+    for stream, _, subject in view.streams(rule):
+        databases = [("source", "source", stream.source_name, stream.source_unreachable)]
+        databases += [("destination", each.id, each.name, each.unreachable) for each in stream.destinations]
+        for side, part, name, message in databases:
+            own = Subject(subject.type, subject.id, subject.name, f"{side}:{part}")
+            yield Assessment(
+                rule, own, message is not None if stream.seen else None,
+                f"{name}, {'the source' if side == 'source' else 'a destination'} of {stream.name}, cannot be reached. "
+                f"{message or ''}".strip(),
+                evidence={"side": side, "database": name, "error": message},
+            )  # fmt: skip
+
+
 def component_aborted(view: View) -> Iterator[Assessment]:
     rule = RuleId.COMPONENT_ABORTED
     for stream, _, subject in view.streams(rule):
@@ -452,6 +468,7 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Assessment]]] = {
     RuleId.SLOT_INACTIVE: slot_inactive,
     RuleId.SLOT_IDLE: slot_idle,
     RuleId.SLOT_LOST: slot_lost,
+    RuleId.DATABASE_UNREACHABLE: database_unreachable,
     RuleId.COMPONENT_ABORTED: component_aborted,
     RuleId.TABLE_TROUBLE: table_trouble,
     RuleId.ERROR_QUEUE: error_queue,

@@ -53,6 +53,8 @@ class DestinationFacts:
     retry: str | None = None
     """The retry that one of its transactions waits for, in words."""
     parked: int | None = None
+    unreachable: str | None = None
+    """The engine's message where it cannot connect to it now."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,9 @@ class StreamFacts:
     destinations: tuple[DestinationFacts, ...] = ()
     is_paused: bool = False
     """Each of its destinations is switched off on purpose. Without a backlog the stream itself rests."""
+    source_name: str = "the source"
+    source_unreachable: str | None = None
+    """The engine's message where it cannot connect to it now."""
     troubles: tuple[str, ...] = ()
     """Changed tables that miss changes while the others continue."""
 

@@ -53,9 +53,9 @@ SENTENCES = {
     "stream_errors_delete": "Parked transaction {error} discarded",
     "stream_errors_dry_run": "Parked transaction {error} tried{as_role} and rolled back{outcome}",
     "stream_errors_edit": "Change {change} of parked transaction {error} given other values",
-    "stream_errors_execute": "Parked transaction {error} executed again{as_role}",
-    "stream_errors_execute_all": "All parked transactions executed again{as_role}",
-    "stream_errors_execute_cause": "Parked transactions with one cause ({code}) executed again{as_role}",
+    "stream_errors_execute": "Parked transaction {error} executed again{as_role}{executed}",
+    "stream_errors_execute_all": "All parked transactions executed again{as_role}{executed}",
+    "stream_errors_execute_cause": "Parked transactions with one cause ({code}) executed again{as_role}{executed}",
     "stream_errors_get": "Rows of parked transaction {error} looked at",
     "stream_errors_leave_out": "Change {change} of parked transaction {error} left out",
     "stream_errors_restore": "Change {change} of parked transaction {error} taken back as it came",
@@ -107,6 +107,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             copied_at=facts.get("copied_at"),
             as_role=f" as {facts['role']}" if facts.get("role") else "",
             outcome=_outcome(facts),
+            executed=_executed(facts),
         ).split()
     )
     return f"{sentence}: refused" if facts.get("refused") else sentence
@@ -119,3 +120,14 @@ def _outcome(facts: dict[str, Any]) -> str:
     if facts["succeeds"]:
         return ": it would be applied"
     return f": it would fail ({facts.get('sqlstate') or facts.get('code')})"
+
+
+def _executed(facts: dict[str, Any]) -> str:
+    """The outcome of an execution that failed after a part of it. Others have none."""
+    if not facts.get("executed"):
+        return ""
+    failed = facts.get("failed_again") or 1
+    if facts.get("error_id") is None:
+        return f": {facts['executed']} applied, {failed} failed"
+    beside = facts["executed"] - 1
+    return f": applied{f', with {beside} behind it' if beside else ''}; {failed} behind it failed"

@@ -17,6 +17,9 @@ OTHER_SERVER = (
 """libpq's reasons to pass over a server that let it in, for the sake of target_session_attrs."""
 
 
+NO_ENTRY_WITHOUT_TLS = re.compile(r"no pg_hba\.conf entry .*(no encryption|SSL off)")
+
+
 @dataclass
 class ConnectionFailure(Exception):
     """`code` is one of ConnectionTest.code's. `sqlstate` is that of a statement which the server refused, if one did:
@@ -41,9 +44,17 @@ def _as_sql(statement: str, **names: str) -> str:
     return sql.SQL(statement).format(**{key: sql.Identifier(value) for key, value in names.items()}).as_string()
 
 
+def _without_fallbacks(message: str) -> str:
+    """With sslmode prefer, libpq tries again without TLS after any failure, and tells both. Where the server lets
+    nobody in without TLS, the second says nothing of the cause."""
+    attempts = [attempt for attempt in re.split(r"(?=connection to server )", message) if attempt.strip()]
+    told = [attempt for attempt in attempts if not NO_ENTRY_WITHOUT_TLS.search(attempt)]
+    return "".join(told).strip() if any(" failed: " in attempt for attempt in told) else message
+
+
 def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
     """From libpq's message: a failed connection attempt carries no SQLSTATE."""
-    message = re.sub(r"\s+", " ", str(error)).strip()
+    message = _without_fallbacks(re.sub(r"\s+", " ", str(error)).strip())
     shown = message.split(" failed: ")[-1]
     lowered = message.lower()
     if is_poolers_refusal(lowered):

@@ -89,7 +89,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         )
     if facts.engine_state in SILENT:
         reason = f"The engine {facts.engine_name}: {facts.engine_message or 'no answer'}"
-        return _health(HealthLevel.UNKNOWN, ended(reason) + _held(facts))
+        return _health(HealthLevel.UNKNOWN, ended(reason) + _held(facts, at))
     if facts.observed is None or facts.observed_at is None:
         refused = f" {facts.engine_name}: {facts.engine_message}" if facts.engine_message else ""
         return _health(HealthLevel.UNKNOWN, f"The engine has not reported on it yet.{refused}")
@@ -98,7 +98,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.UNKNOWN, f"The last observation is {age} s old: the collector may not run.")
     error = facts.observed.get("error")
     if facts.observed_status == ObservedStatus.ABORTED:
-        return _health(HealthLevel.ERROR, ended(_in_words(error)) + _held(facts))
+        return _health(HealthLevel.ERROR, ended(_in_words(error)) + _held(facts, at))
     if facts.desired_status == DesiredStatus.DROPPED:
         reason = f"It is being deleted, held up by: {ended(error['message'])}" if error else "It is being deleted."
         reason = " ".join([reason, *waits_in_words(facts.observed, at)])
@@ -107,7 +107,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         return _health(HealthLevel.WARNING, f"The engine is retrying. {ended(_in_words(error))}")
     # An only destination that is stopped stops its stream.
     if facts.desired_status == DesiredStatus.DISABLED or facts.observed_status == ObservedStatus.DISABLED:
-        return _stopped(facts)
+        return _stopped(facts, at)
     return _worst(_troubles(facts, at)) or _running(facts, at)
 
 
@@ -273,12 +273,12 @@ def _table_troubles(facts: Facts) -> Iterator[Health]:
     yield from sorted(by_table.values(), key=lambda trouble: LEVELS.index(trouble.level))
 
 
-def _stopped(facts: Facts) -> Health:
+def _stopped(facts: Facts, at: datetime) -> Health:
     """On purpose, and not well either: its lag grows."""
     paused = _paused(facts) if facts.desired_status == DesiredStatus.ENABLED else ""
     rests = paused.strip() or "Stopped."
     if facts.observed_status == ObservedStatus.DISABLED and (troubled := _worst(list(_table_troubles(facts)))):
-        return _health(troubled.level, f"{rests} {troubled.reason}{_held(facts)}")
+        return _health(troubled.level, f"{rests} {troubled.reason}{_held(facts, at)}")
     if facts.observed_status != ObservedStatus.DISABLED:
         return _health(HealthLevel.STOPPED, "It is draining its queue and stopping.")
     level = HealthLevel.STOPPED
@@ -287,10 +287,18 @@ def _stopped(facts: Facts) -> Health:
     elif facts.lag.seconds_to_full is not None or facts.seconds_to_idle is not None:
         level = HealthLevel.WARNING
     until = "is resumed" if paused else "starts again"
-    return _health(level, f"{rests}{_held(facts) or f' The source keeps its WAL until it {until}.'}")
+    return _health(level, f"{rests}{_held(facts, at) or f' The source keeps its WAL until it {until}.'}")
 
 
-def _held(facts: Facts) -> str:
+def _age_now(facts: Facts, at: datetime) -> float | None:
+    """The age of the oldest change. One out of a sample has aged since: nothing newer comes of a silent engine."""
+    age, sample = facts.lag.age_seconds, facts.sample
+    if age is None or sample is None or age not in {share.lag.age_seconds for share in sample.destinations}:
+        return age
+    return age + max(0.0, (at - sample.at).total_seconds())
+
+
+def _held(facts: Facts, at: datetime) -> str:
     """A further sentence on what the source keeps for a stream that does not move."""
     lag, slot = facts.lag, facts.slot
     if slot is not None and slot.wal_status == "lost":
@@ -300,7 +308,8 @@ def _held(facts: Facts) -> str:
         idle = f" In {duration(facts.seconds_to_idle)} idle_replication_slot_timeout will invalidate its slot."
     if not lag.bytes:
         return idle
-    age = None if lag.age_seconds is None else f"{duration(lag.age_seconds)} old"
+    seconds = _age_now(facts, at)
+    age = None if seconds is None else f"{duration(seconds)} old"
     if slot is None:
         oldest = f", the oldest {age}" if age else ""
         sentence = f" {size(lag.bytes)} of WAL wait for it at the source, of all its databases{oldest}."

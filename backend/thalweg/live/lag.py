@@ -36,6 +36,10 @@ class Growth:
         span = at - since
         return (value - first) / span.total_seconds() if span >= GROWTH_SPAN_MIN else None
 
+    def forget(self, key: Hashable) -> None:
+        """The values until now say nothing of the growth that follows."""
+        self.seen.pop(key, None)
+
     def forget_before(self, at: datetime) -> None:
         self.seen = {key: points for key, points in self.seen.items() if at - points[-1][0] <= GROWTH_WINDOW}
 

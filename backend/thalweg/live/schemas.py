@@ -96,7 +96,9 @@ class Lag(Resource):
         default=None, description="How long ago the source wrote the oldest of it. Null: before anybody looked."
     )
     growth_bytes_per_second: float | None = Field(
-        default=None, description="Over the last minute; negative while it shrinks. Null: not observed long enough."
+        default=None,
+        description="Over the last minute, since the last stop, pause or start; negative while it shrinks. Null: not "
+        "observed long enough.",
     )
     seconds_to_full: float | None = Field(
         default=None,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from thalweg.db.models import StreamRow
 from thalweg.kernel.forecasts import seconds_to_full
-from thalweg.kernel.lifecycle import REPLICATES, BacklogState
+from thalweg.kernel.lifecycle import REPLICATES, BacklogState, DesiredStatus, ObservedStatus
 from thalweg.kernel.lsn import lsn_of
 from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
 from thalweg.live.schemas import DestinationSample, Lag, Sample
@@ -12,6 +12,8 @@ from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
 from thalweg.workers.sources import Seen
 
 FORGET_EVERY = 1000
+Run = tuple[DesiredStatus, DesiredStatus | None, ObservedStatus]
+"""The desired states of a stream and of its destination, and the destination's own."""
 
 
 class Lags:
@@ -22,6 +24,7 @@ class Lags:
         self._growth = Growth()
         self._forecasts = Forecasts()
         self._taken = 0
+        self._runs: dict[tuple[str, str], Run] = {}
 
     def note_end(self, source_id: str, source_end: str, at: datetime) -> None:
         reading = self._seen.readings.get(source_id)
@@ -40,6 +43,7 @@ class Lags:
         if self._taken % FORGET_EVERY == 0:
             self._growth.forget_before(at)
             self._forecasts.forget_before(at)
+            self._runs = {key: run for key, run in self._runs.items() if key in self._growth.seen}
         reading = self._seen.readings.get(row.source_id)
         destinations = [self._destination(row, destination, reading, at) for destination in sample.destinations]
         slot = reading.slot(row.id) if reading is not None else None
@@ -55,12 +59,26 @@ class Lags:
         key = row.id, destination.destination_id
         if destination.phase not in REPLICATES:
             self._forecasts.forget(key)
+        self._begin_anew_after_a_change(key, row, destination)
+        if lag.bytes == 0:  # it shrinks no more
+            self._growth.forget(key)
         growth = self._growth.per_second(key, at, lag.bytes) if lag.bytes is not None else None
+        if lag.bytes == 0:
+            growth = 0.0
         update = {
             "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, destination, lag, at),
             "seconds": self._forecasts.seconds(key, at, lag),
         }  # fmt: skip
         return destination.model_copy(update={"lag": lag.model_copy(update=update)})
+
+    def _begin_anew_after_a_change(self, key: tuple[str, str], row: StreamRow, destination: DestinationSample) -> None:
+        """A stop, a pause or a start: what came before is not the present growth."""
+        own = row.destination(destination.destination_id)
+        run = row.desired_status, own.desired_status if own is not None else None, destination.status
+        if self._runs.get(key) != run:
+            self._growth.forget(key)
+            self._growth.forget((*key, "disk"))
+        self._runs[key] = run
 
     def _seconds_to_full(
         self, key: tuple[str, str], destination: DestinationSample, lag: Lag, at: datetime

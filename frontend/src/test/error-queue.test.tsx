@@ -288,6 +288,28 @@ it("tells which transactions failed again", () => {
   expect(screen.getByRole("listitem")).toHaveTextContent("Transaction 6 of the queue: duplicate key");
 });
 
+it("tells that a transaction was executed though one behind it failed", () => {
+  const execution: ErrorExecution = {
+    error_id: 1,
+    cause: null,
+    role: null,
+    state: "FAILED",
+    executed: 1,
+    total: 2,
+    failed_again: 1,
+    failures: [{ error_id: 2, code: "apply_conflict", sqlstate: "23505", message: "duplicate key" }],
+    left_out: 0,
+    left_out_ids: [],
+    started_at: error.parked_at,
+    finished_at: error.parked_at,
+    message: "duplicate key",
+  };
+  renderUi(<ExecutionProgress execution={execution} />);
+  expect(screen.getByRole("alert")).toHaveTextContent(
+    "Transaction 1 of the queue was executed; 1 behind it failed",
+  );
+});
+
 it("leaves a change out with a reason, and takes that back", async () => {
   let edit: ParkedContents["changes"][number]["edit"] = null;
   const etags: (string | null)[] = [];

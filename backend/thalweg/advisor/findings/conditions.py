@@ -49,6 +49,7 @@ def conditions(clues: Clues) -> Iterator[Finding]:
         yield clues.finding(
             "source_idle", "The source is idle", explanation + ("" if _parked(clues) else " Nothing needs to be done."),
             [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
+            is_cause=False,
         )  # fmt: skip
 
 

@@ -247,12 +247,10 @@ def errors(
         check_knows_roles(api)
     if execute is not None:
         confirm(f"Apply transaction {execute} again at {at}, and those that wait behind it?", yes)
-        try:
-            applied = api.post(f"{path}/{execute}/execute", as_role)["state"] == ExecutionState.DONE
-        except CommandError as refused:
-            if refused.code != "execution_refused":
-                raise
-            raise stopped_behind(api.get(path, limit=1)["execution"], execute) or refused from refused
+        answer = api.post(f"{path}/{execute}/execute", as_role)
+        if answer["state"] == ExecutionState.FAILED:
+            raise stopped_behind(answer, api.get(path, limit=1)["execution"], execute)
+        applied = answer["state"] == ExecutionState.DONE
         last = api.get(path, limit=1)["execution"] if applied else None
         if last and last["error_id"] == execute and execute in last.get("left_out_ids", []):
             done(f"{nothing_applied(execute)}.", {"id": execute, "done": "left_out"})
@@ -264,7 +262,11 @@ def errors(
         which = "parked transactions" if cause is None else f"parked transactions with the cause {cause}"
         confirm(f"Apply all {which} again at {at}? What fails again stays parked", yes)
         query = "" if cause is None else f"?{urlencode({'cause': cause})}"
-        applied = api.post(f"{path}:execute{query}", as_role)["state"] == ExecutionState.DONE
+        answer = api.post(f"{path}:execute{query}", as_role)
+        if answer["state"] == ExecutionState.FAILED:
+            failed = f"{answer['executed']} applied, {answer['failed_again'] or 1} failed again: {answer['message']}"
+            raise CommandError(failed, "Read what is left in the queue.")
+        applied = answer["state"] == ExecutionState.DONE
         outcome = "have been applied" if applied else "are being applied; the list shows the progress"
         last = api.get(path, limit=1)["execution"] if applied else None
         if last and last.get("left_out"):
@@ -397,18 +399,14 @@ def etag_of_undecided(api: Api, path: str, error_id: int, number: int, restores:
     )
 
 
-def stopped_behind(execution: Json | None, error_id: int) -> CommandError | None:
-    """None: the transaction itself was not applied."""
-    if not execution or execution["state"] != ExecutionState.FAILED or execution["error_id"] != error_id:
-        return None
-    if not execution["executed"]:
-        return None
-    behind = execution["executed"] - 1
+def stopped_behind(answer: Json, execution: Json | None, error_id: int) -> CommandError:
+    """The transaction is applied, one behind it is not. `execution`: the queue's last one."""
+    behind = answer["executed"] - 1
     applied = f"Transaction {error_id} is applied"
-    if error_id in execution.get("left_out_ids", []):
+    if execution and execution["error_id"] == error_id and error_id in execution.get("left_out_ids", []):
         applied = nothing_applied(error_id)
     applied += f", with {behind} behind it" if behind else ""
-    return CommandError(f"{applied}. The next one failed: {execution['message']}", "Read what is left in the queue.")
+    return CommandError(f"{applied}. The next one failed: {answer['message']}", "Read what is left in the queue.")
 
 
 def new_values(values: list[str], nulls: list[str]) -> dict[str, str | None]:

@@ -15,9 +15,9 @@ from thalweg.engine_client.documents import EngineError
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import DryRun as EngineDryRun
 from thalweg.engine_client.parked_documents import ErrorExecution as EngineExecution
+from thalweg.engine_client.parked_documents import ExecutionReport, ParkedError
 from thalweg.engine_client.parked_documents import ParkedCause as EngineCause
 from thalweg.engine_client.parked_documents import ParkedContents as EngineContents
-from thalweg.engine_client.parked_documents import ParkedError
 from thalweg.features.streams.error_causes import likely
 from thalweg.features.streams.error_queue_schemas import (
     DryRun,
@@ -31,11 +31,10 @@ from thalweg.features.streams.error_queue_schemas import (
     ParkedTransactions,
     ParkedTree,
 )
-from thalweg.features.streams.execution_outcome import still_true
+from thalweg.features.streams.execution_outcome import Choice, executed_of, still_true
 from thalweg.features.streams.service import existing_destination, existing_stream
 from thalweg.kernel.context import Context
 from thalweg.kernel.etags import etag_of
-from thalweg.kernel.lifecycle import ExecutionState
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
@@ -168,17 +167,19 @@ async def execute(
 ) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "error_id": error_id, **_of_role(role)}
-    async with asked(context, row, "stream_errors_execute", facts, _not_executed_as):
-        execution = await client.execute_error(stream_id, destination_id, error_id, role)
-    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+    choice = Choice(stream_id, destination_id, error_id, role=role)
+    async with asked(context, row, "stream_errors_execute", facts, _not_executed_as) as entry:
+        execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, error_id, role))
+    return await _accepted(context, entry, execution)
 
 
 async def execute_all(context: Context, stream_id: str, destination_id: str, role: str | None) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, **_of_role(role)}
-    async with asked(context, row, "stream_errors_execute_all", facts, _not_executed_as):
-        execution = await client.execute_error(stream_id, destination_id, None, role)
-    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+    choice = Choice(stream_id, destination_id, role=role)
+    async with asked(context, row, "stream_errors_execute_all", facts, _not_executed_as) as entry:
+        execution = await executed_of(client, choice, client.execute_error(stream_id, destination_id, None, role))
+    return await _accepted(context, entry, execution)
 
 
 async def execute_cause(
@@ -186,14 +187,29 @@ async def execute_cause(
 ) -> ExecutionAccepted:
     row, client = await engine_of(context, stream_id, destination_id)
     facts = {"destination_id": destination_id, "cause": cause, **_of_role(role)}
+    choice = Choice(stream_id, destination_id, cause=cause, role=role)
     async with asked(context, row, "stream_errors_execute_cause", facts, _not_executed_as) as entry:
         known = (await client.errors(stream_id, destination_id, 0, 1, False)).causes or []
         group = next((group for group in known if group.id == cause), None)
         if group is not None:  # its id says nothing to whoever reads the audit log
             entry.after = {**facts, **group.model_dump(include={"code", "sqlstate", "table", "transactions"})}
             await context.release()
-        execution = await client.execute_cause(stream_id, destination_id, cause, role)
-    return ExecutionAccepted(accepted=True, state=ExecutionState(execution.state))
+        execution = await executed_of(client, choice, client.execute_cause(stream_id, destination_id, cause, role))
+    return await _accepted(context, entry, execution)
+
+
+async def _accepted(
+    context: Context, entry: AuditRow, execution: ExecutionReport | EngineExecution
+) -> ExecutionAccepted:
+    """The answer; the same entry of the audit log tells what became of an execution that failed after a part of it."""
+    if isinstance(execution, ExecutionReport):
+        return ExecutionAccepted(state=execution.state, executed=None, failed_again=None, message=None)
+    outcome = {"executed": execution.executed, "failed_again": execution.failed_again}
+    entry.after = {**(entry.after or {}), **outcome, "code_of_failure": execution.error and execution.error.code}
+    await context.release()
+    return ExecutionAccepted(
+        state=execution.state, **outcome, message=execution.error and _words(execution.error, reveals=True)
+    )
 
 
 async def dry_run(context: Context, stream_id: str, destination_id: str, error_id: int, role: str | None) -> DryRun:

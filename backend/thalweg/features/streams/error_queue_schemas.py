@@ -149,7 +149,15 @@ class DryRun(Resource):
 
 class ExecutionAccepted(Resource):
     accepted: bool = True
-    state: ExecutionState = Field(description="RUNNING: it continues; the queue's `execution` shows its progress.")
+    state: ExecutionState = Field(
+        description="RUNNING: it continues; the queue's `execution` shows its progress. FAILED: some were applied, "
+        "then one failed again. An execution of which nothing was applied is refused instead."
+    )
+    executed: int | None = Field(description="Transactions that were applied and have left the queue: FAILED only.")
+    failed_again: int | None = Field(
+        description="Transactions that failed again: FAILED only. Null, too, where the engine's version does not tell."
+    )
+    message: str | None = Field(description="Why the first of them failed: FAILED only.")
 
 
 class ParkedValueState(StrEnum):

@@ -1,10 +1,54 @@
 """The outcome of an execution of parked transactions, as far as it still holds."""
 
-from thalweg.engine_client.client import EngineClient
-from thalweg.engine_client.parked_documents import ErrorExecution, ExecutionFailure, ParkedErrors
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+import httpx
+
+from thalweg.engine_client.client import EngineClient, EngineFailure
+from thalweg.engine_client.parked_documents import ErrorExecution, ExecutionFailure, ExecutionReport, ParkedErrors
 from thalweg.kernel.lifecycle import ExecutionState
 
 ROOTS_READ = 1000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The part of a destination's queue that is executed, and the role as which it is."""
+
+    stream_id: str
+    destination_id: str
+    error_id: int | None = None
+    cause: str | None = None
+    role: str | None = None
+
+    def is_of(self, execution: ErrorExecution) -> bool:
+        return (execution.error_id, execution.cause or None, execution.role or None) == (
+            self.error_id, self.cause, self.role,
+        )  # fmt: skip
+
+
+async def executed_of(
+    client: EngineClient, choice: Choice, asked: Awaitable[ExecutionReport]
+) -> ExecutionReport | ErrorExecution:
+    """The engine's report. Engines answer with the failure's error where a transaction failed again, even if others
+    had been applied by then: that is no refusal, and the execution is returned. Raises EngineFailure."""
+    try:
+        return await asked
+    except EngineFailure as failure:
+        if failure.status != httpx.codes.CONFLICT:
+            raise
+        try:
+            execution = (await client.errors(choice.stream_id, choice.destination_id, 0, 1, False)).execution
+        except EngineFailure:
+            raise failure from None  # what the engine said is known; what it did is not
+        if execution is None or execution.error is None or not choice.is_of(execution) or not execution.executed:
+            raise
+        # An execution that was refused leaves the one before it in its place.
+        told = execution.error.detail or execution.error.message
+        if (execution.error.code, told) != (failure.code, failure.message):
+            raise
+        return execution
 
 
 async def still_true(

@@ -11,6 +11,7 @@ from thalweg.alerting.catalogue import SubjectType
 from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, Facts, Spill, StreamFacts
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.documents import ProcessStats
+from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
 from thalweg.features.streams.parameters import effective, load_parameters
 from thalweg.kernel.lifecycle import SILENT, ObservedStatus, TroubleKind
 from thalweg.kernel.lsn import lsn_of
@@ -24,6 +25,7 @@ from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSamp
 from thalweg.workers.alerts import repository
 from thalweg.workers.sources import Seen
 
+UNREACHABLE = (ErrorCode.DATABASE_UNREACHABLE, ErrorCode.CONNECTION_LOST)
 SAMPLE_FRESH = timedelta(seconds=10)
 MIB = 1 << 20
 
@@ -120,7 +122,15 @@ def _stream(
         parked=_parked(sample),
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
         destinations=_destinations(row, observed, sample), is_paused=row.is_paused, troubles=_troubles(observed),
+        source_name=row.source.name, source_unreachable=_unreachable(row.observed_status, error, ErrorSide.SOURCE),
     )  # fmt: skip
+
+
+def _unreachable(status: ObservedStatus, error: dict[str, Any] | None, side: ErrorSide) -> str | None:
+    """The message of an error that says so of the side's database, while the engine tries again."""
+    if error is None or status != ObservedStatus.ENABLED:
+        return None
+    return str(error["message"]) if error["code"] in UNREACHABLE and error.get("side") == side else None
 
 
 def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | None) -> tuple[DestinationFacts, ...]:
@@ -150,6 +160,7 @@ def _destination(
         applies=applies, phase=destination.get("phase", ""),
         done=_done(destination, waits=sample is None or own is None or changes_wait(sample, own)),
         retry=retry_in_words(destination), parked=own.error_queue_transactions if own is not None else None,
+        unreachable=_unreachable(destination["status"], destination["error"], ErrorSide.DESTINATION),
     )  # fmt: skip
 
 

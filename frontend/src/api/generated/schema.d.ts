@@ -4704,8 +4704,23 @@ export interface components {
              * @default true
              */
             accepted: boolean;
-            /** @description RUNNING: it continues; the queue's `execution` shows its progress. */
+            /** @description RUNNING: it continues; the queue's `execution` shows its progress. FAILED: some were applied, then one failed again. An execution of which nothing was applied is refused instead. */
             state: components["schemas"]["ExecutionState"];
+            /**
+             * Executed
+             * @description Transactions that were applied and have left the queue: FAILED only.
+             */
+            executed: number | null;
+            /**
+             * Failed Again
+             * @description Transactions that failed again: FAILED only. Null, too, where the engine's version does not tell.
+             */
+            failed_again: number | null;
+            /**
+             * Message
+             * @description Why the first of them failed: FAILED only.
+             */
+            message: string | null;
         };
         /** ExecutionFailure */
         ExecutionFailure: {
@@ -5265,7 +5280,7 @@ export interface components {
             age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description Over the last minute; negative while it shrinks. Null: not observed long enough.
+             * @description Over the last minute, since the last stop, pause or start; negative while it shrinks. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
@@ -6739,7 +6754,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**

@@ -14,10 +14,7 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
       <ProblemAlert
         tone="warning"
         problem={{
-          title:
-            execution.error_id === null
-              ? `Executed: ${share}${failed}`
-              : `The execution stopped after ${share}`,
+          title: execution.error_id === null ? `Executed: ${share}${failed}` : stoppedInWords(execution),
           message: execution.message,
           parts: execution.failures.map(({ error_id, message, code, sqlstate }) => ({
             pointer: `Transaction ${error_id} of the queue`,
@@ -39,6 +36,13 @@ export function ExecutionProgress({ execution }: { execution: ErrorExecution | n
       />
     </Stack>
   );
+}
+
+/** The transaction that was asked for comes first; what is left waited behind it. */
+function stoppedInWords({ error_id, executed, total, failed_again }: ErrorExecution): string {
+  if (executed === 0) return `The execution stopped after 0 of ${counted(total, "transaction")}`;
+  const beside = executed > 1 ? `, with ${formatCount(executed - 1)} behind it` : "";
+  return `Transaction ${error_id} of the queue was executed${beside}; ${formatCount(failed_again || 1)} behind it failed`;
 }
 
 /** That it has ended is seen in the queue; that it has applied nothing of a transaction is not. */
