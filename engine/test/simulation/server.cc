@@ -66,6 +66,7 @@ bool Session::next_request(Request& request, Time deadline) {
 
 void Session::respond(Response response) {
   const auto jitter = static_cast<Time>(scheduler().random(static_cast<uint64_t>(channel_->latency)));
+  if (channel_->client_lost) return;  // nothing arrives any more: else there would be a gap before it
   channel_->last_to_client = std::max(channel_->last_to_client, scheduler().now() + channel_->latency + jitter);
   response.arrives = channel_->last_to_client;
   channel_->to_client.push_back(std::move(response));
