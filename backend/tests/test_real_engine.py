@@ -101,6 +101,27 @@ async def parked(client: httpx.AsyncClient, path: str, count: int) -> list[dict[
 # --- the error queue
 
 
+async def test_an_execution_is_not_refused_where_only_one_behind_it_fails(
+    operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
+) -> None:
+    path = f"{STREAMS}/{stream['id']}"
+    sides.on_destination("INSERT INTO orders VALUES (600, 'in the way', 1), (601, 'in the way, too', 1)")
+    sides.on_source("INSERT INTO orders VALUES (600, 'from the source', 2)")
+    (error,) = await parked(operator, path, 1)
+    sides.on_source(
+        "WITH first AS (UPDATE orders SET amount = 5 WHERE id = 600) INSERT INTO orders VALUES (601, 'behind it', 3)"
+    )
+    await parked(operator, path, 2)
+    sides.on_destination("DELETE FROM orders WHERE id = 600")
+    answer = await operator.post(f"{path}/destinations/warehouse/errors/{error['id']}/execute")
+    assert answer.status_code == 202, answer.text
+    told = answer.json()
+    assert (told["state"], told["executed"], told["failed_again"]) == ("FAILED", 1, 1)
+    assert "601" in told["message"]
+    assert [row for row in orders(sides, "destination") if row[0] == 600] == [(600, "from the source", 2)]
+    await parked(operator, path, 1)
+
+
 async def test_parked_transaction_is_looked_at_mended_and_executed(
     operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides
 ) -> None:
