@@ -42,11 +42,13 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
     parks = _parks(path, stages)
     if parks is not None and parks.grown:
         return _none(path, Verdict.PARKING, parks.explanation)
-    keeps_up = _keeps_up(path)
-    found = None if keeps_up else _least_idle(stages, thresholds) or _serial(stages, thresholds)
+    busiest = _least_idle(stages, thresholds) or _serial(stages, thresholds)
+    found = None if _keeps_up(path) else busiest
     if path.full_backlogs and (found is None or path.is_own(path.full_backlogs[0])):
         limit = f" {_named(path, *found, thresholds).explanation}" if found is not None else ""
         return _none(path, Verdict.HELD_UP, f"{_held_up(path)}{limit}")
+    if found is None and busiest is not None and parks is None:
+        return _none(path, Verdict.NONE, "No bottleneck: changes arrive as fast as the source makes them.")
     if found is None:
         return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)

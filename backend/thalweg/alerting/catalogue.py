@@ -159,8 +159,8 @@ RULES: dict[RuleId, Rule] = {
         ),
         Rule(
             RuleId.DATABASE_UNREACHABLE, "A database cannot be reached",
-            "The engine cannot connect to a source or a destination of the stream, or loses the connection again and "
-            "again. Nothing is captured there, or nothing applied; the engine tries again by itself.",
+            "The engine cannot connect to a source or a destination of the stream. Nothing is captured there, or "
+            "nothing applied; the engine tries again by itself.",
             "Check that the database's server runs, and that the network lets the engine through. The stream resumes "
             "by itself from where it stopped.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 10, 5,

@@ -45,11 +45,16 @@ def _as_sql(statement: str, **names: str) -> str:
 
 
 def _without_fallbacks(message: str) -> str:
-    """With sslmode prefer, libpq tries again without TLS after any failure, and tells both. Where the server lets
-    nobody in without TLS, the second says nothing of the cause."""
+    """With sslmode prefer, libpq tries a server again without TLS after any failure, and tells both. Where the server
+    lets nobody in without TLS, the second says nothing of the cause."""
     attempts = [attempt for attempt in re.split(r"(?=connection to server )", message) if attempt.strip()]
-    told = [attempt for attempt in attempts if not NO_ENTRY_WITHOUT_TLS.search(attempt)]
-    return "".join(told).strip() if any(" failed: " in attempt for attempt in told) else message
+    servers = ["", *(attempt.split(" failed: ")[0] for attempt in attempts)]
+    told = [
+        attempt
+        for attempt, server, before in zip(attempts, servers[1:], servers[:-1], strict=True)
+        if server != before or not NO_ENTRY_WITHOUT_TLS.search(attempt)
+    ]
+    return "".join(told).strip()
 
 
 def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:

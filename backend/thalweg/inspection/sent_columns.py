@@ -47,7 +47,8 @@ def check_targets(
         is_there = there in present
         at_source = [(column.name, column.type) for column in columns[one.key] if not column.generated]
         needed = [column.name for column in sent if column.not_null and column.name in nulls]
-        if not is_there and ([(column.name, column.type) for column in sent] != at_source or needed):
+        differs = [(column.name, column.type) for column in sent] != at_source or bool(one.cast_columns)
+        if not is_there and (differs or needed):
             bad.append(f"{shown} is not there, and its columns would not be the source's")
             sql.append(_create(one, there, sent, keys.get(one.key, []), nulls))
         for column in present.get(there, []):

@@ -123,7 +123,8 @@ class _Refusal:
 
 
 async def _refusal(connection: Connection, bound: BoundStatement, types: list[str]) -> _Refusal | None:
-    """The server's objection. Nothing is executed: it is planned, with the rights that an execution needs."""
+    """The server's objection. Nothing is executed: it is planned, with the rights that an execution needs. A request in
+    the extended protocol has one statement only."""
     listed_types = f" ({', '.join(types)})" if types else ""
     prepare = f"PREPARE {PREPARED}{listed_types} AS "
     values = f"({', '.join('NULL' for _ in types)})" if types else ""
@@ -131,7 +132,7 @@ async def _refusal(connection: Connection, bound: BoundStatement, types: list[st
     try:
         async with connection.transaction(force_rollback=True):
             await connection.execute("SET LOCAL standard_conforming_strings = on")
-            await connection.execute(f"{prepare}{bound.sql}".encode())
+            await connection.execute(f"{prepare}{bound.sql}".encode(), binary=True)
             prepared = True
             await connection.execute(f"EXPLAIN EXECUTE {PREPARED}{values}".encode())
     except (psycopg.OperationalError, psycopg.InterfaceError):

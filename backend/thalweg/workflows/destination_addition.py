@@ -7,7 +7,7 @@ from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.engine_client.documents import RESERVED_ID
 from thalweg.features.streams import repository as streams
-from thalweg.features.streams.parameters import check_destination_parameters, check_rights, check_sql
+from thalweg.features.streams.parameters import check_destination_parameters, check_rights
 from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, DestinationCreate
 from thalweg.features.streams.service import being_deleted, definitions_of, destination_facts, existing_stream
 from thalweg.inspection.preflight import StreamPreflight
@@ -100,7 +100,6 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
         raise being_deleted()
     _check_room(row, database)
     check_destination_parameters(definitions_of(context), body.parameters, "")
-    check_sql(context.principal, body.parameters, row.parameters)
     check_rights(context.principal, row.parameters, {**row.parameters, **body.parameters})
     engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine, row_rules=body.row_rules)

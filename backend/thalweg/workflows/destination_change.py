@@ -2,7 +2,7 @@
 
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.features.streams import destination_actions, service
-from thalweg.features.streams.parameters import check_destination_parameters, check_rights, check_sql
+from thalweg.features.streams.parameters import check_destination_parameters, check_rights
 from thalweg.features.streams.schemas import DestinationUpdate, Json, Parameters, Stream
 from thalweg.inspection.checks import Checklist, with_consents
 from thalweg.inspection.preflight import preflight_of
@@ -42,7 +42,6 @@ async def _check_conflicts(
     if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
         raise service.being_deleted()
     check_destination_parameters(service.definitions_of(context), parameters, "")
-    check_sql(context.principal, parameters, {**row.parameters, **destination.parameters})
     check_rights(context.principal, {**row.parameters, **destination.parameters}, {**row.parameters, **parameters})
     await check_conflicts(context, row, [(destination, {**row.parameters, **parameters})], parameters)
 

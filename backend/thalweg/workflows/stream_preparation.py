@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
-from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_rights, check_sql
+from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_rights
 from thalweg.features.streams.schemas import (
     DestinationCreate,
     Json,
@@ -125,7 +125,7 @@ def with_engines(destinations: list[Planned], applies: list[EngineRow] | Problem
 
 async def planned(context: Context, destinations: list[DestinationCreate], parameters: Parameters) -> list[Planned]:
     """Raises invalid_request that names the field."""
-    check_sql(context.principal, parameters, {})
+    check_rights(context.principal, {}, parameters)
     found: list[Planned] = []
     for number, destination in enumerate(destinations):
         pointer = f"/destinations/{number}"
@@ -133,7 +133,6 @@ async def planned(context: Context, destinations: list[DestinationCreate], param
         if database.id in (other.database.id for other in found):
             raise twice(f"{pointer}/database_id", database)
         check_destination_parameters(definitions_of(context), destination.parameters, pointer)
-        check_sql(context.principal, destination.parameters, {})
         together = {**parameters, **destination.parameters}
         check_rights(context.principal, {}, together, pointer if STATEMENTS in destination.parameters else "")
         found.append(Planned(database, together, row_rules=destination.row_rules))

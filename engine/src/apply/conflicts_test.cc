@@ -194,6 +194,17 @@ TEST_F(Conflicts, AHandlerOfSeveralKeysStandsBeforeTheGeneralOne) {
   EXPECT_EQ(h.select(kQueue), "apply_conflict");
 }
 
+TEST_F(Conflicts, OnlyWholeKeysCountAmongSeveral) {
+  h.run(
+      "ALTER TABLE items DROP CONSTRAINT items_name_key; CREATE UNIQUE INDEX ON items (name) WHERE amount > 15; "
+      "CREATE UNIQUE INDEX ON items (amount, lower(name)); INSERT INTO items VALUES (1, 'one', 10), (2, 'two', 11)");
+  h.parameters.conflict_handlers = {handler(ConflictKind::multiple_unique_conflicts, ConflictAction::discard),
+                                    handler(ConflictKind::insert_exists, ConflictAction::overwrite)};
+  apply([&] { h.insert("items", {1, "two", 11 + 1}); });
+  EXPECT_EQ(h.select(kRows), "1|two|12,2|two|11");
+  EXPECT_EQ(h.select(kLog), "INSERT|insert_exists|overwrite|1");
+}
+
 TEST_F(Conflicts, AHandlerOfSeveralKeysAloneSettlesThem) {
   h.run("INSERT INTO items VALUES (1, 'one', 10), (2, 'two', 20)");
   h.parameters.conflict_handlers = {handler(ConflictKind::multiple_unique_conflicts, ConflictAction::discard)};

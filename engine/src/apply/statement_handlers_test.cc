@@ -157,6 +157,15 @@ TEST_F(StatementHandlersTest, OneBeforeTheCommitRunsOnceForEachTransactionWithCh
       << "each sees the rows of its own transaction, and of none behind it";
 }
 
+TEST_F(StatementHandlersTest, TwoBeforeTheCommitMayDifferInTheirValuesOnly) {
+  const std::string insert = "INSERT INTO public.audit (operation) VALUES ";
+  handle_by({handler(HandlerTime::precommit, insert + "(:xid::text)"),
+             handler(HandlerTime::precommit, insert + "(:commit_lsn::text)")});
+  h.insert_one("items", {1, "one", 10});
+  finish();
+  EXPECT_EQ(h.select("SELECT operation LIKE '%/%' FROM audit ORDER BY number"), "f,t");
+}
+
 TEST_F(StatementHandlersTest, WhatWaitsInTheDataLayerIsWrittenBefore) {
   h.run("CREATE EXTENSION thalweg_datalayer");
   h.run("CREATE TABLE seen (number bigserial, others bigint)");
@@ -382,6 +391,21 @@ TEST_F(StatementHandlersTest, AColumnThatIsNotThereStopsTheApply) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::destination_table_differs);
   EXPECT_NE(error->message.find("statement handler 1 names :new.nothing"), std::string::npos) << error->message;
+}
+
+TEST_F(StatementHandlersTest, AnAlteredTableOfAStatementIsPlannedAnew) {
+  handle_by(
+      {handler(HandlerTime::after, "INSERT INTO public.audit (operation, id) VALUES ('x', :new.id) RETURNING *")});
+  ASSERT_TRUE(h.start());
+  const base::Lsn first = h.insert_one("items", {1, "one", 10});
+  h.feed();
+  ASSERT_TRUE(h.wait_until_applied({first.value + 1}));
+  h.run("ALTER TABLE audit ADD note text");
+  h.insert_one("items", {2, "two", 20});
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select(kAudited), "x|1|NULL|NULL,x|2|NULL|NULL");
+  EXPECT_EQ(h.select(kQueue), "");
 }
 
 TEST_F(StatementHandlersTest, AChangedTypeOfAColumnIsFollowed) {

@@ -67,7 +67,7 @@ class Binder {
     const char c = text_[at_];
     const char next = at(at_ + 1);
     if (is_space(c)) return copy_to(at_ + 1);
-    if (c == '-' && next == '-') return copy_to(std::min(text_.find('\n', at_), text_.size()));
+    if (c == '-' && next == '-') return copy_to(std::min(text_.find_first_of("\n\r", at_), text_.size()));
     if (c == '/' && next == '*') return copy_to(end_of_comment());
     if (semicolon_ != kNowhere) {
       return refuse(fmt::format("the text has more than one statement: something follows the semicolon {}",
@@ -183,7 +183,7 @@ class Binder {
         new_line = new_line || text_[from] == '\n' || text_[from] == '\r';
         ++from;
       } else if (new_line && text_[from] == '-' && at(from + 1) == '-') {
-        from = std::min(text_.find('\n', from), text_.size());
+        from = std::min(text_.find_first_of("\n\r", from), text_.size());
       } else {
         break;
       }

@@ -32,7 +32,9 @@ bool BacklogDestination::has_caught_up_or_failed() const {
 void BacklogDestination::retry() {
   {
     std::lock_guard lock(mutex_);
-    if (life_.state() != State::aborted && !retry_due_) return;  // it works, or is already trying
+    // It works, or is already trying. At rest it may be about to give up.
+    const bool rests = course_.phase() == DestinationCourse::Phase::resting;
+    if (life_.state() != State::aborted && !retry_due_ && !rests) return;
     course_.retry();
   }
   changed_.notify_all();

@@ -94,6 +94,10 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
   ruled_ = std::move(ruled);
   consumer_ = std::move(consumer);
   counted_since_ = options_.clock->unix_now();
+  {  // They may have changed while it started.
+    std::lock_guard own(mutex_);
+    if (parameters_ != definition.parameters) consumer_->set_parameters(parameters_);
+  }
   if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
   return at;
 }

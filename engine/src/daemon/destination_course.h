@@ -71,12 +71,12 @@ class DestinationCourse {
     phase_ = phase;
     interrupt_.store(interrupts(), std::memory_order_relaxed);
   }
-  // Enters `preparing` with all that was asked for until now. True: a retry was.
+  // Enters `preparing` with all that was asked for until now. True: a retry was, or other rules: earlier errors are past.
   bool begin_try() {
-    const bool retry = take_retry();
+    const bool is_asked_for = take_retry() || rules_changed_;
     rules_changed_ = start_over_ = false;
     enter(Phase::preparing);
-    return retry;
+    return is_asked_for;
   }
   // The same with `removing`.
   void begin_removal() {

@@ -132,6 +132,8 @@ TEST(DestinationCourse, ATryTakesUpAllThatWasAskedFor) {
   EXPECT_FALSE(course.starts_over());
   EXPECT_FALSE(course.is_due());
   EXPECT_FALSE(course.begin_try()) << "no retry";
+  course.change_rules();
+  EXPECT_TRUE(course.begin_try()) << "earlier errors are those of other rules";
 }
 
 }  // namespace

@@ -168,7 +168,8 @@ std::optional<UniqueKey> unique_key(const TableMetadata& table, const pg::Rows& 
                 .columns = {},
                 .nulls_collide = indexes.boolean(row, 5),
                 .is_referenced = indexes.boolean(row, 6),
-                .is_exact = !indexes.boolean(row, 8)};
+                .is_exact = !indexes.boolean(row, 8),
+                .is_whole = indexes.boolean(row, 2) && indexes.boolean(row, 7)};
   const bool is_exclusion = indexes.boolean(row, 9);  // its operators need not be equality
   bool has_unknown = is_exclusion;
   for (const int16_t attribute : is_exclusion ? std::vector<int16_t>{} : parse_numbers(indexes.text(row, 11))) {
@@ -177,7 +178,7 @@ std::optional<UniqueKey> unique_key(const TableMetadata& table, const pg::Rows& 
       key.columns.push_back(static_cast<uint16_t>(found - table.columns.begin()));
       key.is_exact = key.is_exact && tells_apart(found->key_form);
     } else {
-      key.is_exact = false;
+      key.is_exact = key.is_whole = false;
       has_unknown = has_unknown || attribute == 0 || indexes.boolean(row, 10);
     }
   }

@@ -51,6 +51,9 @@ struct UniqueKey {
   // agree in `columns` (none at all, perhaps), and others may: partial and expression indexes, exclusion constraints,
   // columns of the destination's own, types of an unknown form, an equality that is not the type's usual one.
   bool is_exact = true;
+  // A row that has equal `columns` collides at once: no condition, no expression, no column that the source does not
+  // send, not deferrable.
+  bool is_whole = false;
 };
 
 // A foreign key of this table; `columns` stand in the order of the parent's index, whose oid is `parent_index`.

@@ -55,16 +55,23 @@ def check_destination_parameters(definitions: dict[str, StreamParameter], values
 
 
 def check_rights(principal: Principal, before: Values, after: Values, at: str = "") -> None:
-    """Raises permission_denied where somebody changes what only administrators may. Both are all that were set, those
-    of the stream with the destination's in their place."""
-    if after.get(STATEMENTS, []) == before.get(STATEMENTS, []) or principal.role.covers(Role.ADMIN):
+    """Destinations execute SQL in parameters with the rights of their users, so that it is for administrators. Others
+    may leave the expressions of `before` as they are. Both are all values that were set, those of the stream with the
+    destination's in their place. Raises permission_denied."""
+    if principal.role.covers(Role.ADMIN):
+        return
+    if after.get(STATEMENTS, []) != before.get(STATEMENTS, []):
+        name, what = STATEMENTS, "change"
+    elif expressions(after.get(HANDLERS)) - expressions(before.get(HANDLERS)):
+        name, what = HANDLERS, "write expressions of"
+    else:
         return
     message = (
-        f"Only administrators may change {STATEMENTS}: its statements run at the destination with all rights of the "
-        f"stream's user there. You are {principal.role}."
+        f"Only administrators may {what} {name}: the destination executes them with all rights of the stream's user "
+        f"there. You are {principal.role}."
     )
     cure = "Ask an admin to set it, or use an API token that has that role."
-    error = FieldProblem(pointer=f"{at}/parameters/{STATEMENTS}", code="permission_denied", message=message, cure=cure)
+    error = FieldProblem(pointer=f"{at}/parameters/{name}", code="permission_denied", message=message, cure=cure)
     raise Problem("permission_denied", message, cure, errors=[error])
 
 
@@ -100,18 +107,6 @@ def check_parameters(definitions: dict[str, StreamParameter], values: Values, at
             errors[0].cure,
             errors=errors,
         )
-
-
-def check_sql(principal: Principal, values: Values, before: Values) -> None:
-    """Destinations execute SQL in parameters with the rights of their users, so that it is for admins. Others may leave
-    what is there `before` as it is. Raises permission_denied."""
-    brought = expressions(values.get(HANDLERS)) - expressions(before.get(HANDLERS))
-    if brought and not principal.role.covers(Role.ADMIN):
-        raise Problem(
-            "permission_denied",
-            f"An expression of {HANDLERS} is SQL that the destination executes: it needs the role {Role.ADMIN}, you "
-            f"are {principal.role}.", "Ask an admin to set it, or choose another action.",
-        )  # fmt: skip
 
 
 def _unknown(definitions: dict[str, StreamParameter], name: str) -> str:

@@ -328,7 +328,8 @@ base::Result<size_t> ConflictResolver::count_keys_met(const TableMetadata& table
   }
   size_t met = 0;
   for (const metadata::UniqueKey& key : table.unique_keys) {
-    if (key.columns.empty()) continue;
+    if (met > 1) break;
+    if (!key.is_whole) continue;
     THALWEG_ASSIGN(const auto other, look_up(table, key.columns, wanted));
     if (other && !(own && is_same_row(table, *own, *other))) ++met;
   }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "metadata/destination_version.h"
+
 namespace thalweg::apply {
 
 namespace {
@@ -118,6 +120,7 @@ base::Result<void> DestinationSession::run(Prepared& prepared, std::span<const p
   THALWEG_TRY(pipeline().execute_prepared(prepared.name, parameters));
   open_.expectations.push_back(expectation);
   open_.expectations.back().is_checked = prepared.statement.is_checked;
+  if (expectation.handler > 0) open_.expectations.back().prepared = &prepared;
   return {};
 }
 
@@ -169,6 +172,15 @@ pollfd DestinationSession::polled() const {
   return pipeline_ ? pipeline_->polled() : pollfd{.fd = -1, .events = 0, .revents = 0};
 }
 
+// The plan of a handler's statement stays as its tables and functions were: nobody else compares them.
+void DestinationSession::forget_outdated_handler(const Batch& batch, const pg::Pipeline::Outcome& outcome) {
+  if (outcome.failed_statement >= batch.expectations.size()) return;
+  Prepared* const prepared = batch.expectations[outcome.failed_statement].prepared;
+  if (prepared == nullptr || !prepared->sent || !metadata::is_schema_change(outcome.error->sqlstate)) return;
+  forgotten_.push_back(prepared->name);
+  prepared->sent = false;
+}
+
 base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcome> outcome) {
   if (!outcome) {  // the connection is lost, with all that was prepared
     awaited_.clear();
@@ -179,6 +191,7 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
   // The server may not have come to preparing them.
   if (outcome->error) {
     for (Prepared* const prepared : batch.prepared) prepared->sent = false;
+    forget_outdated_handler(batch, *outcome);
   }
   if (awaited_.empty() && open_.prepared.empty()) forget_outdated();
   if (outcome->error) {

@@ -47,14 +47,16 @@ class DestinationSession {
   bool broken() const { return connection_.broken(); }
 
   // The expected result of a statement.
+  struct Prepared;
   struct Expectation {
     uint64_t rows = 0;  // exactly as many
     bool any = false;   // or whatever it is
     const std::byte* frame = nullptr;
     const metadata::TableMetadata* table = nullptr;
-    bool below_sql = false;   // a call of the data layer
-    int handler = 0;          // the number of a statement handler
-    bool is_checked = false;  // run() sets it: Statement::is_checked
+    bool below_sql = false;        // a call of the data layer
+    int handler = 0;               // the number of a statement handler
+    bool is_checked = false;       // run() sets it: Statement::is_checked
+    Prepared* prepared = nullptr;  // run() sets it, of a handler's statement
   };
 
   // A statement that is prepared on first use; the pointer is stable until a sync after the table's metadata changed.
@@ -121,6 +123,7 @@ class DestinationSession {
   std::vector<Variant>& variants_of(const metadata::TableMetadata& table, StatementKey key);
   std::string next_name();
   void forget_outdated();
+  void forget_outdated_handler(const Batch& batch, const pg::Pipeline::Outcome& outcome);
   base::Result<Refusal> take(base::Result<pg::Pipeline::Outcome> outcome);
 
   pg::Connection connection_;

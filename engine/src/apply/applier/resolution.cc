@@ -32,6 +32,22 @@ bool mentions(std::string_view expression, std::string_view name) {
   return lower_case(expression).contains(lower_case(name));
 }
 
+bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || static_cast<signed char>(c) < 0;
+}
+
+// Whether the word stands there without a column behind it, as in to_jsonb(new).
+bool reads_whole_row(std::string_view expression, std::string_view row) {
+  const std::string text = lower_case(expression);
+  for (size_t at = text.find(row); at != std::string::npos; at = text.find(row, at + 1)) {
+    const size_t end = at + row.size();
+    if ((at > 0 && is_of_name(text[at - 1])) || (end < text.size() && is_of_name(text[end]))) continue;
+    const size_t next = text.find_first_not_of(" \t\n\r", end);
+    if (next == std::string::npos || text[next] != '.') return true;
+  }
+  return false;
+}
+
 // The elements that `array` lacks, behind it. Looking for each in the source's own array has the server refuse one of
 // several dimensions.
 std::string appended(const std::string& array, const std::string& wanted) {
@@ -183,9 +199,10 @@ class Maker {
 
   // An expression in SQL that a user wrote. The line's end closes a comment.
   std::optional<std::string> compute(uint16_t column, const std::string& expression) {
+    const bool reads_all = reads_whole_row(expression, "new") || reads_whole_row(expression, "old");
     for (uint16_t i = 0; i < table_.columns.size(); ++i) {
       const bool known = is_known(row_.wanted[i]) && (!row_.has_old || is_known(row_.old[i]));
-      if (!known && mentions(expression, table_.columns[i].name)) {
+      if (!known && (reads_all || mentions(expression, table_.columns[i].name))) {
         return fmt::format("a value of column {}, which the expression reads, is not known",
                            table_.columns[i].quoted_name);
       }

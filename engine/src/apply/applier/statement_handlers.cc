@@ -35,7 +35,10 @@ std::string_view operation_of(FrameKind kind) {
 StatementHandlers::StatementHandlers(DestinationSession& session, std::span<const metadata::StatementHandler> handlers)
     : session_(session) {
   for (const metadata::StatementHandler& handler : handlers) {
-    if (handler.time == HandlerTime::precommit) precommit_.push_back(metadata::precommit_statement(handler));
+    if (handler.time != HandlerTime::precommit) continue;
+    HandlerStatement& made = precommit_.emplace_back(metadata::precommit_statement(handler));
+    // The session keeps a prepared statement by its text alone, and two of them may differ in their values only.
+    made.sql = fmt::format("/* {} */ {}", made.number, made.sql);
   }
 }
 
@@ -56,12 +59,14 @@ base::Result<StatementHandlers::Row> StatementHandlers::read(const TableMetadata
   } else if (row.now != nullptr) {
     std::copy_n(row.now, columns, row.old);
   }
+  // A partition may have another identity than its root's, and then a key that moves came without its old value.
+  const bool is_unknown = table.is_partitioned && !is_whole && !old.exists() && frame.kind() == FrameKind::update;
   const auto forget = [&](size_t column) { row.old[column] = {.mark = ValueMark::unchanged, .bytes = {}}; };
   const auto every = std::views::iota(size_t{0}, columns);
   if (!is_whole) {
     // Beside a key the others come as NULL. A partition may have a narrower identity than its table says.
     for (const size_t column : every) {
-      const bool is_told = table.columns[column].source_key &&
+      const bool is_told = !is_unknown && table.columns[column].source_key &&
                            (table.source.replica_identity != 'f' || (old.exists() && is_known(row.old[column])));
       if (!is_told) forget(column);
     }
