@@ -7,7 +7,7 @@ import pytest
 from harness.cluster import wait_for
 from harness.engine import SECONDS, RefusedError
 from harness.scene import Scene
-from harness.troubles import resolve, states_of, wait_resumed, wait_trouble
+from harness.troubles import copied_at, resolve, states_of, wait_resumed, wait_trouble
 from test_rules import define
 
 MASK = [{"type": "mask_column", "column": "content", "with": "partial", "keep_first": 1, "keep_last": 0}]
@@ -38,7 +38,8 @@ def test_a_copy_sends_nothing_in_the_clear_that_was_masked_under_another_name(sc
     tables = scene.engine.streams[scene.stream]["tables"]
     scene.engine.streams[scene.stream]["tables"] = [table for table in tables if table["table"] != "open"]
     scene.engine.put_desired()
-    wait_for(lambda: states_of(scene) == {("hidden", "STOPPED")}, SECONDS, "it is taken out")
+    wait_for(lambda: states_of(scene) == {("hidden", "STOPPED")} and copied_at(scene, "open") is None, SECONDS,
+             "it is taken out, and a session has begun without it")
     scene.engine.streams[scene.stream]["tables"] = tables
     scene.engine.put_desired()
     assert scene.engine.wait_aborted(scene.stream)["code"] == "transformation_refused"

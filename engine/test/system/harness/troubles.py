@@ -42,10 +42,17 @@ def wait_resumed(scene: Scene, table: str) -> None:
     wait_for(lambda: scene.engine.status(scene.stream)["status"] != "ABORTED", SECONDS, "the stream starts again")
 
 
+def copied_at(scene: Scene, table: str) -> str | None:
+    found = scene.engine.status(scene.stream)["destinations"][0]["instantiation"] or {"tables": []}
+    return next((one["copied_at"] for one in found["tables"] if one["table"] == table), None)
+
+
 def copy_again(scene: Scene, table: str) -> None:
-    """Asks for it and waits until it is there."""
+    """Asks for it and waits until it is there. Its trouble is gone before the copy begins."""
+    before = copied_at(scene, table)
     resolve(scene, table, "copy")
     wait_resumed(scene, table)
+    wait_for(lambda: copied_at(scene, table) not in (None, before), SECONDS, f"{table} has been copied")
     scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and all(
         entry["state"] in ("REPLICATING", "STOPPED") for entry in found["destinations"][0]["tables"]), SECONDS,
         f"{table} is copied again")
