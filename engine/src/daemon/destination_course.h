@@ -71,7 +71,8 @@ class DestinationCourse {
     phase_ = phase;
     interrupt_.store(interrupts(), std::memory_order_relaxed);
   }
-  // Enters `preparing` with all that was asked for until now. True: a retry was, or other rules: earlier errors are past.
+  // Enters `preparing` with all that was asked for until now. True: a retry was, or other rules, so that earlier errors
+  // are past.
   bool begin_try() {
     const bool is_asked_for = take_retry() || rules_changed_;
     rules_changed_ = start_over_ = false;
