@@ -39,10 +39,13 @@ export class Wizard {
   async rule(kind: "Include" | "Exclude", place: number, schema: string, table: string): Promise<void> {
     const label = `${kind} rule ${place}`;
     const field = this.page.getByRole("textbox", { name: `${label}, schema` });
-    if (!(await field.isVisible())) {
-      await this.page.getByRole("button", { name: `Add ${kind.toLowerCase()} rule` }).click();
-    }
-    await field.fill(schema);
+    // The rule of public goes away once the source's tables are known, if public has none.
+    await expect(async () => {
+      if (!(await field.isVisible())) {
+        await this.page.getByRole("button", { name: `Add ${kind.toLowerCase()} rule` }).click({ timeout: 2000 });
+      }
+      await field.fill(schema, { timeout: 2000 });
+    }).toPass({ timeout: 30_000 });
     await this.page.getByRole("textbox", { name: `${label}, table` }).fill(table);
   }
 
