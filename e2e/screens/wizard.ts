@@ -42,7 +42,9 @@ export class Wizard {
     // The rule of public goes away once the source's tables are known, if public has none.
     await expect(async () => {
       if (!(await field.isVisible())) {
-        await this.page.getByRole("button", { name: `Add ${kind.toLowerCase()} rule` }).click({ timeout: 2000 });
+        await this.page
+          .getByRole("button", { name: `Add ${kind.toLowerCase()} rule` })
+          .click({ timeout: 2000 });
       }
       await field.fill(schema, { timeout: 2000 });
     }).toPass({ timeout: 30_000 });
