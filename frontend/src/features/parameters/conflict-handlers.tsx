@@ -1,17 +1,7 @@
-import {
-  ActionIcon,
-  Button,
-  Group,
-  Select,
-  Stack,
-  TagsInput,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
-import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
+import { Select, TagsInput, Textarea, TextInput } from "@mantine/core";
 import type { ConflictHandler } from "@/api/types";
-import classes from "./error-policies.module.css";
+import { EntryList, TableFields } from "./entry-list";
+import classes from "./entry-list.module.css";
 import { comparesRows, handlerFault, hasTwoRows } from "./handler-fault";
 import { withOptional } from "./optional-member";
 
@@ -52,63 +42,19 @@ const TIES: { value: NonNullable<ConflictHandler["tie"]>; label: string }[] = [
 
 /** Handlers of single changes that conflict with a row of the destination: the first that matches decides. */
 export function ConflictHandlers({ handlers, onChange, disabled }: ConflictHandlersProps) {
-  const put = (index: number, handler: ConflictHandler) => onChange(handlers.with(index, handler));
-  const swap = (index: number, other: number) =>
-    onChange(
-      handlers
-        .with(index, handlers[other] as ConflictHandler)
-        .with(other, handlers[index] as ConflictHandler),
-    );
   return (
-    <Stack gap="xs" className={classes.list}>
-      {handlers.map((handler, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a handler has no other name than its place
-        <Group key={index} component="fieldset" gap="xs" align="flex-start" className={classes.policy}>
-          <legend className={classes.legend}>Handler {index + 1}</legend>
-          <Handler handler={handler} disabled={disabled} onChange={(changed) => put(index, changed)} />
-          <Group gap={4} ml="auto">
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Move handler ${index + 1} up`}
-              disabled={disabled || index === 0}
-              onClick={() => swap(index, index - 1)}
-            >
-              <IconArrowUp size={14} aria-hidden />
-            </ActionIcon>
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Move handler ${index + 1} down`}
-              disabled={disabled || index === handlers.length - 1}
-              onClick={() => swap(index, index + 1)}
-            >
-              <IconArrowDown size={14} aria-hidden />
-            </ActionIcon>
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Remove handler ${index + 1}`}
-              disabled={disabled}
-              onClick={() => onChange(handlers.toSpliced(index, 1))}
-            >
-              <IconTrash size={14} aria-hidden />
-            </ActionIcon>
-          </Group>
-          {handlerFault(handler, handlers.slice(0, index)) && (
-            <Text size="xs" c="var(--bad)" w="100%">
-              {handlerFault(handler, handlers.slice(0, index))}
-            </Text>
-          )}
-        </Group>
-      ))}
-      <Button
-        variant="default"
-        size="xs"
-        disabled={disabled}
-        onClick={() => onChange([...handlers, { kind: "insert_exists", action: "discard" }])}
-        style={{ alignSelf: "flex-start" }}
-      >
-        Add a handler
-      </Button>
-    </Stack>
+    <EntryList
+      entries={handlers}
+      onChange={onChange}
+      noun="handler"
+      addLabel="Add a handler"
+      blank={{ kind: "insert_exists", action: "discard" }}
+      faultOf={(index) => handlerFault(handlers[index] as ConflictHandler, handlers.slice(0, index))}
+      isOrdered
+      disabled={disabled}
+    >
+      {(handler, put) => <Handler handler={handler} disabled={disabled} onChange={put} />}
+    </EntryList>
   );
 }
 
@@ -119,7 +65,6 @@ interface HandlerProps {
 }
 
 function Handler({ handler, onChange, disabled }: HandlerProps) {
-  const name = (part: "schema" | "table", text: string) => onChange(withOptional(handler, part, text));
   const group = (columns: string[]) => onChange(withOptional(handler, "columns", columns));
   const decideBy = (column: string) => onChange(withOptional(handler, "by", column));
   // Members that only some actions have go with them.
@@ -144,22 +89,7 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
         disabled={disabled}
         onChange={(kind) => kind !== null && onChange({ ...handler, kind })}
       />
-      <TextInput
-        label="Schema"
-        placeholder="any"
-        w={110}
-        value={handler.schema ?? ""}
-        disabled={disabled}
-        onChange={(event) => name("schema", event.currentTarget.value)}
-      />
-      <TextInput
-        label="Table"
-        placeholder="any"
-        w={140}
-        value={handler.table ?? ""}
-        disabled={disabled}
-        onChange={(event) => name("table", event.currentTarget.value)}
-      />
+      <TableFields entry={handler} onChange={onChange} disabled={disabled} />
       <Select
         label="Action"
         w={190}
@@ -218,7 +148,7 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
           autosize
           minRows={2}
           maxRows={8}
-          classNames={{ input: classes.expression }}
+          classNames={{ input: classes.code }}
           value={handler.expression ?? ""}
           disabled={disabled}
           onChange={(event) => onChange(withOptional(handler, "expression", event.currentTarget.value))}

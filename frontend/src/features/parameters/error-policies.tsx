@@ -1,18 +1,6 @@
-import {
-  ActionIcon,
-  Autocomplete,
-  Button,
-  Group,
-  NumberInput,
-  Select,
-  Stack,
-  Text,
-  TextInput,
-} from "@mantine/core";
-import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
+import { Autocomplete, NumberInput, Select } from "@mantine/core";
 import type { ErrorPolicy } from "@/api/types";
-import classes from "./error-policies.module.css";
-import { withOptional } from "./optional-member";
+import { EntryList, TableFields } from "./entry-list";
 import { policyFault } from "./parameter-values";
 
 interface ErrorPoliciesProps {
@@ -42,61 +30,19 @@ const RETRY = { times: 5, delay_seconds: 10, after_retries: "park" } as const;
 
 /** Policies for transactions that fail, by their error: the first that matches decides. */
 export function ErrorPolicies({ policies, onChange, disabled }: ErrorPoliciesProps) {
-  const put = (index: number, policy: ErrorPolicy) => onChange(policies.with(index, policy));
-  const swap = (index: number, other: number) =>
-    onChange(
-      policies.with(index, policies[other] as ErrorPolicy).with(other, policies[index] as ErrorPolicy),
-    );
   return (
-    <Stack gap="xs" className={classes.list}>
-      {policies.map((policy, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a policy has no other name than its place
-        <Group key={index} component="fieldset" gap="xs" align="flex-start" className={classes.policy}>
-          <legend className={classes.legend}>Policy {index + 1}</legend>
-          <Policy policy={policy} disabled={disabled} onChange={(changed) => put(index, changed)} />
-          <Group gap={4} ml="auto">
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Move policy ${index + 1} up`}
-              disabled={disabled || index === 0}
-              onClick={() => swap(index, index - 1)}
-            >
-              <IconArrowUp size={14} aria-hidden />
-            </ActionIcon>
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Move policy ${index + 1} down`}
-              disabled={disabled || index === policies.length - 1}
-              onClick={() => swap(index, index + 1)}
-            >
-              <IconArrowDown size={14} aria-hidden />
-            </ActionIcon>
-            <ActionIcon
-              variant="subtle"
-              aria-label={`Remove policy ${index + 1}`}
-              disabled={disabled}
-              onClick={() => onChange(policies.toSpliced(index, 1))}
-            >
-              <IconTrash size={14} aria-hidden />
-            </ActionIcon>
-          </Group>
-          {policyFault(policy) && (
-            <Text size="xs" c="var(--bad)" w="100%">
-              {policyFault(policy)}
-            </Text>
-          )}
-        </Group>
-      ))}
-      <Button
-        variant="default"
-        size="xs"
-        disabled={disabled}
-        onClick={() => onChange([...policies, { action: "park" }])}
-        style={{ alignSelf: "flex-start" }}
-      >
-        Add a policy
-      </Button>
-    </Stack>
+    <EntryList
+      entries={policies}
+      onChange={onChange}
+      noun="policy"
+      addLabel="Add a policy"
+      blank={{ action: "park" }}
+      faultOf={(index) => policyFault(policies[index] as ErrorPolicy)}
+      isOrdered
+      disabled={disabled}
+    >
+      {(policy, put) => <Policy policy={policy} disabled={disabled} onChange={put} />}
+    </EntryList>
   );
 }
 
@@ -118,7 +64,6 @@ function Policy({ policy, onChange, disabled }: PolicyProps) {
     if (chosen === "stop" || chosen === "park" || chosen === "skip")
       onChange({ ...ofError, ...ofTable, action: chosen });
   };
-  const name = (part: "schema" | "table", text: string) => onChange(withOptional(policy, part, text));
   return (
     <>
       <Autocomplete
@@ -133,22 +78,7 @@ function Policy({ policy, onChange, disabled }: PolicyProps) {
           onChange(text === "" ? others : { ...others, error: text });
         }}
       />
-      <TextInput
-        label="Schema"
-        placeholder="any"
-        w={110}
-        value={schema ?? ""}
-        disabled={disabled}
-        onChange={(event) => name("schema", event.currentTarget.value)}
-      />
-      <TextInput
-        label="Table"
-        placeholder="any"
-        w={140}
-        value={table ?? ""}
-        disabled={disabled}
-        onChange={(event) => name("table", event.currentTarget.value)}
-      />
+      <TableFields entry={policy} onChange={onChange} disabled={disabled} />
       <Select
         label="Action"
         w={180}

@@ -1,17 +1,7 @@
-import {
-  ActionIcon,
-  Button,
-  Group,
-  MultiSelect,
-  Select,
-  Stack,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
-import { IconArrowDown, IconArrowUp, IconTrash } from "@tabler/icons-react";
+import { MultiSelect, Select, Text, Textarea } from "@mantine/core";
 import type { StatementHandler } from "@/api/types";
-import classes from "./error-policies.module.css";
+import { EntryList, TableFields } from "./entry-list";
+import classes from "./entry-list.module.css";
 import { withOptional } from "./optional-member";
 import { statementFault } from "./parameter-values";
 
@@ -35,89 +25,26 @@ const OPERATIONS: Operation[] = ["INSERT", "UPDATE", "DELETE"];
 /** Statements that the destination executes for changes: all that match, in their order. */
 export function StatementHandlers({ handlers, onChange, disabled, mayChange }: StatementHandlersProps) {
   const locked = disabled || !mayChange;
-  const swap = (index: number, other: number) =>
-    onChange(
-      handlers
-        .with(index, handlers[other] as StatementHandler)
-        .with(other, handlers[index] as StatementHandler),
-    );
   return (
-    <Stack gap="xs" className={classes.list}>
+    <>
       {!mayChange && (
         <Text size="xs" c="dimmed">
           Only administrators may change the statements: they run with all rights of the destination's user.
         </Text>
       )}
-      {handlers.map((handler, index) => {
-        const fault = statementFault(handler);
-        return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a handler has no other name than its place
-          <Group key={index} component="fieldset" gap="xs" align="flex-start" className={classes.policy}>
-            <legend className={classes.legend}>Statement {index + 1}</legend>
-            <Handler
-              handler={handler}
-              disabled={locked}
-              onChange={(changed) => onChange(handlers.with(index, changed))}
-            />
-            <Group gap={4} ml="auto">
-              <ActionIcon
-                variant="subtle"
-                aria-label={`Move statement ${index + 1} up`}
-                disabled={locked || index === 0}
-                onClick={() => swap(index, index - 1)}
-              >
-                <IconArrowUp size={14} aria-hidden />
-              </ActionIcon>
-              <ActionIcon
-                variant="subtle"
-                aria-label={`Move statement ${index + 1} down`}
-                disabled={locked || index === handlers.length - 1}
-                onClick={() => swap(index, index + 1)}
-              >
-                <IconArrowDown size={14} aria-hidden />
-              </ActionIcon>
-              <ActionIcon
-                variant="subtle"
-                aria-label={`Remove statement ${index + 1}`}
-                disabled={locked}
-                onClick={() => onChange(handlers.toSpliced(index, 1))}
-              >
-                <IconTrash size={14} aria-hidden />
-              </ActionIcon>
-            </Group>
-            <Textarea
-              label="Statement"
-              placeholder="INSERT INTO audit.orders VALUES (:operation, :new.id, :commit_time)"
-              autosize
-              minRows={2}
-              maxRows={12}
-              w="100%"
-              styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-              spellCheck={false}
-              value={handler.statement}
-              disabled={locked}
-              onChange={(event) =>
-                onChange(handlers.with(index, { ...handler, statement: event.currentTarget.value }))
-              }
-            />
-            {fault && (
-              <Text size="xs" c="var(--bad)" w="100%">
-                {fault}
-              </Text>
-            )}
-          </Group>
-        );
-      })}
-      <Button
-        variant="default"
-        size="xs"
+      <EntryList
+        entries={handlers}
+        onChange={onChange}
+        noun="statement"
+        addLabel="Add a statement"
+        blank={{ when: "after", statement: "" }}
+        faultOf={(index) => statementFault(handlers[index] as StatementHandler)}
+        isOrdered
         disabled={locked}
-        onClick={() => onChange([...handlers, { when: "after", statement: "" }])}
-        style={{ alignSelf: "flex-start" }}
       >
-        Add a statement
-      </Button>
-    </Stack>
+        {(handler, put) => <Handler handler={handler} disabled={locked} onChange={put} />}
+      </EntryList>
+    </>
   );
 }
 
@@ -128,7 +55,6 @@ interface HandlerProps {
 }
 
 function Handler({ handler, onChange, disabled }: HandlerProps) {
-  const name = (part: "schema" | "table", text: string) => onChange(withOptional(handler, part, text));
   // The end of a transaction is of no table: members that only changes have go with them.
   const choose = (when: StatementHandler["when"]) =>
     onChange(when === "precommit" ? { when, statement: handler.statement } : { ...handler, when });
@@ -146,22 +72,7 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
       />
       {ofChanges && (
         <>
-          <TextInput
-            label="Schema"
-            placeholder="any"
-            w={110}
-            value={handler.schema ?? ""}
-            disabled={disabled}
-            onChange={(event) => name("schema", event.currentTarget.value)}
-          />
-          <TextInput
-            label="Table"
-            placeholder="any"
-            w={140}
-            value={handler.table ?? ""}
-            disabled={disabled}
-            onChange={(event) => name("table", event.currentTarget.value)}
-          />
+          <TableFields entry={handler} onChange={onChange} disabled={disabled} />
           <MultiSelect
             label="Operations"
             placeholder={handler.operations === undefined ? "all" : undefined}
@@ -175,6 +86,19 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
           />
         </>
       )}
+      <Textarea
+        label="Statement"
+        placeholder="INSERT INTO audit.orders VALUES (:operation, :new.id, :commit_time)"
+        autosize
+        minRows={2}
+        maxRows={12}
+        w="100%"
+        classNames={{ input: classes.code }}
+        spellCheck={false}
+        value={handler.statement}
+        disabled={disabled}
+        onChange={(event) => onChange({ ...handler, statement: event.currentTarget.value })}
+      />
     </>
   );
 }
