@@ -1,0 +1,185 @@
+#include "shipment/staging.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "shipment/segment_name.h"
+
+namespace thalweg::shipment {
+
+namespace {
+
+base::Result<void> sync_directory(const std::filesystem::path& directory) {
+  THALWEG_ASSIGN(base::File opened, base::File::open(directory, O_RDONLY | O_DIRECTORY));
+  return opened.sync();
+}
+
+base::Result<void> remove_file(const std::filesystem::path& path) {
+  std::error_code failed;
+  std::filesystem::remove(path, failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "remove " + path.string()));
+  return {};
+}
+
+base::Lsn page_of(base::Lsn lsn) { return {lsn.value - lsn.value % wal::kPageBytes}; }
+
+}  // namespace
+
+base::Result<Staging> Staging::open(const StagingOptions& options) {
+  THALWEG_TRY(base::make_folders(options.directory));
+  Staging staging(options);
+  THALWEG_TRY(staging.find_segments());
+  if (!staging.segments_.empty()) THALWEG_TRY(staging.find_end());
+  return staging;
+}
+
+std::filesystem::path Staging::path_of(base::Lsn segment) const {
+  return options_.directory / SegmentName{.timeline = options_.timeline, .begin = segment}.text(options_.segment_bytes);
+}
+
+base::Lsn Staging::begin() const { return segments_.empty() ? base::Lsn{} : segments_.begin()->first; }
+
+uint64_t Staging::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& [segment, bytes] : segments_) sum += bytes;
+  return sum;
+}
+
+base::Result<void> Staging::find_segments() {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(options_.directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const auto name = SegmentName::parse(entry->path().filename().string(), options_.segment_bytes);
+    if (!name || name->timeline != options_.timeline) continue;
+    const uint64_t bytes = entry->file_size(failed);
+    if (!failed) segments_[name->begin] = bytes;
+  }
+  if (failed) return std::unexpected(base::file_error(failed.value(), "list " + options_.directory.string()));
+  for (auto segment = segments_.begin(); segment != segments_.end() && std::next(segment) != segments_.end();
+       ++segment) {
+    const base::Lsn next{segment->first.value + options_.segment_bytes};
+    if (segment->second == options_.segment_bytes && std::next(segment)->first == next) continue;
+    return base::fail(
+        base::ErrorCode::protocol_violation,
+        fmt::format("The staged WAL has a gap: {} has {} bytes, and the next segment begins at {}.",
+                    path_of(segment->first).string(), segment->second, to_string(std::next(segment)->first)));
+  }
+  return {};
+}
+
+// A kill may have left a page or record half written, and a loss of power more than that. Going back stays in the
+// newest segment: the source still has it, but may have forgotten the one before it.
+base::Result<void> Staging::find_end() {
+  const base::Lsn segment = segments_.rbegin()->first;
+  THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.segment_bytes));
+  wal::WalReader reader(
+      {.start = segment, .segment_bytes = options_.segment_bytes, .system_identifier = options_.system_identifier});
+  const auto bytes = std::as_bytes(std::span{content});
+  reader.feed(bytes);
+  base::Lsn whole = segment;
+  bool is_damaged = false;
+  while (true) {
+    const auto record = reader.next();
+    is_damaged = !record;
+    if (!record || *record == nullptr) break;
+    const bool is_whole = (*record)->end.value <= segment.value + bytes.size();
+    whole = is_whole ? (*record)->end : (*record)->begin;  // a switch lasts to the segment's end, which may be missing
+  }
+  if (!is_damaged && bytes.size() == options_.segment_bytes) whole.value = segment.value + bytes.size();
+  end_ = page_of(whole);
+  again_.assign(bytes.begin() + static_cast<ptrdiff_t>(end_.value - segment.value),
+                bytes.begin() + static_cast<ptrdiff_t>(whole.value - segment.value));
+  return shorten(segment);
+}
+
+// The rest is durable afterwards: the earlier staging may have ended between a write and its sync.
+base::Result<void> Staging::shorten(base::Lsn segment) {
+  std::error_code failed;
+  std::filesystem::resize_file(path_of(segment), end_.value - segment.value, failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "shorten " + path_of(segment).string()));
+  segments_[segment] = end_.value - segment.value;
+  durable_ = segment;
+  THALWEG_ASSIGN(file_, base::File::open(path_of(segment), O_WRONLY | O_APPEND));
+  THALWEG_TRY(sync_directory(options_.directory));
+  THALWEG_TRY(sync());
+  if (end_.value % options_.segment_bytes == 0 && end_ != segment) file_ = {};
+  return {};
+}
+
+base::Result<void> Staging::open_segment() {
+  const base::Lsn segment = segment_of(end_);
+  THALWEG_ASSIGN(file_, base::File::open(path_of(segment), O_WRONLY | O_CREAT | O_APPEND));
+  if (segments_.try_emplace(segment, 0).second) return sync_directory(options_.directory);
+  return {};
+}
+
+void Staging::begin_at(base::Lsn segment) { end_ = durable_ = segment; }
+
+void Staging::restart_reader() {
+  reader_ = std::make_unique<wal::WalReader>(wal::WalReaderOptions{
+      .start = end_, .segment_bytes = options_.segment_bytes, .system_identifier = options_.system_identifier});
+}
+
+base::Result<void> Staging::append(std::span<const std::byte> bytes) {
+  if (!reader_) restart_reader();
+  reader_->feed(bytes);
+  while (true) {
+    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
+    if (record == nullptr) break;
+  }
+  THALWEG_TRY(compare(bytes));
+  return write(bytes);
+}
+
+base::Result<void> Staging::compare(std::span<const std::byte> bytes) {
+  const size_t known = std::min(again_.size(), bytes.size());
+  const auto different = std::ranges::mismatch(bytes.first(known), std::span{again_}.first(known)).in1 - bytes.begin();
+  if (static_cast<size_t>(different) != known) {
+    const base::Lsn at{end_.value + static_cast<uint64_t>(different)};
+    return base::fail(base::ErrorCode::source_diverged,
+                      fmt::format("The source's WAL at {} is not what it sent before.", to_string(at)));
+  }
+  again_.erase(again_.begin(), again_.begin() + static_cast<ptrdiff_t>(known));
+  return {};
+}
+
+base::Result<void> Staging::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (!file_.is_open()) THALWEG_TRY(open_segment());
+    const base::Lsn segment = segment_of(end_);
+    const auto part =
+        bytes.first(std::min<uint64_t>(bytes.size(), segment.value + options_.segment_bytes - end_.value));
+    THALWEG_TRY(file_.write_all(part));
+    end_.value += part.size();
+    segments_[segment] += part.size();
+    bytes = bytes.subspan(part.size());
+    if (end_ == base::Lsn{segment.value + options_.segment_bytes}) {
+      THALWEG_TRY(sync());
+      file_ = {};
+    }
+  }
+  return {};
+}
+
+base::Result<void> Staging::sync() {
+  if (!file_.is_open() || durable_ == end_) return {};
+  const auto synced = file_.sync();
+  if (!synced) {
+    static_cast<void>(remove_file(path_of(segment_of(base::Lsn{end_.value - 1}))));  // the failure that counts is told
+    return synced;
+  }
+  durable_ = end_;
+  return {};
+}
+
+base::Result<void> Staging::drop_before(base::Lsn position) {
+  while (!segments_.empty() && segments_.begin()->first.value + options_.segment_bytes <= position.value) {
+    THALWEG_TRY(remove_file(path_of(segments_.begin()->first)));
+    segments_.erase(segments_.begin());
+  }
+  return sync_directory(options_.directory);
+}
+
+}  // namespace thalweg::shipment

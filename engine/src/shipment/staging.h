@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/ids.h"
+#include "wal/wal_reader.h"
+
+// The WAL of one source on this host's disk: a file for each segment, with the source's own bytes and name.
+
+namespace thalweg::shipment {
+
+struct StagingOptions {
+  std::filesystem::path directory;  // this staging's alone
+  uint32_t segment_bytes = 16U << 20;
+  uint64_t system_identifier = 0;  // the source's
+  uint32_t timeline = 1;
+};
+
+// Owner: one thread, which receives. What is durable does not change any more: others may read the files up to there.
+class Staging {
+ public:
+  // Continues what an earlier one left: the newest segment's pages and records are checked, and everything from the
+  // page on that has the last whole record's end is received again, but for a segment that is whole. A
+  // protocol_violation: a segment is missing between two.
+  static base::Result<Staging> open(const StagingOptions& options);
+
+  // Where the first segment begins; none: nothing is staged.
+  base::Lsn begin() const;
+  base::Lsn end() const { return end_; }          // received up to here; none: nothing is staged
+  base::Lsn durable() const { return durable_; }  // on the disk up to here
+  // Bytes received and not yet durable.
+  uint64_t unsynced() const { return end_.value - durable_.value; }
+  uint64_t bytes() const;  // on the disk
+
+  // The first position of an empty one: a segment's begin.
+  void begin_at(base::Lsn segment);
+  // The bytes at end(). Every page and record is checked as it comes, and nothing of a failed portion counts. A
+  // protocol_violation: they are no WAL of this source. source_diverged: they are not the bytes that were staged
+  // before.
+  base::Result<void> append(std::span<const std::byte> bytes);
+  // Makes all of it durable. After a failure this staging is used no more, and the segments that it may have damaged
+  // are gone: the kernel may have dropped their pages, so that a second fsync would succeed without having written
+  // them.
+  base::Result<void> sync();
+  // Removes the segments that end at `position` or before.
+  base::Result<void> drop_before(base::Lsn position);
+
+ private:
+  explicit Staging(const StagingOptions& options) : options_(options) {}
+  std::filesystem::path path_of(base::Lsn segment) const;
+  base::Lsn segment_of(base::Lsn lsn) const { return {lsn.value - lsn.value % options_.segment_bytes}; }
+  base::Result<void> find_segments();
+  base::Result<void> find_end();
+  base::Result<void> shorten(base::Lsn segment);
+  base::Result<void> open_segment();
+  base::Result<void> write(std::span<const std::byte> bytes);
+  base::Result<void> compare(std::span<const std::byte> bytes);
+  void restart_reader();
+
+  StagingOptions options_;
+  std::map<base::Lsn, uint64_t> segments_;  // bytes in the file, by the segment's begin
+  base::File file_;                         // of the segment that end_ is in
+  base::Lsn end_;
+  base::Lsn durable_;
+  std::unique_ptr<wal::WalReader> reader_;
+  std::vector<std::byte> again_;  // bytes from end_ on that an earlier staging had received
+};
+
+}  // namespace thalweg::shipment

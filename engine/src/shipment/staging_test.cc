@@ -1,0 +1,194 @@
+#include "shipment/staging.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "shipment/segment_name.h"
+#include "wal/wal_bytes.h"
+
+namespace thalweg::shipment {
+namespace {
+
+using wal::kPageBytes;
+using wal::WalBytes;
+
+constexpr base::Lsn kSegment{uint64_t{WalBytes::kSegmentBytes} * 2};
+
+class StagingTest : public ::testing::Test {
+ protected:
+  StagingTest() : wal_(kSegment) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-staging-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    for (int i = 0; i < 100; ++i) wal_.record(std::string(static_cast<size_t>(i) * 50, 'a'));
+  }
+  ~StagingTest() override { std::filesystem::remove_all(directory_); }
+
+  base::Result<Staging> open(uint64_t system = WalBytes::kSystem) const {
+    return Staging::open({.directory = directory_, .system_identifier = system});
+  }
+  Staging filled() {
+    auto staging = open();
+    EXPECT_TRUE(staging);
+    staging->begin_at(kSegment);
+    EXPECT_TRUE(staging->append(wal_.bytes()));
+    EXPECT_TRUE(staging->sync());
+    return *std::move(staging);
+  }
+  std::filesystem::path file(base::Lsn segment = kSegment) const {
+    return directory_ / SegmentName{.timeline = 1, .begin = segment}.text(WalBytes::kSegmentBytes);
+  }
+  std::string staged(base::Lsn segment = kSegment) const {
+    std::ifstream content(file(segment), std::ios::binary);
+    return {std::istreambuf_iterator<char>(content), {}};
+  }
+  std::string written(base::Lsn from, base::Lsn to) const {
+    const auto part = wal_.bytes().subspan(from.value - kSegment.value, to.value - from.value);
+    return {reinterpret_cast<const char*>(part.data()), part.size()};
+  }
+
+  std::filesystem::path directory_;
+  WalBytes wal_;
+};
+
+TEST_F(StagingTest, NamesAreThoseOfTheSource) {
+  const SegmentName name{.timeline = 3, .begin = {0x12'3400'0000}};
+  EXPECT_EQ(name.text(16U << 20), "000000030000001200000034");
+  EXPECT_EQ(SegmentName::parse("000000030000001200000034", 16U << 20)->begin, name.begin);
+  EXPECT_EQ((SegmentName{.timeline = 1, .begin = {uint64_t{5} << 30}}.text(1U << 30)), "000000010000000100000001");
+  EXPECT_FALSE(SegmentName::parse("000000030000001200000134", 16U << 20)) << "no such segment";
+  EXPECT_FALSE(SegmentName::parse("00000003000000120000003g", 16U << 20));
+}
+
+TEST_F(StagingTest, HasTheSourcesBytes) {
+  auto staging = open();
+  ASSERT_TRUE(staging);
+  EXPECT_EQ(staging->end(), base::Lsn{});
+  staging->begin_at(kSegment);
+  auto rest = wal_.bytes();
+  while (!rest.empty()) {
+    const auto part = rest.first(std::min<size_t>(rest.size(), 1000));
+    ASSERT_TRUE(staging->append(part));
+    rest = rest.subspan(part.size());
+  }
+  EXPECT_EQ(staging->end(), wal_.end());
+  EXPECT_EQ(staging->durable(), kSegment);
+  ASSERT_TRUE(staging->sync());
+  EXPECT_EQ(staging->durable(), wal_.end());
+  EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+}
+
+TEST_F(StagingTest, GoesOnFromThePageOfTheLastWholeRecord) {
+  filled();
+  const std::string before = staged();
+  std::ofstream(file(), std::ios::app | std::ios::binary) << std::string(300, '\0');  // of a page that is not whole
+  auto staging = open();
+  ASSERT_TRUE(staging) << staging.error().message;
+  EXPECT_EQ(staging->end().value, wal_.end().value / kPageBytes * kPageBytes);
+  EXPECT_EQ(staging->durable(), staging->end());
+  const base::Lsn again = staging->end();
+  wal_.record("more");
+  const auto rest = wal_.bytes().subspan(again.value - kSegment.value);
+  ASSERT_TRUE(staging->append(rest));
+  EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+}
+
+TEST_F(StagingTest, ADamagedEndIsReceivedAgain) {
+  filled();
+  std::string content = staged();
+  content[content.size() - 100] ^= 1;  // in the last record
+  std::ofstream(file(), std::ios::binary) << content;
+  auto staging = open();
+  ASSERT_TRUE(staging);
+  EXPECT_LT(staging->end(), wal_.end());
+  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->end().value - kSegment.value)));
+  EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+}
+
+TEST_F(StagingTest, ASourceThatSendsOtherBytesHasDiverged) {
+  wal_.record("the last one, on a page of its own or not");
+  filled();
+  auto staging = open();
+  ASSERT_TRUE(staging);
+  ASSERT_LT(staging->end(), wal_.end());
+  WalBytes other(kSegment);
+  for (int i = 0; i < 100; ++i) other.record(std::string(static_cast<size_t>(i) * 50, 'a'));
+  other.record("the last one, on a page of its own, or not");
+  const auto appended = staging->append(other.bytes().subspan(staging->end().value - kSegment.value));
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(appended.error().code, base::ErrorCode::source_diverged);
+}
+
+TEST_F(StagingTest, SegmentsFollowEachOtherAndGoFromTheFront) {
+  wal_.switch_segment();
+  const base::Lsn second{kSegment.value + WalBytes::kSegmentBytes};
+  ASSERT_EQ(wal_.end(), second);
+  wal_.record("in the second");
+  auto staging = filled();
+  EXPECT_EQ(staging.bytes(), wal_.bytes().size());
+  EXPECT_EQ(std::filesystem::file_size(file()), WalBytes::kSegmentBytes);
+  EXPECT_TRUE(staged(second) == written(second, wal_.end()));
+  ASSERT_TRUE(staging.drop_before({second.value - 1}));
+  EXPECT_EQ(staging.begin(), kSegment);
+  ASSERT_TRUE(staging.drop_before(second));
+  EXPECT_EQ(staging.begin(), second);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(StagingTest, ASwitchWhoseSegmentIsNotWholeIsReceivedAgain) {
+  const base::Lsn change = wal_.switch_segment();
+  {
+    auto staging = open();
+    ASSERT_TRUE(staging);
+    staging->begin_at(kSegment);
+    ASSERT_TRUE(staging->append(wal_.bytes().first(change.value - kSegment.value + 3 * kPageBytes)));
+  }
+  auto staging = open();
+  ASSERT_TRUE(staging);
+  EXPECT_EQ(staging->end().value, change.value / kPageBytes * kPageBytes);
+  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->end().value - kSegment.value)));
+  EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+}
+
+// The source may have forgotten it: all of it was durable, and the source was told.
+TEST_F(StagingTest, AWholeSegmentIsNotReceivedAgain) {
+  const base::Lsn second{kSegment.value + WalBytes::kSegmentBytes};
+  while (wal_.end() < second) wal_.record(std::string(100'000, 'b'));  // the last one goes on in the second segment
+  {
+    auto staging = open();
+    ASSERT_TRUE(staging);
+    staging->begin_at(kSegment);
+    ASSERT_TRUE(staging->append(wal_.bytes().first(WalBytes::kSegmentBytes)));
+    ASSERT_EQ(staging->durable(), second);
+  }
+  auto staging = open();
+  ASSERT_TRUE(staging);
+  EXPECT_EQ(staging->end(), second);
+  ASSERT_TRUE(staging->append(wal_.bytes().subspan(WalBytes::kSegmentBytes)));
+  EXPECT_TRUE(staged(second) == written(second, wal_.end()));
+}
+
+TEST_F(StagingTest, AGapBetweenSegmentsIsTold) {
+  wal_.switch_segment();
+  wal_.record("in the second");
+  filled();
+  std::filesystem::resize_file(file(), 1000);
+  const auto staging = open();
+  ASSERT_FALSE(staging);
+  EXPECT_NE(staging.error().message.find("has a gap"), std::string::npos) << staging.error().message;
+}
+
+TEST_F(StagingTest, WalOfAnotherSystemIsNotStaged) {
+  auto staging = open(42);
+  ASSERT_TRUE(staging);
+  staging->begin_at(kSegment);
+  const auto appended = staging->append(wal_.bytes());
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(appended.error().code, base::ErrorCode::protocol_violation);
+  EXPECT_EQ(staging->end(), kSegment);
+}
+
+}  // namespace
+}  // namespace thalweg::shipment
