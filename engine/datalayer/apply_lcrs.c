@@ -255,6 +255,22 @@ require_row(Call *call, TargetTable *target, LcrValue *key, LcrKind kind)
 				 errmsg("the row to change is not in \"%s\"", RelationGetRelationName(target->relation))));
 }
 
+/* As frees_values_of_held(), also where the table has been described twice. */
+static bool
+frees_values(const Call *call, const TargetTable *target, LcrKind kind)
+{
+	if (kind == LCR_INSERT)
+		return false;
+	for (int i = 0; i < call->table_count; i++)
+	{
+		const TargetTable *other = call->tables[i];
+
+		if (other != target && other->held_count > 0 && other->relation->rd_id == target->relation->rd_id)
+			return true;
+	}
+	return frees_values_of_held(target, kind);
+}
+
 /* The values that the row brings, in the row's context; afterwards everything is ready to be executed. */
 static void
 read_row(Call *call, LcrRow *row, TargetTable *target)
@@ -275,6 +291,8 @@ read_row(Call *call, LcrRow *row, TargetTable *target)
 		require_row(call, target, key, row->kind);
 	if (row->kind == LCR_UPDATE)
 		make_updated(target, call->values);
+	if (frees_values(call, target, row->kind))
+		write_all_held(call);
 }
 
 static void

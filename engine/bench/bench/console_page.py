@@ -6,6 +6,10 @@ from typing import Any
 from bench.console_usage import MIB
 from bench.report import Report
 
+SURROUNDINGS = {"load": ("load", ""), "others_percent": ("other processes", " % of all cores"),
+                "steal_percent": ("steal", " %"), "flush_ms": ("a flush", " ms")}
+"""Surroundings of a figure: words and unit of each."""
+
 
 def page_of(arguments: argparse.Namespace, report: Report, late_seconds: float) -> str:
     figures: list[dict[str, Any]] = report.document["figures"]
@@ -45,5 +49,17 @@ def page_of(arguments: argparse.Namespace, report: Report, late_seconds: float) 
               f"after {kill['longest_seconds']:.2f} s at most. {kill['missed']} samples were missed, "
               f"{kill['resets']} resets, {kill['failed_reads']} reads failed and were made again. The browser is "
               f"{'live again' if afterwards['live'] else 'not live'}, with the same login; its largest gap was "
-              f"{afterwards['gap_max_ms']:.0f} ms.", ""]
+              f"{afterwards['gap_max_ms']:.0f} ms.", "", *_surroundings(figures, report.document["busy"]), ""]
     return "\n".join(lines)
+
+
+def _surroundings(figures: list[dict[str, Any]], busy: list[str]) -> list[str]:
+    """Lines of what else the machine did, over all figures."""
+    smallest = {name: min(figure[name] for figure in figures) for name in SURROUNDINGS}
+    largest = {name: max(figure[name] for figure in figures) for name in SURROUNDINGS}
+    said = ", ".join(f"{words} {smallest[name]:g} to {largest[name]:g}{unit}"
+                     for name, (words, unit) in SURROUNDINGS.items())
+    lines = [f"**The machine meanwhile.** {said}."]
+    if busy:
+        lines.append(f"It was busy with something else in {len(busy)} of the {len(figures)} measurements.")
+    return lines

@@ -14,6 +14,7 @@ FLUSH_BYTES = 8192  # a page of WAL
 QUIET_SECONDS = 2.0  # that the machine is looked at before a run
 OTHERS_PERCENT_MAX = 10.0  # of all cores
 STEAL_PERCENT_MAX = 5.0
+WINDOW_SECONDS_MIN = 1.0  # a share of fewer ticks says nothing
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,14 @@ class Watch:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._before = _Ticks.now()
+        self._seen: Surroundings | None = None
+        self._seen_at = time.monotonic()
 
     def look(self) -> Surroundings:
-        """Since the last look, or since it was made. Takes as long as twenty flushes."""
+        """Since the last look, or since it was made; figures of one moment share a look. Takes as long as twenty
+        flushes."""
+        if self._seen is not None and time.monotonic() - self._seen_at < WINDOW_SECONDS_MIN:
+            return self._seen
         now = _Ticks.now()
         before, self._before = self._before, now
         total = max(now.total - before.total, 1)
@@ -52,6 +58,7 @@ class Watch:
         seen = Surroundings(os.getloadavg()[0], max(0.0, 100 * others / total),
                             100 * (now.steal - before.steal) / total, flush_milliseconds(self.directory))
         self._before = _Ticks.now()  # the flushes are nobody's
+        self._seen, self._seen_at = seen, time.monotonic()
         return seen
 
 

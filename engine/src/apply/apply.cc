@@ -1,5 +1,6 @@
 #include "apply/apply.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -24,12 +25,12 @@ using base::ErrorCode;
 
 namespace {
 
-// So long the agents' last statements may take.
+// The time that the agents' last statements may take.
 constexpr std::chrono::seconds kEndPatience{1};
 constexpr std::chrono::milliseconds kEndLook{5};
 constexpr std::chrono::milliseconds kStartLook{50};
 
-// While a start waits for the destination: has its sessions given up once the start is not wanted any more.
+// Gives up the sessions of a start that waits for the destination, once the start is not wanted any more.
 class StartWatch {
  public:
   StartWatch(const std::atomic<bool>* stop_start, std::atomic<bool>& abandon) {
@@ -76,13 +77,14 @@ struct Apply::State {
   spill::SpillSpace spill;
   metadata::MetadataCache tables;
   TransactionQueue transactions;
-  // In the order in which they start; they end in the same order.
+  // Agents, in the order in which they start and end.
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<Reader> reader;
   // Writer: start and join. Readers: anybody.
   std::atomic<bool> started{false};
   std::atomic<bool> joined{false};
+  base::Lsn begins_at;  // Writer: start(), before anything else runs
 };
 
 Apply::Apply(ApplyOptions options) : state_(std::make_unique<State>(std::move(options))) {}
@@ -109,6 +111,8 @@ base::Result<base::Lsn> Apply::start() {
   THALWEG_TRY(s.spill.clear());
 
   s.shared.retries->forget_before(recovered.low_watermark);
+  s.begins_at = recovered.low_watermark;
+  for (const LsnRange& range : recovered.applied.list()) s.begins_at = std::max(s.begins_at, range.end);
   s.shared.epoch = recovered.epoch;
   s.shared.low_watermark.store(recovered.low_watermark.value);
   s.shared.confirmed.store(recovered.low_watermark.value);
@@ -176,6 +180,8 @@ ApplyStatus Apply::status() const {
   return status;
 }
 
+base::Lsn Apply::begins_at() const { return state_->begins_at; }
+
 const std::atomic<uint64_t>& Apply::confirmed_lsn() const { return state_->shared.confirmed; }
 
 std::vector<telemetry::ComponentSample> Apply::sample() const {
@@ -233,7 +239,7 @@ telemetry::TransactionSamples Apply::transactions() const {
 void Apply::hold_for_errors(std::chrono::milliseconds most) {
   SharedState& shared = state_->shared;
   shared.is_held.store(false, std::memory_order_relaxed);
-  const auto until = std::chrono::steady_clock::now() + most;
+  const auto until = shared.clock->steady_now() + most;
   shared.hold_until.store(until.time_since_epoch().count(), std::memory_order_relaxed);
   shared.reload_parked.store(true, std::memory_order_release);
   shared.coordinator_bell.ring();

@@ -63,7 +63,7 @@ struct ApplyOptions {
   std::filesystem::path spill_directory;  // exists; this apply owns what it finds there
   std::vector<CatchUpSpan> catch_up;      // of the stream's tables; empty: all that come, by their names
   const base::Clock* clock = nullptr;     // outlives the apply
-  // Once it is set, a start() that waits for the destination is given up. Null: it waits as long as it takes.
+  // Setting it gives up a start() that waits for the destination. Null: start() waits as long as it takes.
   const std::atomic<bool>* stop_start = nullptr;
   pg::SessionBoard* board = nullptr;  // for what the start has the destination do; it outlives the apply
   Retries* retries = nullptr;         // of applies before and after this one, which they outlive. Null: begins anew
@@ -95,10 +95,12 @@ class Apply {
   // Takes some seconds at most: then it abandons statements that still wait for the destination.
   void join();
 
-  // Parallelism, serialization, error handling, group size and the spill's thresholds and limit change while running.
+  // Takes effect while it runs, except for the parameters that parameters.h marks as not live.
   void set_parameters(const ApplyParameters& parameters);
 
   ApplyStatus status() const;
+  // Once started: no earlier apply of the stream has applied anything that commits at this position or above.
+  base::Lsn begins_at() const;
   // LSN value that capture reports upstream as flushed: transactions with commit LSN below it are durable here.
   // Writer: the recorder (release, after the destination's durable commit). Reader: capture (acquire).
   const std::atomic<uint64_t>& confirmed_lsn() const;

@@ -231,7 +231,7 @@ class ApplyHarness {
     return false;
   }
   void stop_abruptly() { apply_.reset(); }
-  // As an operator has it done.
+  // Executes a parked transaction as an operator has it done.
   base::Result<void> execute_error(int64_t id) {
     auto opened = pg::Connection::open(conninfo(), {.search_path = "public"});
     if (!opened) return std::unexpected(opened.error());

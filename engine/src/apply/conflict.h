@@ -54,7 +54,7 @@ struct FailedChange {
   bool is_parent = false;          // the foreign key that refused it is another table's
 };
 
-// None: an error that is no conflict.
+// The kind of the conflict; none for an error that is no conflict.
 std::optional<ConflictKind> conflict_of(const FailedChange& change);
 
 }  // namespace thalweg::apply

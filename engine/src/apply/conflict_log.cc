@@ -14,6 +14,7 @@ namespace thalweg::apply {
 using telemetry::ConflictPart;
 using telemetry::LoggedColumn;
 using telemetry::LoggedConflict;
+using telemetry::LoggedConflicts;
 using telemetry::LoggedCount;
 
 namespace {
@@ -49,21 +50,39 @@ std::string which(const pg::Connection& connection, const ConflictPart& part) {
   return condition;
 }
 
-// Of these entries, whose order is that of `ids`.
-base::Result<void> add_columns(pg::Connection& connection, std::vector<LoggedConflict>& entries,
-                               uint64_t characters_max) {
+// Adds the columns of these entries, and takes away those for which the page has no room: an entry has columns.
+base::Result<void> add_columns(pg::Connection& connection, LoggedConflicts& page, uint64_t characters_max,
+                               uint64_t page_bytes_max) {
+  std::vector<LoggedConflict>& entries = page.conflicts;
   if (entries.empty()) return {};
   std::string ids;
   for (const LoggedConflict& entry : entries) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", entry.id);
+  // Each row is taken apart once: finding every column in it would read a wide one as often as it has columns.
+  std::string parts;
   std::string values;
+  std::string joins;
+  std::string all_values;
   for (const char* row : {"old_row", "new_row", "destination_row"}) {
-    values += fmt::format(", coalesce({0} ? name, false), left({0} ->> name, {1})", row, characters_max);
+    parts += fmt::format(
+        ", of_{0} AS MATERIALIZED (SELECT id, key, left(value, {1}) AS value FROM entry, jsonb_each_text({0}))", row,
+        characters_max);
+    values += fmt::format(", of_{0}.key IS NOT NULL, of_{0}.value", row);
+    joins += fmt::format(" LEFT JOIN of_{0} ON of_{0}.id = entry.id AND of_{0}.key = name", row);
+    all_values += fmt::format("{}SELECT id, value FROM of_{}", all_values.empty() ? "" : " UNION ALL ", row);
   }
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.query(fmt::format("SELECT id, name, name = ANY (key_columns){} FROM thalweg.conflict_log, "
-                                              "unnest(column_names) WITH ORDINALITY AS listed (name, place) "
-                                              "WHERE id IN ({}) ORDER BY id DESC, place",
-                                              values, ids)));
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      connection.query(fmt::format(
+          "WITH entry AS MATERIALIZED (SELECT id, column_names, key_columns, old_row, new_row, destination_row FROM "
+          "thalweg.conflict_log WHERE id IN ({})){}, size AS (SELECT id, sum(octet_length(value)) AS bytes FROM ({}) "
+          "AS "
+          "part GROUP BY id), page AS MATERIALIZED (SELECT id FROM (SELECT entry.id, sum(bytes) OVER (ORDER BY "
+          "entry.id "
+          "DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM entry LEFT JOIN size ON size.id = "
+          "entry.id) AS placed WHERE coalesce(before, 0) < {}) SELECT entry.id, name, name = ANY (key_columns){} FROM "
+          "entry JOIN page ON page.id = entry.id CROSS JOIN LATERAL unnest(column_names) WITH ORDINALITY AS listed "
+          "(name, place){} ORDER BY entry.id DESC, place",
+          ids, parts, all_values, page_bytes_max, values, joins)));
   auto entry = entries.begin();
   for (size_t row = 0; row < rows.size(); ++row) {
     while (entry != entries.end() && entry->id != rows.integer(row, 0)) ++entry;
@@ -74,16 +93,20 @@ base::Result<void> add_columns(pg::Connection& connection, std::vector<LoggedCon
                               .wanted = value_of(rows, row, 5),
                               .there = value_of(rows, row, 7)});
   }
+  while (entries.size() > 1 && entries.back().columns.empty()) {
+    entries.pop_back();
+    page.more = true;
+  }
   return {};
 }
 
 }  // namespace
 
-base::Result<std::vector<LoggedConflict>> list_conflicts(pg::Connection& connection, std::string_view stream_id,
-                                                         const ConflictPart& part) {
-  std::vector<LoggedConflict> entries;
+base::Result<LoggedConflicts> list_conflicts(pg::Connection& connection, std::string_view stream_id,
+                                             const ConflictPart& part, uint64_t page_bytes_max) {
+  LoggedConflicts page;
   THALWEG_ASSIGN(const bool exists, log_exists(connection));
-  if (!exists) return entries;
+  if (!exists) return page;
   THALWEG_ASSIGN(
       const pg::Rows rows,
       connection.query(
@@ -94,24 +117,25 @@ base::Result<std::vector<LoggedConflict>> list_conflicts(pg::Connection& connect
                       which(connection, part), part.limit),
           {stream_id}));
   for (size_t row = 0; row < rows.size(); ++row) {
-    entries.push_back({.id = rows.integer(row, 0),
-                       .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
-                       .committed_at = std::string(rows.text(row, 2)),
-                       .xid = {static_cast<uint32_t>(rows.integer(row, 3))},
-                       .change = static_cast<uint64_t>(rows.integer(row, 4)),
-                       .schema_name = std::string(rows.text(row, 5)),
-                       .table_name = std::string(rows.text(row, 6)),
-                       .operation = std::string(rows.text(row, 7)),
-                       .kind = std::string(rows.text(row, 8)),
-                       .sqlstate = std::string(rows.text(row, 9)),
-                       .message = std::string(rows.text(row, 10)),
-                       .action = std::string(rows.text(row, 11)),
-                       .columns = {},
-                       .has_row = rows.boolean(row, 12),
-                       .logged_at = std::string(rows.text(row, 13))});
+    page.conflicts.push_back({.id = rows.integer(row, 0),
+                              .commit_lsn = base::parse_lsn(rows.text(row, 1)).value_or(base::Lsn{}),
+                              .committed_at = std::string(rows.text(row, 2)),
+                              .xid = {static_cast<uint32_t>(rows.integer(row, 3))},
+                              .change = static_cast<uint64_t>(rows.integer(row, 4)),
+                              .schema_name = std::string(rows.text(row, 5)),
+                              .table_name = std::string(rows.text(row, 6)),
+                              .operation = std::string(rows.text(row, 7)),
+                              .kind = std::string(rows.text(row, 8)),
+                              .sqlstate = std::string(rows.text(row, 9)),
+                              .message = std::string(rows.text(row, 10)),
+                              .action = std::string(rows.text(row, 11)),
+                              .columns = {},
+                              .has_row = rows.boolean(row, 12),
+                              .logged_at = std::string(rows.text(row, 13))});
   }
-  THALWEG_TRY(add_columns(connection, entries, part.characters_max));
-  return entries;
+  page.more = page.conflicts.size() >= part.limit;
+  THALWEG_TRY(add_columns(connection, page, part.characters_max, page_bytes_max));
+  return page;
 }
 
 base::Result<std::vector<LoggedCount>> count_conflicts(pg::Connection& connection, std::string_view stream_id) {

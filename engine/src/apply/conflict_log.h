@@ -14,11 +14,11 @@
 
 namespace thalweg::apply {
 
-// An empty list when the log does not exist.
-base::Result<std::vector<telemetry::LoggedConflict>> list_conflicts(pg::Connection& connection,
-                                                                    std::string_view stream_id,
-                                                                    const telemetry::ConflictPart& part);
-// By table, kind and action; those with the most changes first, kConflictListMax at most.
+// An empty list when the log does not exist. `page_bytes_max`: of its values.
+base::Result<telemetry::LoggedConflicts> list_conflicts(pg::Connection& connection, std::string_view stream_id,
+                                                        const telemetry::ConflictPart& part,
+                                                        uint64_t page_bytes_max = telemetry::kConflictPageBytesMax);
+// Counts by table, kind and action; those with the most changes first, kConflictListMax at most.
 base::Result<std::vector<telemetry::LoggedCount>> count_conflicts(pg::Connection& connection,
                                                                   std::string_view stream_id);
 // Removes the oldest of those that are older than `retention`, some thousands at most. True: there may be more.

@@ -324,23 +324,27 @@ TEST_F(Conflicts, TheLogIsListedCountedAndPruned) {
   });
   const auto all = list_conflicts(h.connection(), "teststream", {});
   ASSERT_TRUE(all) << all.error().message;
-  ASSERT_EQ(all->size(), 3U);
-  EXPECT_EQ(all->at(0).kind, "delete_missing");
-  EXPECT_EQ(all->at(0).columns.at(0).before, "8");
-  EXPECT_FALSE(all->at(0).columns.at(1).before.has_value()) << "the change brought its key only";
-  EXPECT_FALSE(all->at(0).has_row);
-  const auto& oldest = all->at(2);
+  ASSERT_EQ(all->conflicts.size(), 3U);
+  EXPECT_FALSE(all->more);
+  EXPECT_EQ(all->conflicts.at(0).kind, "delete_missing");
+  EXPECT_EQ(all->conflicts.at(0).columns.at(0).before, "8");
+  EXPECT_FALSE(all->conflicts.at(0).columns.at(1).before.has_value()) << "the change brought its key only";
+  EXPECT_FALSE(all->conflicts.at(0).has_row);
+  const auto& oldest = all->conflicts.at(2);
   EXPECT_TRUE(oldest.has_row);
   EXPECT_EQ(oldest.columns.at(1).wanted, "one");
   EXPECT_EQ(oldest.columns.at(1).there, "here");
   EXPECT_TRUE(oldest.columns.at(2).wanted.has_value() && !oldest.columns.at(2).wanted->has_value()) << "NULL";
-  EXPECT_EQ(all->at(1).columns.at(1).wanted->value().size(), 1000U);
-  const auto part = list_conflicts(
-      h.connection(), "teststream",
-      {.before = all->at(1).id, .limit = 5, .kind = "insert_exists", .schema_name = "public", .table_name = "items"});
+  EXPECT_EQ(all->conflicts.at(1).columns.at(1).wanted->value().size(), 1000U);
+  const auto part = list_conflicts(h.connection(), "teststream",
+                                   {.before = all->conflicts.at(1).id,
+                                    .limit = 5,
+                                    .kind = "insert_exists",
+                                    .schema_name = "public",
+                                    .table_name = "items"});
   ASSERT_TRUE(part);
-  ASSERT_EQ(part->size(), 1U);
-  EXPECT_EQ(part->at(0).id, oldest.id);
+  ASSERT_EQ(part->conflicts.size(), 1U);
+  EXPECT_EQ(part->conflicts.at(0).id, oldest.id);
   const auto counts = count_conflicts(h.connection(), "teststream");
   ASSERT_TRUE(counts);
   ASSERT_EQ(counts->size(), 2U);
@@ -353,11 +357,37 @@ TEST_F(Conflicts, TheLogIsListedCountedAndPruned) {
   EXPECT_EQ(h.select("SELECT change FROM thalweg.conflict_log"), "3");
 }
 
+TEST_F(Conflicts, APageOfTheLogEndsWhereItsValuesAreLarge) {
+  h.parameters.conflict_handlers = {handler(ConflictKind::delete_missing, ConflictAction::discard),
+                                    handler(ConflictKind::update_missing, ConflictAction::discard)};
+  apply([&] {
+    for (int64_t n = 1; n <= 5; ++n) h.update("items", {n, std::string(20'000, 'x'), 1});
+    for (int64_t n = 6; n <= 8; ++n) h.remove("items", {n, nullptr, nullptr});
+  });
+  std::vector<uint64_t> changes;
+  std::vector<size_t> pages;
+  telemetry::ConflictPart part{.characters_max = telemetry::kLoggedCharactersMax};
+  for (bool more = true; more && pages.size() < 10;) {
+    const auto page = list_conflicts(h.connection(), "teststream", part, 30'000);
+    ASSERT_TRUE(page) << page.error().message;
+    ASSERT_FALSE(page->conflicts.empty());
+    for (const auto& entry : page->conflicts) changes.push_back(entry.change);
+    pages.push_back(page->conflicts.size());
+    part.before = page->conflicts.back().id;
+    more = page->more;
+  }
+  EXPECT_EQ(changes, (std::vector<uint64_t>{8, 7, 6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(pages, (std::vector<size_t>{5, 2, 1}));
+  const auto short_values = list_conflicts(h.connection(), "teststream", {.characters_max = 1}, 30'000);
+  ASSERT_TRUE(short_values);
+  EXPECT_EQ(short_values->conflicts.size(), 8U) << "what is cut takes no room";
+}
+
 TEST_F(Conflicts, TheSchemaOfAnOlderEngineGetsTheLog) {
   h.run("DROP TABLE thalweg.conflict_log");
   const auto none = list_conflicts(h.connection(), "teststream", {});
   ASSERT_TRUE(none) << none.error().message;
-  EXPECT_TRUE(none->empty());
+  EXPECT_TRUE(none->conflicts.empty());
   ASSERT_TRUE(ensure_schema(h.connection()));
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.conflict_log"), "0");
 }

@@ -361,15 +361,66 @@ TEST(DataLayer, ATableThatItRefusesIsWrittenInSql) {
   h.insert_one("items", {1, "x", 1});
   h.feed();
   ASSERT_TRUE(h.wait_until_applied(h.end()));
-  h.run("ALTER TABLE items DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (id)");
+  // The call is under way when its index goes: before, the watch of the destination could tell of the other one.
+  auto owner = pg::Connection::open(h.conninfo(), {.search_path = "public"});
+  ASSERT_TRUE(owner);
+  ASSERT_TRUE(owner->script("BEGIN; ALTER TABLE items DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (id)"));
   h.begin();
   h.update("items", {1, "y", 2});
   h.commit();
+  h.feed();
+  const std::string waits =
+      "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  for (int i = 0; i < 1000 && h.select(waits) != "1"; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_EQ(h.select(waits), "1");
+  ASSERT_TRUE(owner->script("COMMIT"));
   const auto error = h.finish();
   ASSERT_FALSE(error) << error->message;
   EXPECT_EQ(h.select("SELECT * FROM items"), "1|y|2");
   EXPECT_EQ(fallbacks(h), 1U);
 }
+
+// A row that only the destination has goes away, or gives its values up, behind an insert that would have met it.
+class HiddenConflict : public testing::TestWithParam<void (*)(ApplyHarness&)> {};
+
+TEST_P(HiddenConflict, IsFound) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kExtension);
+  h.run(kItems);
+  h.run("ALTER TABLE items ADD UNIQUE (amount)");
+  h.run("INSERT INTO items VALUES (1, 'theirs', 7)");
+  h.describe("items");
+  h.begin();
+  h.insert("items", {10, "before", 10});
+  GetParam()(h);
+  h.commit();
+  h.insert_one("items", {11, "after", 11});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT sqlstate FROM thalweg.error_queue"), "23505");
+  EXPECT_EQ(h.select("SELECT * FROM items ORDER BY id"), "1|theirs|7,11|after|11");
+  EXPECT_GT(calls(h), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(DataLayer, HiddenConflict,
+                         testing::Values(
+                             [](ApplyHarness& h) {
+                               h.insert("items", {1, "ours", 1});
+                               h.remove("items", {1, nullptr, nullptr});
+                             },
+                             [](ApplyHarness& h) {
+                               h.insert("items", {1, "ours", 1});
+                               h.update_key("items", {1, nullptr, nullptr}, {50, Unchanged{}, 2});
+                             },
+                             [](ApplyHarness& h) {
+                               h.insert("items", {2, "ours", 7});
+                               h.remove("items", {1, nullptr, nullptr});
+                             },
+                             [](ApplyHarness& h) {
+                               h.insert("items", {2, "ours", 7});
+                               h.update("items", {1, Unchanged{}, 8});
+                             }));
 
 }  // namespace
 }  // namespace thalweg::apply

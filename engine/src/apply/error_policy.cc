@@ -10,10 +10,7 @@ namespace {
 constexpr size_t kClassLength = 2;  // of an SQLSTATE
 
 bool matches(const ErrorPolicy& policy, const base::Error& error) {
-  if (!policy.table.empty() && policy.table != error.table) return false;
-  if (policy.error.empty() || policy.error == base::name_of(error.code)) return true;
-  const std::string_view sqlstate = error.sqlstate;
-  return !sqlstate.empty() && (policy.error == sqlstate || policy.error == sqlstate.substr(0, kClassLength));
+  return (policy.table.empty() || policy.table == error.table) && is_named(policy.error, error);
 }
 
 const ErrorPolicy* find_policy(const ErrorPolicies& policies, const base::Error& error) {
@@ -22,12 +19,18 @@ const ErrorPolicy* find_policy(const ErrorPolicies& policies, const base::Error&
   return found == policies.entries.end() ? nullptr : &*found;
 }
 
-// Of `policy`, after so many retries.
+// The action of `policy` after so many retries.
 ErrorAction action_of(const ErrorPolicy& policy, int retries) {
   return policy.action == ErrorAction::retry && retries >= policy.times ? policy.after_retries : policy.action;
 }
 
 }  // namespace
+
+bool is_named(std::string_view name, const base::Error& error) {
+  if (name.empty() || name == base::name_of(error.code)) return true;
+  const std::string_view sqlstate = error.sqlstate;
+  return !sqlstate.empty() && (name == sqlstate || name == sqlstate.substr(0, kClassLength));
+}
 
 ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, int retries) {
   const ErrorPolicy* const policy = find_policy(policies, error);
@@ -55,6 +58,7 @@ RowDecision decide_row(const ErrorPolicies& policies, std::optional<ConflictKind
   }
   const ErrorPolicy* const policy = find_policy(policies, error);
   decision.skips = policy != nullptr && action_of(*policy, retries) == ErrorAction::skip;
+  decision.retries = policy != nullptr && action_of(*policy, retries) == ErrorAction::retry;
   return decision;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct ErrorPolicies {
   bool operator==(const ErrorPolicies&) const = default;
 };
 
+// Whether the error is one of those that ErrorPolicy::error names so.
+bool is_named(std::string_view name, const base::Error& error);
+
 // About a whole transaction.
 struct ErrorDecision {
   ErrorAction action = ErrorAction::stop;  // not skip
@@ -56,6 +60,7 @@ ErrorDecision decide(const ErrorPolicies& policies, const base::Error& error, in
 struct RowDecision {
   ConflictAction action = ConflictAction::error;  // of the conflict's handler
   bool skips = false;                             // where that is error, or cannot be done: leave the row out
+  bool retries = false;                           // likewise: try the transaction again first
   std::vector<ConflictHandler> combined = {};     // in place of `action`: of groups of columns, in their order
   bool goes_on() const { return action != ConflictAction::error || skips || !combined.empty(); }
   bool operator==(const RowDecision&) const = default;

@@ -109,7 +109,8 @@ TEST(RowDecisions, ASkipMayFollowRetries) {
   const base::Error error = failure(ErrorCode::apply_failed, "23514");
   EXPECT_FALSE(decide_row(policies, std::nullopt, error, 1).goes_on());
   EXPECT_EQ(decide(policies, error, 1).action, ErrorAction::retry);
-  EXPECT_TRUE(decide_row(policies, std::nullopt, error, 2).goes_on());
+  EXPECT_EQ(decide_row(policies, std::nullopt, error, 1), (RowDecision{.retries = true})) << "before error handlers";
+  EXPECT_EQ(decide_row(policies, std::nullopt, error, 2), (RowDecision{.skips = true}));
 }
 
 }  // namespace

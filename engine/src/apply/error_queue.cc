@@ -68,21 +68,23 @@ const std::string kSelectParked = fmt::format(
     "{2} WHERE stream_id = $1",
     utc_text("parked_at"), kEditsOfQ, kFromParked);
 
-// A cause, over kFromParked. The message's beginning or its end names the table, in the engine's own words
-// (row_errors.h); else the server did, or it is the transaction's only one. The server names constraints, columns and
-// types in fields of their own. An older engine did not keep them, and a text's length limit has none: then they come
-// from the message, if that is English.
+// A cause, over kFromParked. The failure names the table, or it is the transaction's only one; the failure names
+// constraints, columns and types, too. An older engine did not keep the failure: then the table comes from the engine's
+// own words in the message (row_errors.h), and the others from the server's, if those are English. A text's length
+// limit is in no field of the server's. Of a row that is not as it should be, the object is the engine's words.
 constexpr std::string_view kQuotedTable = R"re("(?:[^"]|"")+"\."(?:[^"]|"")+")re";
 const std::string kTableOfCause = fmt::format(
-    "coalesce(substring(message FROM '^(?:{1}|{2}|{3}) ({0})'), "
-    "substring(message FROM 'in a change of ({0}), commit LSN [0-9A-F/]+$'), "
-    "failed ->> 'table', CASE WHEN cardinality(tables) = 1 AND code NOT IN ('parked_behind', 'parked_freed') THEN "
+    "coalesce(failed ->> 'table', substring(message FROM '^(?:{1}|{2}|{3}) ({0})'), "
+    "substring(message FROM 'in a change of ({0}), commit LSN [0-9A-F/]+$'), CASE WHEN cardinality(tables) = 1 AND "
+    "code NOT IN ('parked_behind', 'parked_freed') THEN "
     "tables[1] END, '')",
     kQuotedTable, kInsertInto, kUpdateOf, kDeleteFrom);
-constexpr std::string_view kObjectOfCause = R"sql(coalesce(
+const std::string kObjectOfCause = fmt::format(R"sql(coalesce(
   failed ->> 'constraint', failed ->> 'column', failed ->> 'type',
   CASE WHEN sqlstate = '22001' THEN substring(message FROM 'too long for type ([a-z ]+\([0-9]+\))')
-       WHEN sqlstate ~ '^(23|42)' THEN substring(message FROM '(?:constraint|column) "([^"]+)"') END, ''))sql";
+       WHEN sqlstate ~ '^(23|42)' THEN substring(message FROM '(?:constraint|column) "([^"]+)"')
+       WHEN sqlstate = '' THEN substring(message FROM $re$, commit LSN [0-9A-F/]+: ({}|{}|{})$re$) END, ''))sql",
+                                               kRowDiffers, kUnwritten, kSeveralRows);
 const std::string kCauseId = fmt::format("to_hex(hashtextextended(concat_ws(chr(31), code, sqlstate, {}, {}), 0))",
                                          kTableOfCause, kObjectOfCause);
 
@@ -158,9 +160,9 @@ base::Result<void> mark_freed(pg::Connection& connection, std::string_view strea
   return {};
 }
 
-// Of the names that a transaction was parked with: as pg::quote_table writes them. A table without ranges was never
-// copied: the stream began at its position. A name may be that of a table which has another one now, and was copied
-// under that: both are the same relation.
+// The names are those that a transaction was parked with, as pg::quote_table writes them. A table without ranges was
+// never copied: the stream began at its position. A name may be that of a table which has another one now, and was
+// copied under that: both are the same relation.
 constexpr const char* kDiscardSuperseded = R"sql(
 WITH named AS MATERIALIZED (
   SELECT t.*, '"' || replace(coalesce(to_jsonb(t) ->> 'destination_schema', schema_name), '"', '""') || '"."' ||
@@ -267,8 +269,8 @@ base::Result<void> execute_chain(ParkedExecution& execution, DestinationSession&
   return executed;
 }
 
-// Those that were parked since the queue was read, behind something that has been executed by now, and behind nothing
-// that stays.
+// The transactions that were parked since the queue was read, behind something that has been executed by now, and
+// behind nothing that stays.
 Chain followers_of(const Entries& entries, bool stops, Done& done) {
   Chain chain{.entries = {}, .stops = stops};
   ParkedSet staying;
@@ -300,8 +302,8 @@ class ApplyHold {
   bool held_ = true;
 };
 
-// Until apply learns that it has been executed, what comes next for the same rows is parked behind it: all of that
-// follows.
+// Apply parks what comes for the same rows behind a transaction until it learns that this one has been executed: all of
+// that follows here.
 base::Result<void> execute_followers(ParkedExecution& execution, DestinationSession& session,
                                      std::string_view stream_id, bool stops, const ExecutionWatch& watch, Done& done) {
   while (done.executed > 0) {
@@ -434,7 +436,7 @@ base::Result<void> edit_parked(pg::Connection& connection, std::string_view stre
 
 namespace {
 
-// Those with these ids, and what waits behind them and behind no other.
+// The transactions with these ids, and those that wait behind them and behind no other.
 Chain chain_of(const Entries& entries, const std::unordered_set<int64_t>& ids, bool stops) {
   Chain chain{.entries = {}, .stops = stops};
   ParkedSet in_chain;
@@ -506,7 +508,7 @@ base::Result<void> check_role(pg::Connection& connection, const std::string& rol
                     base::ErrorSide::destination);
 }
 
-// Of what would be a transaction's own failure, were it executed.
+// Whether the error would be a transaction's own failure, were it executed.
 bool is_result_of_dry_run(ErrorCode code) {
   return is_about_data(code) || code == ErrorCode::missing_table || code == ErrorCode::insufficient_privilege;
 }
@@ -587,6 +589,7 @@ base::Result<DryRun> dry_run_parked(pg::Connection connection, std::string_view 
   DryRun outcome{.error = {}, .changes = entry.transaction.lcrs};
   for (const auto& [number, edit] : entry.edits) ++(edit.left_out ? outcome.left_out : outcome.edited);
   auto tried = execution.dry_run(entry);
+  outcome.settled = execution.settled();
   if (tried) return outcome;
   outcome.failed_change = execution.failed_change();
   if (session.broken() || !is_result_of_dry_run(tried.error().code)) return std::unexpected(std::move(tried).error());

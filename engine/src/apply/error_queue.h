@@ -35,7 +35,7 @@ struct ExecutionWatch {
   std::function<void(int64_t id, const base::Error& why)> failed = {};
   // Called for each that has left the queue without any change of it being applied: all were left out.
   std::function<void(int64_t id)> left_out = {};
-  // Once any thread sets it, no further transaction begins: engine_stopping. May be null.
+  // Any thread may set it: no further transaction begins then, and the call fails with engine_stopping. May be null.
   const std::atomic<bool>* abandon = nullptr;
   // Has the stream's apply hand out nothing until go_on, for some seconds at most, and waits until nothing of it runs.
   // Either may be empty: then what is parked meanwhile may stay.
@@ -50,12 +50,12 @@ base::Result<std::vector<telemetry::ParkedTransaction>> list_parked(pg::Connecti
 // Fails with unknown_error_transaction when there is none of that id.
 base::Result<telemetry::ParkedTransaction> find_parked(pg::Connection& connection, std::string_view stream_id,
                                                        int64_t id);
-// Those of these that are there, in any order.
+// Returns the transactions of these ids that are in the queue, in any order.
 base::Result<std::vector<telemetry::ParkedTransaction>> find_parked(pg::Connection& connection,
                                                                     std::string_view stream_id,
                                                                     std::span<const int64_t> ids);
 base::Result<ParkedCounts> count_parked(pg::Connection& connection, std::string_view stream_id);
-// Those with the most transactions first, kParkedCausesMax at most.
+// Returns the causes with the most transactions first, kParkedCausesMax at most.
 base::Result<std::vector<telemetry::ParkedCause>> parked_causes(pg::Connection& connection, std::string_view stream_id);
 // Drops one for good; those that stood behind it, and behind no other, are parked_freed then. Fails with
 // unknown_error_transaction when there is none of that id.
@@ -65,7 +65,7 @@ base::Result<void> remove_parked(pg::Connection& connection, std::string_view st
 // are not of that version any more; empty: whatever they are), and with database_busy while transactions are executed.
 base::Result<void> edit_parked(pg::Connection& connection, std::string_view stream_id, int64_t id, uint64_t number,
                                const std::optional<telemetry::ParkedEdit>& edit, std::string_view version = {});
-// Until the session ends, prevents copies of tables while transactions are executed, and executions while a copy is
+// Prevents, until the session ends, copies of tables while transactions are executed, and executions while a copy is
 // taken, so that no old row is written into a table that is being copied. Waits briefly for the session of an engine
 // that has died; then database_busy.
 base::Result<void> hold_error_queue(pg::Connection& connection, std::string_view stream_id);
@@ -93,6 +93,7 @@ struct DryRun {
   uint64_t changes = 0;
   uint64_t edited = 0;         // of its changes: were applied with other values
   uint64_t left_out = 0;       // of its changes: were not applied
+  uint64_t settled = 0;        // of its changes: were refused, and error handlers took their places
   uint64_t failed_change = 0;  // of its changes, from 1: at which it fails; 0: at none
 };
 // Applies one as it is edited and rolls it back, with the constraints that are deferred checked. Takes its rows' locks

@@ -555,5 +555,28 @@ TEST(ErrorQueue, ADryRunChecksWhatIsDeferred) {
   EXPECT_FALSE(tried->error);
 }
 
+// Statements of our own divide by zero, too, where a row of ours is gone.
+TEST(ErrorQueue, ADivisionByZeroAtTheCommitIsTheDatas) {
+  ApplyHarness h;
+  h.parameters.disable_on_error = false;
+  h.run(kItems);
+  h.run(
+      "CREATE FUNCTION divide() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN PERFORM 1 / NEW.amount; RETURN NULL; END'; CREATE CONSTRAINT TRIGGER divide AFTER INSERT ON items "
+      "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION divide(); "
+      "ALTER TABLE items ENABLE ALWAYS TRIGGER divide");
+  h.describe("items");
+  h.insert_one("items", {1, "x", 0});
+  h.insert_one("items", {2, "y", 1});
+  const auto error = h.start_and_finish();
+  ASSERT_FALSE(error) << error->message;
+  EXPECT_EQ(h.select("SELECT id FROM items"), "2");
+  EXPECT_EQ(h.select("SELECT sqlstate FROM thalweg.error_queue"), "22012");
+  const auto tried = dry_run(h, 1);
+  ASSERT_TRUE(tried) << tried.error().message;
+  ASSERT_TRUE(tried->error);
+  EXPECT_EQ(tried->error->sqlstate, "22012");
+}
+
 }  // namespace
 }  // namespace thalweg::apply

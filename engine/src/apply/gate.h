@@ -70,7 +70,7 @@ inline int64_t waiting_groups(ApplyHarness& h) {
   return -1;
 }
 
-// Of all appliers, in nanoseconds.
+// The time that all appliers together have spent in `activity`, in nanoseconds.
 inline uint64_t applier_time(ApplyHarness& h, telemetry::Activity activity) {
   uint64_t sum = 0;
   for (const auto& sample : h.apply().sample()) {

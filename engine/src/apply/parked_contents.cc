@@ -128,7 +128,7 @@ class ContentsReader {
     return {};
   }
 
-  // Of the thousands that a transaction may have, those of the changes that are shown.
+  // Looks at the tables of the changes that are shown only: a transaction may have thousands.
   base::Result<void> look_at(Table& table) {
     if (std::exchange(table.is_looked_at, true)) return {};
     const auto& source = *table.source;
@@ -211,7 +211,7 @@ class ContentsReader {
       const auto& column = table->source->description.columns[i];
       const base::TypeId type = table->here ? table->here->columns[i].type->value_type : column.type;
       if (wanted != nullptr) show(change.columns[i].wanted, wanted[i], type, written);
-      // Of an old row that is a key the other columns come as NULL.
+      // An old row that is a key has NULL in the other columns.
       const bool is_known = before != nullptr && (frame.has(lcr::kOldRow) || column.is_key);
       if (is_known) show(change.columns[i].before, before[i], type, written);
     }

@@ -20,8 +20,8 @@ namespace thalweg::apply {
 
 using ParkedEdits = std::map<uint64_t, telemetry::ParkedEdit>;
 
-// As an SQL expression over thalweg.error_queue as `q`: '{}' where an older engine made the table, without the column.
-// The innermost name is the table's column if there is one, else the default's.
+// The edits as an SQL expression over thalweg.error_queue as `q`: '{}' where an older engine made the table, without
+// the column. The innermost name is the table's column if there is one, else the default's.
 inline constexpr std::string_view kEditsOfQ =
     "(SELECT known.edits FROM (SELECT '{}'::jsonb AS edits) older, "
     "LATERAL (SELECT edits FROM thalweg.error_queue e WHERE e.id = q.id) known)";

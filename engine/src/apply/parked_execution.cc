@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/applier/conflict_resolver.h"
 #include "apply/data_error.h"
 #include "apply/parked_frames.h"
 #include "apply/ranges.h"
@@ -30,13 +31,12 @@ const std::string kReadSmall = fmt::format(
     "SELECT error_id, frames FROM thalweg.error_queue_chunk WHERE error_id = ANY ($1::bigint[]) AND chunk = 0 AND "
     "octet_length(frames) <= {}",
     kSmallBytes);
-constexpr std::string_view kDivisionByZero = "22012";
 constexpr std::array kIdType{base::TypeId{20}};
 const std::string kNote =
     "UPDATE thalweg.error_queue SET code = $1, message = $2, sqlstate = $3, failure = " + failure_of("$2", "$5") +
     " WHERE id = $4";
 
-// Of a change among those that are applied; 0 of none.
+// The number of a change in its transaction as it came, from its number among the changes that are applied; 0 stays 0.
 uint64_t number_as_it_came(uint64_t number, const ParkedEdits& edits) {
   for (const auto& [left_out, edit] : edits) {
     if (number > 0 && edit.left_out && left_out <= number) ++number;
@@ -61,6 +61,7 @@ ParkedExecution::ParkedExecution(DestinationSession& session, std::string_view r
 
 base::Result<void> ParkedExecution::begin(std::string_view stream_id) {
   drop_read();
+  stream_id_ = stream_id;
   session_.leave_pipeline();
   return tables_.read_records(stream_id);
 }
@@ -119,6 +120,7 @@ base::Result<void> ParkedExecution::dry_run(ParkedEntry& entry) {
 
 base::Result<void> ParkedExecution::prepare(ParkedEntry& entry) {
   failure_ = {};
+  settled_ = 0;
   if (!entry.is_read) THALWEG_TRY(read(entry));
   for (const auto& table : entry.transaction.tables.all()) {
     if (tables_.is_replaced(*table)) {
@@ -163,7 +165,7 @@ bool ParkedExecution::goes_at_once(const Transaction& transaction) {
          });
 }
 
-// In one round trip; the sync commits it. False: it was refused, and nothing of it stays.
+// Executes the transaction in one round trip; the sync commits it. False: it was refused, nothing of it stays.
 base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
   if (!goes_at_once(entry.transaction)) return false;
   auto sent = executor_.send_checked(entry.transaction);
@@ -177,10 +179,42 @@ base::Result<bool> ParkedExecution::run_at_once(const ParkedEntry& entry) {
   return sent && !*refusal;
 }
 
+base::Result<Refusal> ParkedExecution::execute_rows(const ParkedEntry& entry) {
+  const auto has_handlers = [&](const auto& source) {
+    const auto table = tables_.find(*source);
+    return table && !(*table)->error_statements.empty();
+  };
+  if (std::ranges::none_of(entry.transaction.tables.all(), has_handlers)) {
+    return executor_.execute_rows(entry.transaction);
+  }
+  OtherRights rights;
+  if (!role_.empty()) {
+    rights.leave = [this]() -> base::Result<void> {
+      THALWEG_ASSIGN(Refusal refusal, leave_role());
+      if (refusal) return std::unexpected(std::move(refusal->error));
+      return {};
+    };
+    rights.take = [this] { return take_role(); };
+  }
+  ConflictResolver resolver(session_, executor_, no_policies_, stream_id_, entry.transaction, std::move(rights));
+  const auto settle = [&](const GroupExecutor::FailedRow& row) -> base::Result<Refusal> {
+    THALWEG_ASSIGN(Refusal refusal, resolver.settle({.frame = row.frame,
+                                                     .change = number_as_it_came(row.change, entry.edits),
+                                                     .failure = row.failure}));
+    // A role that may change the row but not look at it: the row's own error says more.
+    const bool is_of_look = refusal && refusal->table == nullptr && !role_.empty() &&
+                            refusal->error.code == ErrorCode::insufficient_privilege;
+    return is_of_look ? Refusal(row.failure) : refusal;
+  };
+  auto executed = executor_.execute_rows(entry.transaction, settle);
+  settled_ = resolver.settled();
+  return executed;
+}
+
 base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Ending ending) {
   THALWEG_TRY(session_.run("BEGIN"));
   THALWEG_TRY(take_role());
-  auto refusal = executor_.execute_rows(entry.transaction);
+  auto refusal = execute_rows(entry);
   failure_.change = number_as_it_came(executor_.failed_change(), entry.edits);
   if (refusal && !*refusal) refusal = take_role_back();
   if (refusal && !*refusal) {
@@ -196,8 +230,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   const bool went_through = refusal && !*refusal;
   if (went_through && ending == Ending::commit) return {};
   if (went_through) return roll_back();
-  if (refusal && (*refusal)->table == nullptr && (*refusal)->handler == 0 &&
-      (*refusal)->error.sqlstate == kDivisionByZero) {
+  if (refusal && (*refusal)->own_row_missing) {
     refusal =
         base::fail(ErrorCode::unknown_error_transaction,
                    fmt::format("transaction {} is not in the error queue any more, or has a table that was renamed "
@@ -207,7 +240,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   if (refusal) {
     StatementFailure& failure = **refusal;
     failure_.named = failure.named;
-    // Of this transaction, not of the engine: another role may write the row.
+    // The failure is this transaction's, not the engine's: another role may write the row.
     const bool is_of_change = failure.table != nullptr || failure.handler > 0;
     if (!role_.empty() && is_of_change && failure.error.code == ErrorCode::insufficient_privilege) {
       failure.error.code = ErrorCode::apply_failed;
@@ -224,7 +257,7 @@ base::Result<void> ParkedExecution::run_in_steps(const ParkedEntry& entry, Endin
   return std::unexpected(std::move(error));
 }
 
-// Its policies with it: an applier's session fails where one would apply.
+// Takes the role with its policies: an applier's session fails where one would apply.
 base::Result<void> ParkedExecution::take_role() {
   if (role_.empty()) return {};
   THALWEG_TRY(session_.run("SET LOCAL row_security = on"));
@@ -234,10 +267,14 @@ base::Result<void> ParkedExecution::take_role() {
 // Deferred checks are the role's, too; the error queue is not. A trigger's function may have reset the role: then the
 // rows after it were written as the session's own, and nothing of the transaction may stay.
 base::Result<Refusal> ParkedExecution::take_role_back() {
-  static constexpr std::array kRoleType{base::TypeId{19}};  // name
   if (role_.empty()) return Refusal{};
-  const std::array parameters{pg::text_parameter(role_)};
   THALWEG_TRY(session_.run("SET CONSTRAINTS ALL IMMEDIATE"));
+  return leave_role();
+}
+
+base::Result<Refusal> ParkedExecution::leave_role() {
+  static constexpr std::array kRoleType{base::TypeId{19}};  // name
+  const std::array parameters{pg::text_parameter(role_)};
   THALWEG_TRY(session_.run(session_.prepared("SELECT WHERE current_user = $1", kRoleType), parameters, {.rows = 1}));
   // Not LOCAL: nor does it stay if a function has set it for the session.
   THALWEG_TRY(session_.run("SET row_security = off"));
@@ -245,8 +282,8 @@ base::Result<Refusal> ParkedExecution::take_role_back() {
   THALWEG_ASSIGN(Refusal refusal, session_.sync());
   if (refusal && refusal->missing_row) {
     return base::fail(ErrorCode::apply_failed,
-                      fmt::format("the function of a trigger has reset or changed the role: what followed was not "
-                                  "applied as {}, so all of it was rolled back",
+                      fmt::format("a function, of a trigger or in a statement handler, has reset or changed the "
+                                  "role: what followed was not applied as {}, so all of it was rolled back",
                                   pg::quote_identifier(role_)));
   }
   return refusal;
@@ -271,7 +308,7 @@ base::Result<void> ParkedExecution::send_removal(const ParkedEntry& entry) {
                                         "coalesce(tables, '{}')::text = $2 RETURNING id) "
                                         "SELECT 1 / count(*) FROM gone",
                                         kTypes),
-                      parameters, {.rows = 1});
+                      parameters, {.rows = 1, .own_row = true});
 }
 
 // The queue tells why it waits now: it may have been parked behind one that is gone.

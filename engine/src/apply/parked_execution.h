@@ -8,6 +8,7 @@
 
 #include "apply/applier/destination_session.h"
 #include "apply/applier/group_executor.h"
+#include "apply/error_policy.h"
 #include "apply/frame_blocks.h"
 #include "apply/parked_edits.h"
 #include "apply/parked_failure.h"
@@ -35,7 +36,7 @@ struct ParkedEntry {
 class ParkedExecution {
  public:
   // `role`: changes are applied as this one, which the session may act as, with its row security policies; empty: as
-  // the session's own. `handlers` outlive it.
+  // the session's own. `handlers` outlive it; those of errors settle rows that fail, as while apply runs.
   ParkedExecution(DestinationSession& session, std::string_view role,
                   std::span<const metadata::StatementHandler> handlers);
   ~ParkedExecution() { drop_read(); }
@@ -52,11 +53,13 @@ class ParkedExecution {
   // with database_busy where a table of it is to be copied again. Changes that a copy of their table has are left out,
   // and those of tables that were taken out of the stream.
   base::Result<void> execute(ParkedEntry& entry);
-  // The same, rolled back: neither the rows nor the queue are changed. Fails as execute() would.
+  // Executes the transaction and rolls it back: neither the rows nor the queue are changed. Fails as execute() would.
   base::Result<void> dry_run(ParkedEntry& entry);
   // The change at which the last one failed: its number in the transaction as it came, from 1. 0: it did not, or not at
   // a change.
   uint64_t failed_change() const { return failure_.change; }
+  // Changes of the last one that error handlers have settled.
+  uint64_t settled() const { return settled_; }
 
  private:
   void drop_read();
@@ -69,15 +72,19 @@ class ParkedExecution {
   bool goes_at_once(const Transaction& transaction);
   base::Result<bool> run_at_once(const ParkedEntry& entry);
   enum class Ending { commit, rollback };
+  base::Result<Refusal> execute_rows(const ParkedEntry& entry);
   base::Result<void> run_in_steps(const ParkedEntry& entry, Ending ending);
   base::Result<void> take_role();
   base::Result<Refusal> take_role_back();
+  base::Result<Refusal> leave_role();
   base::Result<void> roll_back();
   base::Result<void> send_removal(const ParkedEntry& entry);
   base::Result<void> note(int64_t id, const base::Error& why);
 
   DestinationSession& session_;
   const std::string role_;  // empty: the session's own
+  std::string stream_id_;
+  const LiveErrorPolicies no_policies_;  // an operator's decision is not questioned; only error handlers settle rows
   telemetry::Counter sets_, data_layer_calls_, merged_updates_;
   ParkedTables tables_;
   GroupExecutor executor_;
@@ -85,6 +92,7 @@ class ParkedExecution {
   BlockPool pool_;
   std::span<ParkedEntry* const> ahead_;  // whose frames may be our pool's
   ParkedFailure failure_;
+  uint64_t settled_ = 0;
 };
 
 }  // namespace thalweg::apply

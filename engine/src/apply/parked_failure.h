@@ -18,13 +18,14 @@ struct ParkedFailure {
   pg::NamedInError named = {};
 };
 
-// Without "of".
+// The document without "of".
 std::string failure_json(const ParkedFailure& failure, const base::Error& why);
-// With it, as an SQL expression of the message and of failure_json()'s text, which are SQL expressions, too.
+// The document with "of", as an SQL expression of the message and of failure_json()'s text, SQL expressions, too.
 std::string failure_of(std::string_view message, std::string_view json);
 
-// As an SQL expression over thalweg.error_queue as `q`: '{}' where nothing is known. Also where an older engine made
-// the table, without the column: the innermost name is the table's column if there is one, else the default's.
+// The failure as an SQL expression over thalweg.error_queue as `q`: '{}' where nothing is known, also where an older
+// engine made the table, without the column: the innermost name is the table's column if there is one, else the
+// default's.
 inline constexpr std::string_view kFailureOfQ =
     "(SELECT CASE WHEN known.failure ->> 'of' = hashtextextended(q.message, 0)::text THEN known.failure ELSE '{}' END "
     "FROM (SELECT '{}'::jsonb AS failure) older, "

@@ -35,9 +35,9 @@ base::Result<void> visit_frames(std::span<const std::byte> bytes, Visit visit) {
 base::Result<void> visit_parked_frames(pg::Connection& connection, int64_t error_id,
                                        const std::function<base::Result<bool>(const lcr::FrameView&)>& visit);
 
-// The same with the tables' descriptions, and then the changes from number `from` on, each with its number in the
-// transaction, from 1 (a description: 0). Pieces between them are not read where the engine that parked the transaction
-// has noted where they begin.
+// Visits in the same way the tables' descriptions, and then the changes from number `from` on, each with its number in
+// the transaction, from 1 (a description: 0). Pieces between them are not read where the engine that parked the
+// transaction has noted where they begin.
 base::Result<void> visit_parked_changes(
     pg::Connection& connection, int64_t error_id, uint64_t from,
     const std::function<base::Result<bool>(const lcr::FrameView&, uint64_t number)>& visit);

@@ -34,7 +34,7 @@ void find_all(const std::unordered_map<uint64_t, size_t>& places, std::span<cons
   }
 }
 
-// One of the queue, with what it shares with others.
+// A transaction of the queue, with the rows and tables that it shares with others.
 struct Entry {
   int64_t id = 0;
   base::Lsn commit_lsn;
@@ -46,7 +46,7 @@ struct Entry {
   }
 };
 
-// In commit order.
+// The queue's transactions, in commit order.
 base::Result<std::vector<Entry>> load(pg::Connection& connection, std::string_view stream_id) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.query("SELECT id, commit_lsn, hashes, read_hashes, table_hashes, parent_hashes, "
@@ -74,7 +74,7 @@ std::vector<int64_t> ids_of(const std::vector<Entry>& entries, const std::set<si
   return ids;
 }
 
-// Of the transactions, only the ids are there yet.
+// The tree's transactions have only their ids yet.
 ParkedTree grow(const std::vector<Entry>& entries, int64_t root, const TreePart& part) {
   ParkedTree tree;
   FirstParked queue;

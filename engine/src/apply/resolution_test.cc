@@ -94,7 +94,9 @@ TEST_F(Resolutions, AColumnWithoutAHandlerIsNotSettled) {
 }
 
 TEST_F(Resolutions, WhatCannotBeAddedIsNotSettled) {
-  h.run("INSERT INTO items VALUES (1, 'theirs', 100, 5), (2, 'old', 1, 2147483647)");
+  h.run(
+      "INSERT INTO items VALUES (1, 'theirs', 100, 5), (2, 'old', 1, 2147483647), "
+      "(3, 'theirs', NULL, 5)");
   handle({{.kind = kDiffers, .action = ConflictAction::delta, .columns = {"amount", "stock"}},
           {.kind = kDiffers, .action = ConflictAction::overwrite}});
   h.begin();
@@ -103,12 +105,16 @@ TEST_F(Resolutions, WhatCannotBeAddedIsNotSettled) {
   h.begin();
   h.update_full("items", {2, "old", 1, 1}, {2, "ours", 1, 2});
   h.commit();
+  h.begin();
+  h.update_full("items", {3, "old", 1, 5}, {3, "ours", 3, 5});
+  h.commit();
   const auto error = h.start_and_finish();
   ASSERT_FALSE(error) << error->message;
-  EXPECT_EQ(h.select(kRows), "1|theirs|100|5,2|old|1|2147483647");
-  EXPECT_EQ(h.select("SELECT message LIKE '%no difference to add', message LIKE '%out of range' "
+  EXPECT_EQ(h.select(kRows), "1|theirs|100|5,2|old|1|2147483647,3|theirs|NULL|5");
+  EXPECT_EQ(h.select("SELECT message LIKE '%no difference to add', message LIKE '%out of range', "
+                     "message LIKE '%not written' "
                      "FROM thalweg.error_queue ORDER BY commit_lsn"),
-            "t|f,f|t");
+            "t|f|f,f|t|f,f|f|t");
 }
 
 TEST_F(Resolutions, ARowThatIsThereIsCombinedWithAnInsert) {

@@ -41,7 +41,7 @@ class Retries {
     const auto found = retries_.find({commit_lsn.value, xid.value});
     return found == retries_.end() ? std::nullopt : std::optional(found->second);
   }
-  // It has committed, or was parked.
+  // Forgets a transaction that has committed or was parked.
   void forget(base::Lsn commit_lsn, base::Xid xid) {
     const std::lock_guard lock(mutex_);
     retries_.erase({commit_lsn.value, xid.value});

@@ -71,6 +71,9 @@ TEST(Retries, AreFollowedByAStop) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::apply_conflict);
   EXPECT_TRUE(error->message.ends_with(": the destination has no such row; retried 3 times before")) << error->message;
+  EXPECT_EQ(error->operation, base::RowOperation::update);
+  EXPECT_TRUE(error->is_row_missing);
+  EXPECT_EQ(error->retries, 3);
   EXPECT_EQ(h.counter("APPLY COORDINATOR", "retried_transactions"), 3U);
   EXPECT_EQ(h.select(kQueue), "");
 }
@@ -87,7 +90,7 @@ TEST(Retries, AreFollowedByTheErrorQueue) {
   EXPECT_EQ(h.select("SELECT name FROM items"), "one");
 }
 
-// Transactions that a group parks before it rests count once, and can be executed meanwhile.
+// Transactions that a group parks before it waits for a retry count once, and can be executed meanwhile.
 TEST(Retries, TheErrorQueueCanBeExecutedMeanwhile) {
   ApplyHarness h;
   h.run(kItems);

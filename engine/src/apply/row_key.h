@@ -12,12 +12,12 @@
 
 namespace thalweg::apply {
 
-// Of one key of a row. `seed`: the key's index, or whatever stands for it. None where a value did not come, or is NULL
-// in a key whose NULLs do not collide.
+// The hash of one key of a row. `seed`: the key's index, or whatever stands for it. None where a value did not come, or
+// is NULL in a key whose NULLs do not collide.
 std::optional<uint64_t> hash_key(uint64_t seed, const metadata::TableMetadata& table, std::span<const uint16_t> columns,
                                  const std::vector<lcr::Value>& values, bool with_nulls);
 
-// The same by the values' bytes, whatever their types hold equal: of one row, as long as its key is not written.
+// The hash of the key's bytes, whatever the types hold equal: it stays the row's as long as its key is not written.
 std::optional<uint64_t> hash_key_bytes(uint64_t seed, std::span<const uint16_t> columns,
                                        const std::vector<lcr::Value>& values);
 

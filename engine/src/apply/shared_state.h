@@ -27,8 +27,8 @@ namespace thalweg::apply {
 
 class Coordinator;
 
-// Live parameters, readable by every agent. Writer: Apply::set_parameters. Readers: any (relaxed: a
-// change takes effect at the next group).
+// Live parameters, readable by every agent. Writer: Apply, when it is made and in set_parameters. Readers: any
+// (relaxed: a change takes effect at the next group).
 struct LiveParameters {
   std::atomic<int> parallelism;
   std::atomic<CommitSerialization> commit_serialization;
@@ -74,7 +74,8 @@ class FirstError {
   std::atomic<bool> is_set_{false};
 };
 
-// State that all agents of one apply share.
+// State that all agents of one apply share. Apply fills it in before it starts them, also the atomics whose writer is
+// one of them; each agent's thread sees that because it starts later. "The coordinator" is the holder of its baton.
 struct SharedState {
   std::string stream_id;
   base::Conninfo destination_conninfo;
@@ -88,38 +89,50 @@ struct SharedState {
   FirstError error;
   // Writer: stop(), which Apply, the coordinator and the recorder call (release). Readers: all agents (acquire).
   std::atomic<bool> stop_now{false};
-  std::atomic<bool> drain{false};  // writer: Apply::request_stop
-  // Writer: the coordinator (release, after the commits it stands for). Readers: appliers, recorder (acquire).
+  // Writer: Apply::request_stop (release). Reader: the reader (acquire).
+  std::atomic<bool> drain{false};
+  // Writers: Apply::start, then the coordinator (release, after the commits it stands for). Readers: the other agents
+  // and Apply::status (acquire).
   std::atomic<uint64_t> low_watermark{0};
   // The number of the last group of an unbroken row of committed ones. Writer: the coordinator (release). Readers:
   // appliers that wait for their turn (acquire).
   std::atomic<uint64_t> committed_through{0};
-  // The durable low watermark. Writer: the recorder (release, after its commit). Reader: capture (acquire).
+  // The durable low watermark. Writers: Apply::start, then the recorder (release, after its commit). Readers: capture
+  // and Apply::status (acquire).
   std::atomic<uint64_t> confirmed{0};
-  // Writer: the coordinator. Readers: anybody (relaxed).
+  // Transactions in the error queue. Writers: Apply::start, then the coordinator. Readers: anybody. Relaxed: it says
+  // nothing but itself.
   std::atomic<uint64_t> parked{0};
-  // Data transactions committed so far. Writer: the coordinator. Reader: the recorder (relaxed).
+  // Data transactions committed so far. Writer: the coordinator (release, after it has stored low_watermark). Reader:
+  // the recorder (acquire, before it loads low_watermark: so that covers at least these).
   std::atomic<uint64_t> commits{0};
   // No more groups are assigned, and no more commits come. Writer: the coordinator at its end (release). Readers:
   // appliers, the recorder (acquire).
   std::atomic<bool> commits_ended{false};
-  // Set by whoever changed the error queue; the coordinator loads it again and clears this.
+  // The error queue was changed, or is about to be: while this is set, the coordinator assigns only groups that running
+  // ones wait for; with nothing running it clears this and loads the queue again. Writers: note_errors_changed and
+  // hold_for_errors set it (release, after hold_until); the coordinator clears it (before it loads the queue). Reader:
+  // the coordinator (acquire where it goes on to hold_until, else relaxed).
   std::atomic<bool> reload_parked{false};
-  // Until then (steady clock, since its epoch) it hands out nothing, and does not load it yet: somebody is about to
-  // change the error queue once more. Writer: that one, before reload_parked. Reader: the coordinator.
+  // Until then (steady clock, since its epoch) the coordinator leaves the queue unread and reload_parked set: an
+  // operator is about to change the queue. 0: nobody is. Writers: hold_for_errors, note_errors_changed. Reader: the
+  // coordinator. Relaxed: reload_parked orders them.
   std::atomic<std::chrono::steady_clock::rep> hold_until{0};
-  std::atomic<bool> is_held{false};  // and nothing runs. Writers: the coordinator sets it, hold_for_errors clears it
-  // Writer: the coordinator, from its agent's begin to its own end (release). Readers: tell_coordinator (acquire).
+  // The coordinator holds back, and nothing runs. Writers: the coordinator sets it (release), hold_for_errors clears
+  // it. Reader: Apply::is_held (acquire).
+  std::atomic<bool> is_held{false};
+  // Null: there is none to do the work of. Writer: the coordinator's thread when it begins, and the coordinator's
+  // destructor (release). Readers: tell_coordinator (acquire).
   std::atomic<Coordinator*> coordinator{nullptr};
   base::Doorbell coordinator_bell;
   base::Doorbell reader_bell;
   base::Doorbell recorder_bell;
 
-  // Connections are given up, whatever they wait for. Writer: Apply::join. Readers: the agents' waits (relaxed: it says
-  // nothing but itself).
+  // Connections are given up, whatever they wait for. Writers: Apply::join, and the watch of Apply::start. Readers: the
+  // waits of the start and of the agents. Relaxed: it says nothing but itself.
   std::atomic<bool> abandon{false};
 
-  // Of every connection of an agent. The part shows in pg_stat_activity.
+  // Options of every connection of an agent. The part shows in pg_stat_activity.
   pg::ConnectOptions connect_options(std::string_view part) const {
     pg::ConnectOptions options;
     options.application_name = fmt::format("thalweg {} {}", stream_id, part);

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "apply/apply_harness.h"
 #include "apply/error_queue.h"
+#include "apply/statement_handler_fixture.h"
 
 // Statements of users for changes and transactions; control/statement_handlers_test.cc tests how bind names are found.
 
@@ -18,7 +18,6 @@ using metadata::StatementHandler;
 
 constexpr const char* kItems = "CREATE TABLE items (id int PRIMARY KEY, name text, amount bigint)";
 constexpr const char* kQuoted = "\"public\".\"items\"";
-constexpr const char* kOthers = "CREATE TABLE others (id int PRIMARY KEY, name text)";
 constexpr const char* kAudit =
     "CREATE TABLE audit (number bigserial, operation text, id int, old_amount bigint, new_amount bigint)";
 constexpr const char* kAudited = "SELECT operation, id, old_amount, new_amount FROM audit ORDER BY number";
@@ -29,31 +28,15 @@ constexpr const char* kInsertIntoAudit =
     "VALUES (:operation, coalesce(:new.id, :old.id), :old.amount, :new.amount)";
 
 StatementHandler handler(HandlerTime time, const std::string& statement, const std::string& table = kQuoted) {
-  const auto bound = base::bind_names(statement);
-  EXPECT_TRUE(bound) << bound.error();
-  return {.number = 0,
-          .table = time == HandlerTime::precommit ? "" : table,
-          .time = time,
-          .statement = bound.value_or(base::BoundStatement{})};
+  return {
+      .number = 0, .table = time == HandlerTime::precommit ? "" : table, .time = time, .statement = bound(statement)};
 }
 
-class StatementHandlersTest : public testing::Test {
+class StatementHandlersTest : public StatementHandlerFixture {
  protected:
   void SetUp() override {
-    h.run(kItems);
-    h.run(kOthers);
+    set_up(kItems);
     h.run(kAudit);
-    h.describe("items", 'f');
-    h.describe("others");
-    h.parameters.disable_on_error = false;
-  }
-  void handle_by(std::vector<StatementHandler> handlers) {
-    for (size_t i = 0; i < handlers.size(); ++i) handlers[i].number = static_cast<int>(i) + 1;
-    h.parameters.statement_handlers = std::move(handlers);
-  }
-  void finish() {
-    const auto error = h.start_and_finish();
-    ASSERT_FALSE(error) << error->message;
   }
   // Three transactions with changes of one row, in each way.
   void write_life_of_a_row() {
@@ -68,7 +51,6 @@ class StatementHandlersTest : public testing::Test {
     h.commit();
   }
   uint64_t fallbacks() { return h.counter("APPLY SERVER", "fallbacks"); }
-  ApplyHarness h;
 };
 
 constexpr const char* kLifeOfARow = "INSERT|1|NULL|10,UPDATE|1|10|11,UPDATE|1|11|NULL,DELETE|1|NULL|NULL";

@@ -15,7 +15,7 @@ class TableFinder {
   // Valid until release(), and as long as the transaction that is being executed has not committed. Fails as
   // TableLoader::load.
   virtual base::Result<const metadata::TableMetadata*> find(const metadata::SourceTable& source) = 0;
-  // Nothing that was found is used any more.
+  // Gives back what was found: none of it is used any more.
   virtual void release() = 0;
 };
 

@@ -47,7 +47,7 @@ struct Transaction {
   bool park_behind = false;                 // shares a row with a parked one: parked too
   int retries = 0;                          // by a policy for its error. Writers: the coordinator, first; the applier
   int retries_most = 0;                     // as that policy says. Writer: the applier
-  std::chrono::steady_clock::time_point rests_until = {};  // a retry that an earlier apply has put off
+  std::chrono::steady_clock::time_point retry_at = {};  // not before: an earlier apply has put it off
   // The error with which it is parked. Writer: the applier.
   std::optional<base::Error> parked_with;
   ParkedFailure failure;  // of that error. Writer: the applier
@@ -79,7 +79,7 @@ struct GroupRun {
 // Consecutive source transactions that commit together. Owner: the coordinator, except for `run`: that belongs to the
 // applier from Applier::assign, which clears the last error, until Applier::take_finished, and so do those members of
 // the transactions that name the applier as a writer. Meanwhile the coordinator reads none of these, and writes nothing
-// but `state`, `rests_until` and `covers_until`, which appliers do not read. So both may read the rest.
+// but `state`, `retry_at` and `covers_until`, which appliers do not read. So both may read the rest.
 struct Group {
   uint64_t number = 0;  // 1, 2, 3 ... in commit order
   std::vector<std::unique_ptr<Transaction>> transactions;
@@ -89,7 +89,7 @@ struct Group {
   GroupMode mode = GroupMode::together;
   GroupState state = GroupState::waiting;
   bool barrier = false;
-  std::chrono::steady_clock::time_point rests_until;  // not handed out before
+  std::chrono::steady_clock::time_point retry_at;  // not handed out before
   base::Lsn covers_until;      // the low watermark once this and all before it have committed; the coordinator's
   uint64_t after_barrier = 0;  // the part of `after` that later groups inherit
   uint64_t after = 0;          // every group up to this number must have committed

@@ -12,8 +12,9 @@ namespace thalweg::base {
 namespace {
 
 constexpr size_t kNowhere = std::string_view::npos;
-constexpr std::array<std::string_view, 8> kKinds = {"new",   "old",         "operation",  "schema",
-                                                    "table", "commit_time", "commit_lsn", "xid"};
+constexpr std::array<std::string_view, 12> kKinds = {"new",      "old",         "operation",  "schema",
+                                                     "table",    "commit_time", "commit_lsn", "xid",
+                                                     "sqlstate", "error",       "constraint", "kind"};
 // Those that take parameters, and end no transaction.
 constexpr std::array<std::string_view, 6> kStatements = {"insert", "update", "delete", "merge", "select", "with"};
 

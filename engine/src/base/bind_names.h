@@ -10,7 +10,26 @@
 
 namespace thalweg::base {
 
-enum class BindKind : uint8_t { new_value, old_value, operation, schema, table, commit_time, commit_lsn, xid };
+enum class BindKind : uint8_t {
+  new_value,
+  old_value,
+  operation,
+  schema,
+  table,
+  commit_time,
+  commit_lsn,
+  xid,
+  sqlstate,
+  error,
+  constraint,
+  kind
+};
+
+// A failure has these names, a change that succeeds has not.
+constexpr bool is_of_failure(BindKind kind) {
+  return kind == BindKind::sqlstate || kind == BindKind::error || kind == BindKind::constraint ||
+         kind == BindKind::kind;
+}
 
 struct BindName {
   BindKind kind = BindKind::new_value;

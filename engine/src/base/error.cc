@@ -33,6 +33,7 @@ constexpr bool is_sorted_by_name() {
 static_assert(is_sorted_by_name(), "error_catalogue.inc is sorted by code, each code once");
 
 constexpr std::array<std::string_view, 5> kSides{"unknown", "source", "destination", "link", "engine"};
+constexpr std::array<std::string_view, 4> kRowOperations{"", "INSERT", "UPDATE", "DELETE"};
 
 const CatalogueEntry& entry_of(ErrorCode code) {
   const auto index = static_cast<size_t>(code);
@@ -48,6 +49,7 @@ std::string_view title_of(ErrorCode code) { return entry_of(code).title; }
 std::string_view cure_of(ErrorCode code) { return entry_of(code).cure; }
 
 std::string_view name_of(ErrorSide side) { return kSides.at(static_cast<size_t>(side)); }
+std::string_view name_of(RowOperation operation) { return kRowOperations.at(static_cast<size_t>(operation)); }
 
 std::optional<ErrorCode> error_code_named(std::string_view name) {
   const auto found = std::ranges::lower_bound(kCatalogue, name, {}, &CatalogueEntry::name);
@@ -59,6 +61,12 @@ std::optional<ErrorSide> error_side_named(std::string_view name) {
   const auto found = std::ranges::find(kSides, name);
   if (found == kSides.end()) return std::nullopt;
   return static_cast<ErrorSide>(found - kSides.begin());
+}
+
+std::optional<RowOperation> row_operation_named(std::string_view name) {
+  const auto found = std::ranges::find(kRowOperations, name);
+  if (found == kRowOperations.end()) return std::nullopt;
+  return static_cast<RowOperation>(found - kRowOperations.begin());
 }
 
 std::string message_without_rows(const Error& error) {

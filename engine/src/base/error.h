@@ -27,6 +27,9 @@ enum class ErrorSide {
   engine,  // in this one: its files, its port, what it is asked for
 };
 
+// Of the change of a row.
+enum class RowOperation { unknown, insert, update, remove };
+
 enum class ErrorCode {
 #define THALWEG_ERROR(code, error_class, side, title, cure) code,
 #include "base/error_catalogue.inc"
@@ -36,8 +39,10 @@ enum class ErrorCode {
 std::string_view name_of(ErrorCode code);
 std::string_view name_of(ErrorClass error_class);
 std::string_view name_of(ErrorSide side);
+std::string_view name_of(RowOperation operation);  // INSERT, UPDATE or DELETE
 std::optional<ErrorCode> error_code_named(std::string_view name);
 std::optional<ErrorSide> error_side_named(std::string_view name);
+std::optional<RowOperation> row_operation_named(std::string_view name);
 ErrorClass class_of(ErrorCode code);
 std::string_view title_of(ErrorCode code);
 std::string_view cure_of(ErrorCode code);
@@ -50,8 +55,11 @@ struct Error {
   std::string table;  // schema-qualified, quoted where needed
   Lsn lsn;
   Xid xid;
-  ErrorSide side = ErrorSide::unknown;  // where it arose, if its code leaves that open
-  bool may_show_rows = false;           // its message may quote values of rows: not for everybody
+  ErrorSide side = ErrorSide::unknown;             // where it arose, if its code leaves that open
+  bool may_show_rows = false;                      // its message may quote values of rows: not for everybody
+  RowOperation operation = RowOperation::unknown;  // of the change that failed, if it is of one row
+  bool is_row_missing = false;                     // that change found no row at the destination
+  int retries = 0;                                 // of the transaction, before this error ended them
 };
 
 // The message, or what viewers may read in its place.

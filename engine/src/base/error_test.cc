@@ -34,6 +34,15 @@ TEST(Error, TheSideIsTheErrorsOrElseItsCodes) {
   EXPECT_EQ(error_side_named("above"), std::nullopt);
 }
 
+TEST(Error, TheOperationHasItsNameInSql) {
+  EXPECT_EQ(name_of(RowOperation::remove), "DELETE");
+  for (const auto operation :
+       {RowOperation::unknown, RowOperation::insert, RowOperation::update, RowOperation::remove}) {
+    EXPECT_EQ(row_operation_named(name_of(operation)), operation);
+  }
+  EXPECT_EQ(row_operation_named("TRUNCATE"), std::nullopt);
+}
+
 TEST(Error, WhatMayShowRowsIsNotForEverybody) {
   Error error = fail(ErrorCode::database_error, "invalid input: \"secret\"").error();
   EXPECT_EQ(message_without_rows(error), error.message);

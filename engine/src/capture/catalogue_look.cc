@@ -71,7 +71,7 @@ base::Result<Seen> see(pg::Connection& source, base::RelationId relation, base::
 }  // namespace
 
 base::Result<CatalogueLook> look_at(pg::Connection& source, base::RelationId relation, const ChangePlace& change) {
-  const base::Xid own = change.subxid ? change.subxid : change.xid;
+  const base::Xid own = change.own();
   for (int asked = 0; asked < kAskedMax; ++asked) {
     Fate before = Fate::committed;
     if (change.is_streamed) {

@@ -13,6 +13,8 @@ struct ChangePlace {
   base::Xid xid = {};        // the top-level transaction
   base::Xid subxid = {};     // none: the change is the top level's
   bool is_streamed = false;  // it comes before its transaction has ended
+
+  base::Xid own() const { return subxid ? subxid : xid; }
 };
 
 struct CatalogueLook {

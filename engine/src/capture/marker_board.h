@@ -31,7 +31,7 @@ class MarkerBoard {
   base::Result<void> place(const std::string& id, const std::string& label);
   std::vector<telemetry::PlacedMarker> read() const;
 
-  // Until a marker waits, the time is up, or `stop`.
+  // Waits until a marker is there, the time is up, or `stop`.
   void await(const std::stop_token& stop, std::chrono::milliseconds time);
   // The content to write into the source's WAL for the oldest marker that waits; none if no marker waits.
   std::optional<std::string> next() const;

@@ -154,7 +154,7 @@ base::Result<void> RowFilters::locate() {
     names.push_back(table.second);
   };
   for (const auto& [table, sets] : rules_.tables) ask_for(table);
-  for (const TableKey& table : rules_.others) ask_for(table);
+  for (const TableKey& table : rules_.plain_tables) ask_for(table);
   THALWEG_ASSIGN(pg::Connection * source, connection());
   THALWEG_ASSIGN(const pg::Rows rows, source->query(kRelations, {pg::text_array(schemas), pg::text_array(names)}));
   THALWEG_ASSIGN(relations_, remembered(*source));
@@ -192,7 +192,7 @@ base::Result<void> RowFilters::locate_forms() {
   return {};
 }
 
-// Of an earlier session, as far as they are tables still.
+// Relations that an earlier session has noted, as far as they are tables still.
 base::Result<RuledRelations> RowFilters::remembered(pg::Connection& source) {
   THALWEG_ASSIGN(const pg::Rows id, source.query(kSource));
   source_ = id.text(0, 0);
@@ -219,7 +219,7 @@ base::Result<const RowFilters::Ruled*> RowFilters::find(const lcr::TableDescript
     const auto ruled = rules_.tables.find(known->second);
     return ruled == rules_.tables.end() ? nullptr : &*ruled;
   }
-  if (rules_.others.contains(name)) {
+  if (rules_.plain_tables.contains(name)) {
     THALWEG_TRY(note(table.relation, name));
     return nullptr;
   }

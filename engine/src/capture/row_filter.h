@@ -104,11 +104,11 @@ class RowFilters {
   // Notes which relations the stream's tables are, at the start of a session: those of earlier ones, whatever their
   // names are now, and those that have the names.
   base::Result<void> locate();
-  // None where the table has no rules. Fails with rule_refused, or as a connection does.
+  // A table's filter; none if the table has no rules. Fails with rule_refused, or as a connection does.
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
-  // As the table is at that change. Fails with transformation_refused, or as make() does.
+  // A transformation of the table as it is at that change. Fails with transformation_refused, or as make() does.
   base::Result<MadeTransformation> make_transformation(const lcr::TableDescription& table, const ChangePlace& change);
-  // Of every table with rules. Thread-safe.
+  // Counts of every table with rules. Thread-safe.
   std::vector<telemetry::RuleSample> sample() const;
 
  private:

@@ -100,7 +100,7 @@ class RowFilterTest : public testing::Test {
   void open(std::optional<std::vector<Rule>> negative, std::optional<std::vector<Rule>> positive) {
     rules_ = {.tables = {{{"ruled", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
               .transformations = {},
-              .others = {{"ruled", "plain"}},
+              .plain_tables = {{"ruled", "plain"}},
               .source = "here",
               .relations_file = {}};
     begin_session();
@@ -119,7 +119,7 @@ class RowFilterTest : public testing::Test {
     EXPECT_TRUE(parsed) << parsed.error().message;
     return translator_->translate(**parsed, parser_, lsn_);
   }
-  // As text columns, whose first one is the key.
+  // A description of table orders with text columns, of which the first is the key.
   PgoutputBytes orders_as(const std::vector<std::string>& columns, uint32_t xid = 0) {
     PgoutputBytes bytes('R');
     if (xid != 0) bytes.u32(xid);
@@ -166,7 +166,7 @@ class RowFilterTest : public testing::Test {
     return sink_.take();
   }
   using Words = std::vector<std::string>;
-  // Of orders: passed, dropped, became inserts, became deletes.
+  // Counts of table orders: passed, dropped, became inserts, became deletes.
   std::array<uint64_t, 4> counted() const {
     const auto tables = filters_->sample();
     EXPECT_EQ(tables.size(), 1U);

@@ -169,7 +169,7 @@ TEST_F(RowFilterTest, ATableThatTakesARuledOnesNameTakesNoRulesAway) {
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{});
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "north", "a"})), Words{"I 1,north,a"});
   // Another list of tables says anew what each name means.
-  rules_.others.insert({"ruled", "third"});
+  rules_.plain_tables.insert({"ruled", "third"});
   begin_session();
   describe("plain");
   EXPECT_EQ(words_of(insert_bytes(0, relation, {"1", "south", "a"})), Words{"I 1,south,a"});

@@ -16,9 +16,9 @@ constexpr size_t kBytesMax = size_t{64} << 20;
 json tables_of(const StreamRules& rules) {
   json ruled = json::array();
   for (const auto& [table, sets] : rules.tables) ruled.push_back({table.first, table.second});
-  json others = json::array();
-  for (const TableKey& table : rules.others) others.push_back({table.first, table.second});
-  return {{"ruled", ruled}, {"others", others}};
+  json plain_tables = json::array();
+  for (const TableKey& table : rules.plain_tables) plain_tables.push_back({table.first, table.second});
+  return {{"ruled", ruled}, {"others", plain_tables}};
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ RuledRelations read_ruled_relations(const StreamRules& rules, const std::string&
     if (in.at("source") != source || in.at("tables") != tables_of(rules)) return {};
     for (const json& row : in.at("relations")) {
       TableKey table(row.at(1).get<std::string>(), row.at(2).get<std::string>());
-      if (rules.tables.contains(table) || rules.others.contains(table)) {
+      if (rules.tables.contains(table) || rules.plain_tables.contains(table)) {
         relations.emplace(base::RelationId{row.at(0).get<uint32_t>()}, std::move(table));
       }
     }

@@ -30,7 +30,7 @@ struct Attribute {
 };
 using Catalogue = std::vector<Attribute>;  // all of a relation's attributes, in the order of their numbers
 
-// As its changes come while the catalogue is so.
+// The form in which a table's changes come while its catalogue is so.
 Form form_in(const Catalogue& catalogue);
 
 // For each of `columns` columns of a form, the numbers that it may have, in their order. `catalogue` is not older than

@@ -18,7 +18,7 @@ struct StreamRules {
   // Those with rules or transformations; one without rules has neither set.
   std::map<TableKey, rules::RuleSets> tables;
   std::map<TableKey, transform::Steps> transformations;  // of those
-  std::set<TableKey> others;                             // the stream's other tables
+  std::set<TableKey> plain_tables;                       // those without rules and transformations
   std::string source;                                    // the attribute's value
   std::filesystem::path relations_file;                  // ruled_relations.h; empty: none
   bool stops_tables = false;                             // a table's trouble stops the table, and not the stream

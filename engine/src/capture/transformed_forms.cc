@@ -41,13 +41,13 @@ bool names(const Steps& steps, const std::string& column) {
   });
 }
 
-bool has_names_of(const Form& one, const Form& other) {
-  return std::ranges::equal(one, other, {}, &FormColumn::name, &FormColumn::name);
+bool has_names_of(const Form& left, const Form& right) {
+  return std::ranges::equal(left, right, {}, &FormColumn::name, &FormColumn::name);
 }
 
-// The same, as far as numbers are known.
-bool may_be(const Form& one, const Form& other) {
-  return std::ranges::equal(one, other, [](const FormColumn& a, const FormColumn& b) {
+// Whether two forms are the same, as far as numbers are known.
+bool may_be(const Form& left, const Form& right) {
+  return std::ranges::equal(left, right, [](const FormColumn& a, const FormColumn& b) {
     return a.name == b.name && (a.number == b.number || a.number == 0 || b.number == 0);
   });
 }
@@ -251,19 +251,20 @@ base::Result<void> TransformedForms::take(const lcr::TableDescription& table, co
 base::Result<void> TransformedForms::refuse(Known& known, Form form, const lcr::TableDescription& table,
                                             const std::vector<const Form*>& others) {
   const std::string name = pg::quote_table(table.schema_name, table.table_name);
-  const bool is_told = std::ranges::find(form, 0, &FormColumn::number) == form.end();
+  const bool has_numbers = std::ranges::find(form, 0, &FormColumn::number) == form.end();
   const std::string before = others.empty() ? "" : fmt::format("they were {}, and are ", text_of(*others.front()));
   known.refused = std::move(form);
   THALWEG_TRY(note());
   base::Error error =
       base::fail(base::ErrorCode::transformation_refused,
-                 is_told ? fmt::format("Columns of {} have other names at the source than before, or other places, and "
-                                       "its transformations name columns: {}{}.",
-                                       name, before, text_of(known.refused))
-                         : fmt::format("The columns of {} have changed at the source more than once since the changes "
-                                       "that come, so the source cannot say which ones these are, and the table's "
-                                       "transformations name columns: {}{}.",
-                                       name, before, text_of(known.refused)))
+                 has_numbers
+                     ? fmt::format("Columns of {} have other names at the source than before, or other places, and "
+                                   "its transformations name columns: {}{}.",
+                                   name, before, text_of(known.refused))
+                     : fmt::format("The columns of {} have changed at the source more than once since the changes "
+                                   "that come, so the source cannot say which ones these are, and the table's "
+                                   "transformations name columns: {}{}.",
+                                   name, before, text_of(known.refused)))
           .error();
   error.table = name;
   return std::unexpected(std::move(error));

@@ -116,7 +116,7 @@ base::Result<int64_t> parse_error_id(std::string_view text) {
   return id;
 }
 
-// As the queue's list names causes, and versions of edits.
+// Whether a text is a hash as the queue's list has it for causes, and versions of edits.
 bool is_hash(std::string_view text) {
   return !text.empty() && text.size() <= kHashBytesMax &&
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); });
@@ -326,7 +326,7 @@ ApiAnswer Api::dispatch_conflicts(const ApiRequest& request, const StreamTarget&
   const auto part = parse_conflict_part(request.body);
   if (!part) return failure_answer(part.error());
   const auto conflicts = streams_.conflicts(target, *part);
-  return conflicts ? document_answer(conflicts_document(*conflicts, part->limit)) : failure_answer(conflicts.error());
+  return conflicts ? document_answer(conflicts_document(*conflicts)) : failure_answer(conflicts.error());
 }
 
 // `path`: behind /errors.
@@ -458,15 +458,15 @@ ApiAnswer Api::history(const ApiRequest& request) {
 ApiAnswer Api::rehearse(const ApiRequest& request) {
   auto body = parse_rehearsal(request.body);
   if (!body) return failure_answer(body.error());
-  auto findings = streams_.rehearse(*body);
-  return findings ? document_answer(rehearsal_document(*findings)) : failure_answer(findings.error());
+  auto problems = streams_.rehearse(*body);
+  return problems ? document_answer(rehearsal_document(*problems)) : failure_answer(problems.error());
 }
 
 ApiAnswer Api::check_rules(const ApiRequest& request) {
   auto body = parse_rules_check(request.body);
   if (!body) return failure_answer(body.error());
-  auto findings = streams_.check_rules(*body);
-  return findings ? document_answer(rules_check_document(*findings)) : failure_answer(findings.error());
+  auto problems = streams_.check_rules(*body);
+  return problems ? document_answer(rules_check_document(*problems)) : failure_answer(problems.error());
 }
 
 ApiAnswer Api::test_rules(const ApiRequest& request) {

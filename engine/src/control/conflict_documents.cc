@@ -87,11 +87,11 @@ base::Result<ConflictPart> parse_conflict_part(std::string_view text) {
   return part;
 }
 
-json conflicts_document(const std::vector<LoggedConflict>& conflicts, uint64_t limit) {
+json conflicts_document(const telemetry::LoggedConflicts& page) {
   json listed = json::array();
-  for (const LoggedConflict& conflict : conflicts) listed.push_back(conflict_document(conflict));
-  const bool is_full = !conflicts.empty() && conflicts.size() >= limit;
-  return {{"conflicts", std::move(listed)}, {"next_before", is_full ? json(conflicts.back().id) : json(nullptr)}};
+  for (const LoggedConflict& conflict : page.conflicts) listed.push_back(conflict_document(conflict));
+  const bool goes_on = page.more && !page.conflicts.empty();
+  return {{"conflicts", std::move(listed)}, {"next_before", goes_on ? json(page.conflicts.back().id) : json(nullptr)}};
 }
 
 json conflict_counts_document(const std::vector<telemetry::LoggedCount>& counts) {

@@ -14,7 +14,7 @@ namespace thalweg::control {
 
 // The body of a search. Fails with invalid_request.
 base::Result<telemetry::ConflictPart> parse_conflict_part(std::string_view body);
-nlohmann::json conflicts_document(const std::vector<telemetry::LoggedConflict>& conflicts, uint64_t limit);
+nlohmann::json conflicts_document(const telemetry::LoggedConflicts& page);
 nlohmann::json conflict_counts_document(const std::vector<telemetry::LoggedCount>& counts);
 
 }  // namespace thalweg::control

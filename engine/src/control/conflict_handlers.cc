@@ -47,13 +47,13 @@ bool compares(HandlerAction action) {
          action == HandlerAction::priority;
 }
 
-// Each column of a group for itself, whatever the others are.
+// Whether the action decides each column of a group for itself, whatever the others are.
 bool is_by_column(HandlerAction action) {
   return action == HandlerAction::delta || action == HandlerAction::append || action == HandlerAction::merge ||
          action == HandlerAction::expression;
 }
 
-// There are two rows of which one can be made.
+// Whether there are two rows of which one can be made.
 bool can_combine(ConflictKind kind) {
   return kind == ConflictKind::insert_exists || kind == ConflictKind::update_origin_differs;
 }
@@ -65,8 +65,8 @@ void read_texts(ObjectReader& reader, const char* member, size_t texts_max, size
   if (texts == nullptr) return;  // something was refused before
   const std::string rule = fmt::format("must be 1 to {} texts of 1 to {} bytes, each once", texts_max, bytes_max);
   if (!texts->is_array() || texts->empty() || texts->size() > texts_max) return reader.refuse(member, rule);
-  for (const json& one : *texts) {
-    const auto* const text = one.get_ptr<const std::string*>();
+  for (const json& element : *texts) {
+    const auto* const text = element.get_ptr<const std::string*>();
     const bool fits = text != nullptr && !text->empty() && text->size() <= bytes_max;
     if (!fits || std::ranges::find(out, *text) != out.end()) return reader.refuse(member, rule);
     out.push_back(*text);

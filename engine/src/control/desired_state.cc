@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "control/desired_parts.h"
+#include "control/old_form.h"
 #include "control/strict_json.h"
 
 namespace thalweg::control {
@@ -191,7 +192,7 @@ base::Result<DestinationDefinition> read_destination(const json& value, const st
   out.parameters = stream_parameters;
   out.id = reader.string("id", 1, kDestinationIdBytesMax);
   if (!reader.failed() && !is_lower_alphanumeric(out.id)) reader.refuse("id", "must match ^[a-z0-9]{1,16}$");
-  if (!reader.failed() && origin == Origin::control_plane && out.id == kMigratedId) {
+  if (!reader.failed() && origin == Origin::control_plane && out.id == kOldFormId) {
     reader.refuse("id", "is reserved for destinations of an older version's documents");
   }
   out.name = reader.string("name", 1, kNameBytesMax);
@@ -303,28 +304,6 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   THALWEG_TRY(read_destinations(reader, stream, origin));
   THALWEG_TRY(reader.finish());
   return stream;
-}
-
-// A stream of the form of version 0.1.0, as that engine stored it, in today's.
-void migrate(json& stream) {
-  if (stream.contains("receive_from")) stream["receive_from"].erase("shared_capture");
-  if (stream.contains("destinations")) {
-    for (json& destination : stream["destinations"]) {
-      if (!destination.contains("backlog")) destination["backlog"] = true;
-    }
-    return;
-  }
-  json only = {{"id", kMigratedId}, {"status", "ENABLED"}, {"backlog", false}};
-  if (stream.contains("send_to")) {
-    only["name"] = stream["send_to"]["engine"];
-    only["send_to"] = std::move(stream["send_to"]);
-    stream.erase("send_to");
-  } else {
-    only["name"] = stream["destination"]["name"];
-    only["conninfo"] = stream["destination"]["conninfo"];
-    stream.erase("destination");
-  }
-  stream["destinations"].push_back(std::move(only));
 }
 
 json to_json(const DatabaseRef& database) {
@@ -502,24 +481,11 @@ const DestinationDefinition* StreamDefinition::find(std::string_view destination
 }
 
 Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination) {
-  Delivery out{
-      stream, {.name = destination.name, .conninfo = destination.conninfo}, destination.send_to, destination.rules};
-  out.destinations.clear();
-  out.parameters = destination.parameters;
-  out.status = stream.status == DesiredStatus::enabled ? destination.status : stream.status;
-  out.force = stream.force || destination.force;
+  Delivery out{.stream = stream, .destination = destination};
+  out.stream.destinations.clear();
+  if (stream.status != DesiredStatus::enabled) out.destination.status = stream.status;
+  out.destination.force = stream.force || destination.force;
   return out;
-}
-
-std::optional<std::string> adopt_id(const StreamDefinition& now, const StreamDefinition& next) {
-  const DestinationDefinition* const migrated = now.find(kMigratedId);
-  if (!migrated || next.find(kMigratedId)) return std::nullopt;
-  if (next.destinations.size() == 1) return next.destinations.front().id;
-  const auto same = std::ranges::find_if(next.destinations, [&](const DestinationDefinition& destination) {
-    return destination.conninfo.text == migrated->conninfo.text && destination.send_to == migrated->send_to;
-  });
-  if (same == next.destinations.end()) return std::nullopt;
-  return same->id;
 }
 
 namespace {
@@ -560,7 +526,7 @@ base::Result<DesiredState> parse_desired(std::string_view text) {
 base::Result<DesiredState> parse_stored_desired(std::string_view text) {
   THALWEG_ASSIGN(json root, parse_strict(text));
   try {
-    for (json& stream : root.at("streams")) migrate(stream);
+    for (json& stream : root.at("streams")) migrate_old_form(stream);
   } catch (const json::exception& exception) {
     return std::unexpected(invalid_at("/streams", exception.what()));  // not what an engine has stored
   }

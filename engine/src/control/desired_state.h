@@ -48,10 +48,10 @@ struct ReceiveFrom {
 // the destinations (engine/src/instantiation/called_code.h).
 using AcceptedCode = std::map<TableRef, std::set<std::string>>;
 
-// Those tables that have rules.
+// Rules by table, of those that have any.
 using TableRules = std::map<TableRef, RulesDefinition>;
 
-// Those tables that have transformations.
+// Transformations by table, of those that have any.
 using TableTransformations = std::map<TableRef, Transformations>;
 
 struct DestinationDefinition {
@@ -66,10 +66,6 @@ struct DestinationDefinition {
   TableRules rules;             // of tables of the stream; they judge what the stream's rules let pass
   bool operator==(const DestinationDefinition&) const = default;
 };
-
-// The id of the destination of a document that had no list. The next document's id replaces it (adopt_id); only a
-// stored document may have it.
-inline constexpr std::string_view kMigratedId = "default";
 
 struct StreamDefinition {
   std::string id;  // ^[a-z0-9]{8,32}$
@@ -92,17 +88,13 @@ struct StreamDefinition {
   const DestinationDefinition* find(std::string_view destination) const;  // null: there is none
 };
 
-// The stream as one of its destinations sees it: status, force and parameters are the destination's.
-struct Delivery : StreamDefinition {
-  DatabaseRef destination;        // empty where another engine applies
-  std::optional<SendTo> send_to;  // else empty
-  TableRules destination_rules;
+// A stream and the one of its destinations that is served. The destination's status and force say what is desired of it
+// together with those of its stream.
+struct Delivery {
+  StreamDefinition stream;  // without the list of its destinations
+  DestinationDefinition destination;
 };
 Delivery delivery_to(const StreamDefinition& stream, const DestinationDefinition& destination);
-
-// The id in `next` of the destination that has kMigratedId in `now`: of the same address, or of the only one. None
-// where `now` has no such destination.
-std::optional<std::string> adopt_id(const StreamDefinition& now, const StreamDefinition& next);
 
 struct DesiredState {
   uint64_t revision = 0;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "control/old_form.h"
 #include "support/engine_directory.h"
 
 namespace thalweg::control {
@@ -102,7 +103,7 @@ TEST(DesiredState, KeepsTransformationsThroughTheDisk) {
   EXPECT_EQ(people[7].data_type, "text");
   EXPECT_EQ(people[7].value, "north");
   EXPECT_EQ(stream.mask_key, "made by the control plane, and secret");
-  EXPECT_EQ(delivery_to(stream, stream.destinations[0]).mask_key, stream.mask_key);
+  EXPECT_EQ(delivery_to(stream, stream.destinations[0]).stream.mask_key, stream.mask_key);
   const auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->streams, parsed->streams);
@@ -163,7 +164,7 @@ TEST(DesiredState, KeepsTheRulesOfADestinationThroughTheDisk) {
   const DestinationDefinition& destination = stream.destinations[0];
   ASSERT_EQ(destination.rules.size(), 1u);
   EXPECT_EQ(destination.rules.at({"public", "customers"}).negative->front().name, "no_guests");
-  EXPECT_EQ(delivery_to(stream, destination).destination_rules, destination.rules);
+  EXPECT_EQ(delivery_to(stream, destination).destination.rules, destination.rules);
   const auto again = parse_stored_desired(serialise(*parsed));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->streams, parsed->streams);
@@ -287,7 +288,7 @@ TEST(DesiredState, TheFormWithoutAListIsMigratedFromTheDiskAndRefusedFromOthers)
   ASSERT_EQ(migrated->streams.size(), 5U);
   const StreamDefinition& combined = migrated->streams[0];
   ASSERT_EQ(combined.destinations.size(), 1U);
-  EXPECT_EQ(combined.destinations[0].id, kMigratedId);
+  EXPECT_EQ(combined.destinations[0].id, kOldFormId);
   EXPECT_EQ(combined.destinations[0].name, "warehouse");
   EXPECT_EQ(combined.destinations[0].conninfo.text, "host=127.0.0.1 port=55432 dbname=demo user=thalweg");
   EXPECT_EQ(combined.destinations[0].status, DesiredStatus::enabled);
@@ -299,7 +300,7 @@ TEST(DesiredState, TheFormWithoutAListIsMigratedFromTheDiskAndRefusedFromOthers)
   EXPECT_FALSE(sending.destinations[0].backlog);
   for (const size_t receiving : {2U, 3U}) {
     EXPECT_EQ(migrated->streams[receiving].receive_from, (ReceiveFrom{.engine = "alpha"}));
-    EXPECT_EQ(migrated->streams[receiving].destinations.at(0).id, kMigratedId);
+    EXPECT_EQ(migrated->streams[receiving].destinations.at(0).id, kOldFormId);
   }
   const StreamDefinition& fan_out = migrated->streams[4];
   ASSERT_EQ(fan_out.destinations.size(), 2U);
@@ -328,10 +329,10 @@ TEST(DesiredState, AMigratedDestinationTakesTheIdOfItsAddressOrOfTheOnlyOne) {
   StreamDefinition now = next;
   EXPECT_EQ(adopt_id(now, next), std::nullopt);
   now.destinations = {next.destinations[1]};
-  now.destinations[0].id = kMigratedId;
+  now.destinations[0].id = kOldFormId;
   EXPECT_EQ(adopt_id(now, next), "reports");
   now.destinations[0] = next.destinations[2];
-  now.destinations[0].id = kMigratedId;
+  now.destinations[0].id = kOldFormId;
   EXPECT_EQ(adopt_id(now, next), "bravo");
   now.destinations[0].send_to->port = 1;
   EXPECT_EQ(adopt_id(now, next), std::nullopt);
@@ -378,8 +379,8 @@ TEST(DesiredState, SeveralDestinationsKeepTheirParametersThroughTheDisk) {
 
   const Delivery delivery = delivery_to(stream, stream.destinations[1]);
   EXPECT_EQ(delivery.destination.conninfo, stream.destinations[1].conninfo);
-  EXPECT_EQ(delivery.status, DesiredStatus::disabled);
-  EXPECT_EQ(delivery.parameters.queue_spill_limit_mb, 51'200);
+  EXPECT_EQ(delivery.destination.status, DesiredStatus::disabled);
+  EXPECT_EQ(delivery.destination.parameters.queue_spill_limit_mb, 51'200);
 
   auto with = [&](const std::string& pointer, json value) {
     json document = good;

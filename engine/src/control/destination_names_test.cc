@@ -23,7 +23,7 @@ TEST(DestinationNames, AreKeptThroughTheDisk) {
   const StreamDefinition& stream = parsed->streams[0];
   const TableRef people{"public", "people"}, countries{"public", "countries"}, country{"geo", "country"};
   EXPECT_EQ(stream.names, (DestinationNames{{countries, country}}));
-  EXPECT_EQ(delivery_to(stream, stream.destinations[0]).names, stream.names);
+  EXPECT_EQ(delivery_to(stream, stream.destinations[0]).stream.names, stream.names);
   EXPECT_EQ(name_there(stream.names, countries), country);
   EXPECT_EQ(name_there(stream.names, people), people);
   EXPECT_EQ(name_there(reversed(stream.names), country), countries);

@@ -98,6 +98,11 @@ json to_json(const std::optional<telemetry::TransactionRetry>& retry) {
           {"error", control::to_json(ReportedError{.error = retry->error, .at = retry->failed_at})}};
 }
 
+json to_json(const std::optional<InEffect>& effect) {
+  if (!effect) return nullptr;
+  return {{"revision", effect->revision}, {"from", base::to_string(effect->from)}, {"since", rfc3339(effect->since)}};
+}
+
 json to_json(const DestinationStatus& destination) {
   const BacklogStatus& backlog = destination.backlog;
   return {{"id", destination.id},
@@ -120,7 +125,8 @@ json to_json(const DestinationStatus& destination) {
           {"tables", to_json(std::span(destination.tables))},
           {"rule_counts", to_json(destination.rule_counts)},
           {"retrying_transactions", destination.retrying},
-          {"next_retry", to_json(destination.next_retry)}};
+          {"next_retry", to_json(destination.next_retry)},
+          {"in_effect", to_json(destination.in_effect)}};
 }
 
 json to_json(const WaitStatus& wait) {
@@ -227,14 +233,28 @@ json side_json(base::ErrorSide side) {
   return side == base::ErrorSide::unknown ? json(nullptr) : json(base::name_of(side));
 }
 
+json to_json(const base::Error& error) {
+  const bool is_of_row = error.operation != base::RowOperation::unknown;
+  return {{"code", base::name_of(error.code)},
+          {"class", base::name_of(base::class_of(error.code))},
+          {"title", base::title_of(error.code)},
+          {"message", error.message},
+          {"cure", base::cure_of(error.code)},
+          {"side", side_json(base::side_of(error))},
+          {"sqlstate", error.sqlstate},
+          {"table", error.table},
+          {"shows_rows", error.may_show_rows},
+          {"operation", is_of_row ? json(base::name_of(error.operation)) : json(nullptr)},
+          {"row_missing", error.is_row_missing},
+          {"retries", error.retries}};
+}
+
 json to_json(const ReportedError& reported) {
-  const base::Error& error = reported.error;
-  return {{"code", base::name_of(error.code)},   {"class", base::name_of(base::class_of(error.code))},
-          {"title", base::title_of(error.code)}, {"message", error.message},
-          {"cure", base::cure_of(error.code)},   {"side", side_json(base::side_of(error))},
-          {"sqlstate", error.sqlstate},          {"table", error.table},
-          {"lsn", base::to_string(error.lsn)},   {"xid", error.xid.value},
-          {"shows_rows", error.may_show_rows},   {"at", rfc3339(reported.at)}};
+  json document = to_json(reported.error);
+  document["lsn"] = base::to_string(reported.error.lsn);
+  document["xid"] = reported.error.xid.value;
+  document["at"] = rfc3339(reported.at);
+  return document;
 }
 
 namespace {
@@ -349,18 +369,7 @@ json markers_document(const telemetry::MarkerTrail& trail) {
   return {{"placed", std::move(placed)}, {"stages", std::move(stages)}};
 }
 
-json failure_document(const base::Error& error) {
-  return {{"error",
-           {{"code", base::name_of(error.code)},
-            {"class", base::name_of(base::class_of(error.code))},
-            {"title", base::title_of(error.code)},
-            {"message", error.message},
-            {"cure", base::cure_of(error.code)},
-            {"side", side_json(base::side_of(error))},
-            {"sqlstate", error.sqlstate},
-            {"table", error.table},
-            {"shows_rows", error.may_show_rows}}}};
-}
+json failure_document(const base::Error& error) { return {{"error", to_json(error)}}; }
 
 std::string to_text(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

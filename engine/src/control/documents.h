@@ -28,6 +28,7 @@ nlohmann::json error_tree_document(const telemetry::ParkedTree& tree);
 nlohmann::json error_contents_document(const ParkedContentsView& opened);
 nlohmann::json failure_document(const base::Error& error);
 nlohmann::json side_json(base::ErrorSide side);  // null: unknown
+nlohmann::json to_json(const base::Error& error);
 nlohmann::json to_json(const ReportedError& error);
 
 // Never fails: bytes that are not UTF-8 (a server's message before the encoding is agreed) are replaced.

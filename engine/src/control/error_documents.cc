@@ -44,7 +44,7 @@ json differ(const ShownValue& value, const ShownValue& now) {
   return value.state != now.state || value.bytes != now.bytes || value.hash != now.hash || value.text != now.text;
 }
 
-// Of a change; 0 is none.
+// The number of a change; 0 is none.
 json number_or_null(uint64_t number) { return number == 0 ? json(nullptr) : json(number); }
 
 json entry_document(const telemetry::ParkedTransaction& parked) {
@@ -72,7 +72,7 @@ json cause_document(const telemetry::ParkedCause& cause) {
 json execution_document(const ErrorExecutionStatus& execution) {
   json failures = json::array();
   for (const ExecutionFailure& failure : execution.failures) {
-    failures.push_back({{"error_id", failure.error_id}, {"error", failure_document(failure.error)["error"]}});
+    failures.push_back({{"error_id", failure.error_id}, {"error", to_json(failure.error)}});
   }
   const telemetry::ParkedChoice& choice = execution.choice;
   return {{"error_id", choice.id ? json(*choice.id) : json(nullptr)},
@@ -87,7 +87,7 @@ json execution_document(const ErrorExecutionStatus& execution) {
           {"left_out_ids", execution.left_out_ids},
           {"started_at", rfc3339(execution.started_at)},
           {"finished_at", execution.finished_at ? json(rfc3339(*execution.finished_at)) : json(nullptr)},
-          {"error", execution.error ? failure_document(*execution.error)["error"] : json(nullptr)}};
+          {"error", execution.error ? to_json(*execution.error) : json(nullptr)}};
 }
 
 json edit_document(const telemetry::ParkedEdit& edit) {
@@ -134,10 +134,13 @@ json errors_document(const ParkedListView& list) {
 }
 
 json dry_run_document(const DryRunView& tried) {
-  return {
-      {"succeeds", !tried.error},   {"error", tried.error ? failure_document(*tried.error)["error"] : json(nullptr)},
-      {"changes", tried.changes},   {"edited", tried.edited},
-      {"left_out", tried.left_out}, {"failed_change", number_or_null(tried.failed_change)}};
+  return {{"succeeds", !tried.error},
+          {"error", tried.error ? to_json(*tried.error) : json(nullptr)},
+          {"changes", tried.changes},
+          {"edited", tried.edited},
+          {"left_out", tried.left_out},
+          {"settled", tried.settled},
+          {"failed_change", number_or_null(tried.failed_change)}};
 }
 
 json error_tree_document(const telemetry::ParkedTree& tree) {

@@ -22,7 +22,7 @@ constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebod
 constexpr int64_t kTimesMax = 100;
 constexpr int64_t kDelaySecondsMax = 3600;
 constexpr std::array<std::string_view, 4> kActions = {"stop", "park", "skip", "retry"};
-// Of those that a transaction's data can cause.
+// Codes of errors that a transaction's data can cause.
 constexpr std::array kCodes = {ErrorCode::apply_conflict, ErrorCode::apply_failed,
                                ErrorCode::initial_copy_inconsistent};
 
@@ -52,12 +52,7 @@ base::Result<ErrorPolicyDefinition> read_policy(const json& value, const std::st
   ErrorPolicyDefinition out;
   if (reader.member("error", false)) {
     out.error = reader.string("error", 1, kErrorBytesMax);
-    if (!reader.failed() && !is_of_sqlstates(out.error) &&
-        std::ranges::none_of(kCodes, [&](ErrorCode code) { return out.error == base::name_of(code); })) {
-      reader.refuse("error",
-                    "must be an SQLSTATE, the first two characters of one, or one of apply_conflict, apply_failed, "
-                    "initial_copy_inconsistent");
-    }
+    if (!reader.failed() && !names_errors(out.error)) reader.refuse("error", fmt::format("must be {}", kNamesOfErrors));
   }
   const bool has_schema = reader.member("schema", false) != nullptr;
   if (has_schema || reader.member("table", false) != nullptr) {
@@ -75,6 +70,11 @@ base::Result<ErrorPolicyDefinition> read_policy(const json& value, const std::st
 }
 
 }  // namespace
+
+bool names_errors(std::string_view text) {
+  return is_of_sqlstates(text) ||
+         std::ranges::any_of(kCodes, [&](ErrorCode code) { return text == base::name_of(code); });
+}
 
 std::string_view name_of(PolicyAction action) { return kActions[static_cast<size_t>(action)]; }
 

@@ -19,6 +19,11 @@ enum class PolicyAction : uint8_t { stop, park, skip, retry };
 
 std::string_view name_of(PolicyAction action);
 
+// Whether the text names errors of a transaction's data: an SQLSTATE, the first two characters of one, or a code.
+bool names_errors(std::string_view text);
+inline constexpr std::string_view kNamesOfErrors =
+    "an SQLSTATE, the first two characters of one, or one of apply_conflict, apply_failed, initial_copy_inconsistent";
+
 // Immutable once parsed.
 struct ErrorPolicyDefinition {
   std::string error;   // an SQLSTATE, a class of them, or an error's code; empty: any

@@ -22,11 +22,9 @@ inline constexpr std::string_view kActivities[] = {"busy",   "idle",       "flow
                                                    "commit", "dependency", "commit_order", "lock",    "disk"};
 
 inline telemetry::TransactionRetry example_retry() {
-  return {.number = 2,
-          .times = 10,
-          .at = {2},
-          .failed_at = {1},
-          .error = base::fail(base::ErrorCode::apply_conflict, "m").error()};
+  auto error = base::fail(base::ErrorCode::apply_conflict, "m").error();
+  error.operation = base::RowOperation::insert;
+  return {.number = 2, .times = 10, .at = {2}, .failed_at = {1}, .error = std::move(error)};
 }
 
 // Streams that show what the contract's examples show, so that the answers can be compared with the example files.
@@ -57,6 +55,7 @@ class ExampleStreams final : public ManagedStreams {
     warehouse.instantiation =
         InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     warehouse.counted_since = {1};
+    warehouse.in_effect = InEffect{.revision = 42, .from = {1}, .since = {1}};
     warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = TableState::copying});
     warehouse.tables.push_back(
         {.state = TableState::copying,
@@ -87,11 +86,12 @@ class ExampleStreams final : public ManagedStreams {
     StreamStatus fanned;
     fanned.id = "f4n0u7aa";
     fanned.state = State::replicating;
-    fanned.mode = Mode::fan_out;
+    fanned.mode = {};  // several destinations
     DestinationStatus& reports = fanned.destinations.emplace_back();
     reports.id = "reports";
     reports.error = aborted.error;
     reports.counted_since = {1};
+    reports.in_effect = warehouse.in_effect;
     reports.tables.push_back({.state = TableState::waiting,
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});
@@ -120,8 +120,8 @@ class ExampleStreams final : public ManagedStreams {
     return out;
   }
   base::Result<void> retry(const StreamTarget& target) override { return known(target); }
-  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget& target,
-                                                                 const telemetry::ConflictPart& part) override {
+  base::Result<telemetry::LoggedConflicts> conflicts(const StreamTarget& target,
+                                                     const telemetry::ConflictPart& part) override {
     THALWEG_TRY(known(target));
     asked_conflicts = part;
     telemetry::LoggedConflict conflict{.id = 12,
@@ -141,7 +141,7 @@ class ExampleStreams final : public ManagedStreams {
                                        .logged_at = "2026-11-21T00:00:01.000000Z"};
     conflict.columns.push_back({.name = "id", .is_identity = true, .wanted = "5", .there = "6"});
     conflict.columns.push_back({.name = "name", .wanted = std::optional<std::string>{}, .there = "here"});
-    return std::vector{conflict};
+    return telemetry::LoggedConflicts{.conflicts = {conflict}};
   }
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget& target) override {
     THALWEG_TRY(known(target));
@@ -291,49 +291,49 @@ class ExampleStreams final : public ManagedStreams {
   uint64_t edited_change = 0;
   std::optional<telemetry::ParkedEdit> asked_edit;
   std::string asked_version;
-  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) override {
+  base::Result<std::vector<RehearsalProblem>> rehearse(const RehearsalRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
     EXPECT_EQ(request.destination_conninfo.text, "host=b");
     EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
     EXPECT_EQ(request.destination_conninfo.within, request.source_conninfo.within);
     EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
-    std::vector<RehearsalFinding> findings;
+    std::vector<RehearsalProblem> problems;
     const nlohmann::json document = contract("rehearsal.example.json");
-    for (const nlohmann::json& finding : document["findings"]) {
-      findings.push_back({.outcome = finding["outcome"],
-                          .part = finding["part"],
-                          .table = finding["table"],
-                          .name = finding["name"],
-                          .message = finding["message"],
-                          .sqlstate = finding["sqlstate"],
-                          .statement = finding["statement"],
-                          .cure = finding["cure"],
-                          .cure_sql = finding["cure_sql"]});
+    for (const nlohmann::json& problem : document["findings"]) {
+      problems.push_back({.outcome = problem["outcome"],
+                          .part = problem["part"],
+                          .table = problem["table"],
+                          .name = problem["name"],
+                          .message = problem["message"],
+                          .sqlstate = problem["sqlstate"],
+                          .statement = problem["statement"],
+                          .cure = problem["cure"],
+                          .cure_sql = problem["cure_sql"]});
     }
-    return findings;
+    return problems;
   }
-  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) override {
+  base::Result<std::vector<RuleProblem>> check_rules(const RulesCheckRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
     EXPECT_EQ(request.source_conninfo.within->text(), std::vector<std::string>{"10.0.0.0/8"});
     EXPECT_EQ(request.tables, (std::vector<TableRef>{{"public", "orders"}}));
     EXPECT_EQ(request.rules.at({"public", "orders"}).positive->front().name, "north_only");
-    std::vector<RuleFinding> findings;
+    std::vector<RuleProblem> problems;
     const nlohmann::json document = contract("rules-check.example.json");
     for (const nlohmann::json& entry : document["findings"]) {
-      RuleFinding& finding = findings.emplace_back();
-      finding = {.schema = entry["schema"],
+      RuleProblem& problem = problems.emplace_back();
+      problem = {.schema = entry["schema"],
                  .table = entry["table"],
                  .code = entry["code"],
                  .message = entry["message"],
                  .place = {},
                  .is_certain = entry["certain"]};
-      if (!entry["rule"].is_null()) finding.rule = entry["rule"].get<std::string>();
-      if (!entry["step"].is_null()) finding.step = entry["step"].get<size_t>();
+      if (!entry["rule"].is_null()) problem.rule = entry["rule"].get<std::string>();
+      if (!entry["step"].is_null()) problem.step = entry["step"].get<size_t>();
       if (!entry["line"].is_null()) {
-        finding.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};
+        problem.place = RulePlace{.line = entry["line"], .column = entry["column"], .offset = entry["offset"]};
       }
     }
-    return findings;
+    return problems;
   }
   base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) override {
     EXPECT_EQ(request.source_conninfo.text, "host=a");
@@ -350,7 +350,7 @@ class ExampleStreams final : public ManagedStreams {
                        .rules = {{.rule = "north_only", .outcome = "FAILED"}},
                        .verdict = "STOPS THE STREAM",
                        .error = base::fail(base::ErrorCode::rule_failed, "m").error()};
-    return RulesTrial{.findings = {},
+    return RulesTrial{.problems = {},
                       .changes = {{.change = change,
                                    .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "NULL"}},
                                    .verdict = "BECOMES INSERT"},

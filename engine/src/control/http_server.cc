@@ -61,7 +61,7 @@ struct HttpServer::Impl {
   std::map<uint64_t, Entry> connections;
   size_t known = 0;
   uint64_t last_number = 0;
-  std::optional<std::chrono::steady_clock::time_point> crowd_told;
+  std::optional<std::chrono::steady_clock::time_point> crowd_logged;
   // Connections end with it, so what they use stands above it.
   ConnectionEnvironment environment;
   asio::thread_pool workers{kWorkers};
@@ -133,8 +133,8 @@ struct HttpServer::Impl {
 
   void tell_of_crowd(const std::string& origin) {
     const auto now = std::chrono::steady_clock::now();
-    if (crowd_told && now - *crowd_told < kCrowdInterval) return;
-    crowd_told = now;
+    if (crowd_logged && now - *crowd_logged < kCrowdInterval) return;
+    crowd_logged = now;
     base::log_event(base::LogLevel::warning, "control_port_crowded", {{"last_from", origin}});
   }
 

@@ -59,9 +59,10 @@ class HttpServerTest : public testing::Test {
     EXPECT_EQ(answer.status, status);
     json body = json::parse(answer.body, nullptr, false);
     ASSERT_TRUE(body.is_object()) << answer.body;
-    EXPECT_EQ(keys_of(body), (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title",
-                                                    "/error/message", "/error/cure", "/error/side", "/error/sqlstate",
-                                                    "/error/table", "/error/shows_rows"}));
+    EXPECT_EQ(keys_of(body),
+              (std::set<std::string>{"/error", "/error/code", "/error/class", "/error/title", "/error/message",
+                                     "/error/cure", "/error/side", "/error/sqlstate", "/error/table",
+                                     "/error/shows_rows", "/error/operation", "/error/row_missing", "/error/retries"}));
     EXPECT_EQ(body["error"]["code"], code);
   }
 
@@ -118,6 +119,7 @@ TEST_F(HttpServerTest, ShowsTransactions) {
   EXPECT_EQ(keys_of(shown), keys_of(contract("transactions.example.json")));
   EXPECT_GE(shown["transactions"][0]["age_us"], 60'000'000);
   EXPECT_EQ(shown["transactions"][0]["commit_lsn"], nullptr);
+  EXPECT_EQ(shown["transactions"][0]["retry"]["error"]["operation"], "INSERT");
   expect_failure(client_->get("/v1/streams/unknown1/transactions"), 404, "unknown_stream");
 }
 
@@ -154,9 +156,9 @@ TEST_F(HttpServerTest, TriesRulesAsTheContractSays) {
   const std::string tables = R"([{"schema":"public","table":"orders","rules":{"positive":[{"name":"north_only"}]}}])";
   const std::string change = R"({"operation":"UPDATE","old":{"id":7,"region":null},"new":{"id":"7","region":"north"}})";
   const auto ask = [&](const std::string& rest) { return client_->post("/v1/rules/test", source + rest + "}"); };
-  const auto told = ask(tables + R"(,"sample":1,"changes":[)" + change + "]");
-  EXPECT_EQ(told.status, 200) << told.body;
-  EXPECT_EQ(differing(json::parse(told.body), contract("rules-test.example.json")), std::set<std::string>{});
+  const auto answer = ask(tables + R"(,"sample":1,"changes":[)" + change + "]");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(differing(json::parse(answer.body), contract("rules-test.example.json")), std::set<std::string>{});
   const std::vector<std::string> refused = {
       tables + R"(,"sample":101)",
       R"([],"sample":1)",
@@ -266,6 +268,7 @@ TEST_F(HttpServerTest, StreamActions) {
                         {"changes", 0},
                         {"edited", 0},
                         {"left_out", 0},
+                        {"settled", 0},
                         {"failed_change", nullptr}}));
   expect_failure(client_->post("/v1/streams/k3j2h1g4/destinations/warehouse/errors/404/dry-run"), 404,
                  "unknown_error_transaction");

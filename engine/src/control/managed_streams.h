@@ -125,13 +125,15 @@ constexpr std::string_view name_of(BacklogState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// Changes that a destination has not taken from the queue.
+// The backlog of a destination: its changes on the engine's disk.
 struct BacklogStatus {
-  BacklogState state = BacklogState::none;  // none: the destination has no backlog, and the rest is 0
-  uint64_t frames = 0;                      // in the queue and on disk
-  uint64_t lcrs = 0;                        // of those on disk
-  uint64_t bytes = 0;                       // on disk, compressed
-  std::chrono::microseconds age{0};         // of the oldest on disk
+  // none: the destination can have no backlog, and the rest is 0. in_memory: the backlog is empty, and the destination
+  // reads the queue's memory.
+  BacklogState state = BacklogState::none;
+  uint64_t frames = 0;               // that it has not taken: of the backlog, and of the queue's memory
+  uint64_t lcrs = 0;                 // of the backlog, as the next two
+  uint64_t bytes = 0;                // compressed
+  std::chrono::microseconds age{0};  // of the oldest
   uint64_t limit_bytes = 0;
 };
 
@@ -161,18 +163,28 @@ struct RuleCounts {
   std::vector<telemetry::RuleSample> tables;  // one at least: those with rules
 };
 
-// The parts of a stream, or of one of its destinations, in this engine (daemon/sessions.h).
-enum class Mode : uint8_t { combined, sends, receives, fan_out };
-constexpr std::string_view name_of(Mode mode) {
-  constexpr std::array<std::string_view, 4> kNames = {"COMBINED CAPTURE AND APPLY", "CAPTURE AND PROPAGATION",
-                                                      "PROPAGATION AND APPLY", "FAN-OUT"};
+// The parts between a stream's source and one of its destinations that are in this engine (daemon/sessions.h).
+enum class DestinationMode : uint8_t { combined, sends, receives };
+constexpr std::string_view name_of(DestinationMode mode) {
+  constexpr std::array<std::string_view, 3> kNames = {"COMBINED CAPTURE AND APPLY", "CAPTURE AND PROPAGATION",
+                                                      "PROPAGATION AND APPLY"};
   return kNames[static_cast<size_t>(mode)];
 }
+// The mode of a stream: that of its one destination; none: it has several.
+using StreamMode = std::optional<DestinationMode>;
+constexpr std::string_view name_of(StreamMode mode) { return mode ? name_of(*mode) : "FAN-OUT"; }
+
+// The stream's definition, as a desired document has it, at work at a destination.
+struct InEffect {
+  uint64_t revision = 0;  // of the newest document with this definition
+  base::Lsn from;         // changes that commit there or later are judged and applied by it
+  base::UnixMicros since;
+};
 
 struct DestinationStatus {
   std::string id;
   State state = State::disabled;
-  Mode mode = Mode::combined;  // never fan_out
+  DestinationMode mode = DestinationMode::combined;
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;
   base::Lsn applied;
@@ -184,12 +196,13 @@ struct DestinationStatus {
   std::optional<RuleCounts> rule_counts = {};  // of its own rules: none where it has none, or nothing is read here
   uint64_t retrying = 0;                       // transactions that wait for their retry
   std::optional<telemetry::TransactionRetry> next_retry = {};
+  std::optional<InEffect> in_effect = {};  // none: the present definition is not yet, or nothing runs
 };
 
 struct StreamStatus {
   std::string id;
   State state = State::disabled;
-  Mode mode = Mode::combined;
+  StreamMode mode = DestinationMode::combined;
   std::optional<ReportedError> error;
   std::optional<base::UnixMicros> retry_at;
   base::Lsn captured;
@@ -271,10 +284,11 @@ struct DryRunView {
   uint64_t changes = 0;
   uint64_t edited = 0;         // of its changes
   uint64_t left_out = 0;       // of its changes
+  uint64_t settled = 0;        // of its changes: refused, and settled by error handlers
   uint64_t failed_change = 0;  // of its changes, from 1: at which it fails; 0: at none
 };
 
-// One of them, opened.
+// A parked transaction, opened.
 struct ParkedContentsView {
   telemetry::ParkedTransaction error;
   telemetry::ParkedContents contents;
@@ -299,7 +313,7 @@ class ManagedStreams {
   // These fail with unknown_stream and unknown_destination.
   virtual base::Result<void> retry(const StreamTarget& target) = 0;
   virtual base::Result<ParkedListView> errors(const StreamTarget& target, const telemetry::ParkedPart& part) = 0;
-  // Those that wait behind one of them.
+  // The parked transactions that wait behind one.
   virtual base::Result<telemetry::ParkedTree> error_tree(const StreamTarget& target, int64_t error_id,
                                                          const telemetry::TreePart& part) = 0;
   // One of them, opened, in seconds: also fails with unknown_error_transaction, and with database_busy while others
@@ -313,8 +327,8 @@ class ManagedStreams {
                                         const std::string& version) = 0;
   // The changes that handlers and policies have settled, the newest first. Also fail with database_busy while other
   // lists are read.
-  virtual base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget& target,
-                                                                         const telemetry::ConflictPart& part) = 0;
+  virtual base::Result<telemetry::LoggedConflicts> conflicts(const StreamTarget& target,
+                                                             const telemetry::ConflictPart& part) = 0;
   virtual base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget& target) = 0;
   // Covers all destinations. Fails with unknown_stream.
   virtual base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) = 0;
@@ -333,9 +347,9 @@ class ManagedStreams {
   virtual base::Result<void> drop_error(const StreamTarget& target, int64_t error_id) = 0;
   // Tries the initial copy's statements without leaving anything behind; takes seconds. Fails with database_busy if too
   // many are running, and with the obstacle to reaching a database.
-  virtual base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest& request) = 0;
+  virtual base::Result<std::vector<RehearsalProblem>> rehearse(const RehearsalRequest& request) = 0;
   // Whether rules fit tables of a source as it is now. Fails as rehearse does.
-  virtual base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest& request) = 0;
+  virtual base::Result<std::vector<RuleProblem>> check_rules(const RulesCheckRequest& request) = 0;
   virtual base::Result<RulesTrial> test_rules(const RulesTrialRequest& request) = 0;
   // Copies a table again, or accepts its partitions as they are now. They fail with unknown_table, resolution_refused
   // and the obstacle to copying the table.

@@ -103,7 +103,8 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
       "subtransactions were rolled back."}},
     {"depth",
      {"thalweg_queue_depth", "gauge", "", kComponent,
-      "LCRs that were not dequeued: of the queue, by its slowest consumer; of a backlog, in memory and on disk."}},
+      "LCRs that were not dequeued: of the queue, by its slowest consumer; of a destination with a backlog, in the "
+      "queue's memory and on disk."}},
     {"depth_bytes", {"thalweg_queue_bytes", "gauge", "bytes", kComponent, "Memory of the queue in use."}},
     {"capacity", {"thalweg_queue_capacity", "gauge", "", kComponent, "LCRs that the queue can hold."}},
     {"memory_bytes", {"thalweg_queue_memory_bytes", "gauge", "bytes", kComponent, "Memory of the queue."}},

@@ -29,10 +29,9 @@ class NoStreams : public ManagedStreams {
     ++requests;
     return ParkedContentsView{};
   }
-  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget&,
-                                                                 const telemetry::ConflictPart&) override {
+  base::Result<telemetry::LoggedConflicts> conflicts(const StreamTarget&, const telemetry::ConflictPart&) override {
     ++requests;
-    return std::vector<telemetry::LoggedConflict>{};
+    return telemetry::LoggedConflicts{};
   }
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget&) override {
     ++requests;
@@ -64,13 +63,13 @@ class NoStreams : public ManagedStreams {
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return reached(); }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return reached(); }
   base::Result<void> accept_table(const StreamTarget&, const TableRef&) override { return reached(); }
-  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
+  base::Result<std::vector<RehearsalProblem>> rehearse(const RehearsalRequest&) override {
     ++requests;
-    return std::vector<RehearsalFinding>{};
+    return std::vector<RehearsalProblem>{};
   }
-  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest&) override {
+  base::Result<std::vector<RuleProblem>> check_rules(const RulesCheckRequest&) override {
     ++requests;
-    return std::vector<RuleFinding>{};
+    return std::vector<RuleProblem>{};
   }
   base::Result<RulesTrial> test_rules(const RulesTrialRequest&) override {
     ++requests;

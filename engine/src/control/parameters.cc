@@ -69,6 +69,14 @@ nlohmann::json value_of(const ParameterSpec& spec, const StreamParameters& param
       spec.field);
 }
 
+StreamParameters without_live(StreamParameters parameters) {
+  static const StreamParameters defaults;
+  for (const ParameterSpec& spec : kSpecs) {
+    if (spec.live) std::visit([&](auto field) { parameters.*field = defaults.*field; }, spec.field);
+  }
+  return parameters;
+}
+
 bool needs_restart(const StreamParameters& from, const StreamParameters& to) {
   return std::ranges::any_of(kSpecs, [&](const ParameterSpec& spec) {
     return !spec.live && std::visit([&](auto field) { return from.*field != to.*field; }, spec.field);

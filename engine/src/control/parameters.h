@@ -58,7 +58,7 @@ struct StreamParameters {
   int64_t copy_index_memory_mb = 256;
   bool initial_copy = true;
 
-  // Else a table's trouble stops the stream.
+  // Whether a table's trouble stops the table alone; else it stops the stream.
   bool stops_tables() const { return on_table_trouble == OnTableTrouble::stop_table; }
   uint64_t queue_spill_limit_bytes() const { return static_cast<uint64_t>(queue_spill_limit_mb) << 20; }
   bool operator==(const StreamParameters&) const = default;
@@ -84,6 +84,8 @@ nlohmann::json value_of(const ParameterSpec& spec, const StreamParameters& param
 std::span<const ParameterSpec> parameter_specs();
 const ParameterSpec* find_parameter(std::string_view name);
 
+// With the defaults of those that take effect while the stream runs.
+StreamParameters without_live(StreamParameters parameters);
 // Whether going from one to the other needs more than live changes.
 bool needs_restart(const StreamParameters& from, const StreamParameters& to);
 // The same, of those of capture and queue alone, which a stream's destinations share.

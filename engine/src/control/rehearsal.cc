@@ -24,18 +24,18 @@ base::Result<RehearsalRequest> parse_rehearsal(std::string_view text) {
   return request;
 }
 
-nlohmann::json rehearsal_document(std::span<const RehearsalFinding> findings) {
+nlohmann::json rehearsal_document(std::span<const RehearsalProblem> problems) {
   nlohmann::json list = nlohmann::json::array();
-  for (const RehearsalFinding& finding : findings) {
-    list.push_back({{"outcome", finding.outcome},
-                    {"part", finding.part},
-                    {"table", finding.table},
-                    {"name", finding.name},
-                    {"message", finding.message},
-                    {"sqlstate", finding.sqlstate},
-                    {"statement", finding.statement},
-                    {"cure", finding.cure},
-                    {"cure_sql", finding.cure_sql}});
+  for (const RehearsalProblem& problem : problems) {
+    list.push_back({{"outcome", problem.outcome},
+                    {"part", problem.part},
+                    {"table", problem.table},
+                    {"name", problem.name},
+                    {"message", problem.message},
+                    {"sqlstate", problem.sqlstate},
+                    {"statement", problem.statement},
+                    {"cure", problem.cure},
+                    {"cure_sql", problem.cure_sql}});
   }
   return {{"findings", list}};
 }

@@ -25,10 +25,10 @@ struct RehearsalRequest {
 };
 base::Result<RehearsalRequest> parse_rehearsal(std::string_view text);  // fails with invalid_request
 
-struct RehearsalFinding {
+struct RehearsalProblem {
   std::string outcome;  // refused: the stream would not start; left_out: the destination would lack this; not_tried
   std::string part, table, name, message, sqlstate, statement, cure, cure_sql;
 };
-nlohmann::json rehearsal_document(std::span<const RehearsalFinding> findings);
+nlohmann::json rehearsal_document(std::span<const RehearsalProblem> problems);
 
 }  // namespace thalweg::control

@@ -22,19 +22,19 @@ base::Result<RulesCheckRequest> parse_rules_check(std::string_view text) {
   return request;
 }
 
-nlohmann::json rules_check_document(std::span<const RuleFinding> findings) {
+nlohmann::json rules_check_document(std::span<const RuleProblem> problems) {
   nlohmann::json list = nlohmann::json::array();
-  for (const RuleFinding& finding : findings) {
+  for (const RuleProblem& problem : problems) {
     nlohmann::json document = {
-        {"schema", finding.schema}, {"table", finding.table},       {"rule", nullptr}, {"step", nullptr},
-        {"code", finding.code},     {"message", finding.message},   {"line", nullptr}, {"column", nullptr},
-        {"offset", nullptr},        {"certain", finding.is_certain}};
-    if (finding.rule) document["rule"] = *finding.rule;
-    if (finding.step) document["step"] = *finding.step;
-    if (finding.place) {
-      document["line"] = finding.place->line;
-      document["column"] = finding.place->column;
-      document["offset"] = finding.place->offset;
+        {"schema", problem.schema}, {"table", problem.table},       {"rule", nullptr}, {"step", nullptr},
+        {"code", problem.code},     {"message", problem.message},   {"line", nullptr}, {"column", nullptr},
+        {"offset", nullptr},        {"certain", problem.is_certain}};
+    if (problem.rule) document["rule"] = *problem.rule;
+    if (problem.step) document["step"] = *problem.step;
+    if (problem.place) {
+      document["line"] = problem.place->line;
+      document["column"] = problem.place->column;
+      document["offset"] = problem.place->offset;
     }
     list.push_back(std::move(document));
   }

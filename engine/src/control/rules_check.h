@@ -26,14 +26,14 @@ struct RulesCheckRequest {
 };
 base::Result<RulesCheckRequest> parse_rules_check(std::string_view text);  // fails with invalid_request
 
-// In a condition's text: line and column in characters, from 1; the offset in bytes, from 0.
+// A place in a condition's text: line and column in characters, from 1; the offset in bytes, from 0.
 struct RulePlace {
   uint32_t line = 1;
   uint32_t column = 1;
   uint32_t offset = 0;
 };
 
-struct RuleFinding {
+struct RuleProblem {
   std::string schema, table;
   std::optional<std::string> rule = {};  // none: it is about the table
   std::optional<size_t> step = {};       // of its transformations; none: it is not about one
@@ -42,6 +42,6 @@ struct RuleFinding {
   std::optional<RulePlace> place = {};  // none: it is about the whole rule
   bool is_certain = true;               // false: only an update meets it that leaves a long value as it was
 };
-nlohmann::json rules_check_document(std::span<const RuleFinding> findings);
+nlohmann::json rules_check_document(std::span<const RuleProblem> problems);
 
 }  // namespace thalweg::control

@@ -73,7 +73,7 @@ base::Result<std::vector<TriedChange>> read_changes(ObjectReader& reader) {
   return changes;
 }
 
-// Its beginning, up to a character's end.
+// The beginning of a value, up to a character's end.
 std::string beginning(const std::string& value) {
   if (value.size() <= kShownBytesMax) return value;
   return std::string(base::cut_at_character(value, kShownBytesMax)) + "…";
@@ -138,7 +138,7 @@ base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text) {
 json rules_trial_document(const RulesTrial& trial) {
   json changes = json::array();
   for (const JudgedChange& judged : trial.changes) changes.push_back(to_json(judged));
-  json out = rules_check_document(trial.findings);
+  json out = rules_check_document(trial.problems);
   out["changes"] = std::move(changes);
   return out;
 }

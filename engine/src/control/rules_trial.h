@@ -52,7 +52,7 @@ struct JudgedChange {
 };
 
 struct RulesTrial {
-  std::vector<RuleFinding> findings;  // as POST /v1/rules/check has them; where a rule is refused, nothing is judged
+  std::vector<RuleProblem> problems;  // as POST /v1/rules/check has them; where a rule is refused, nothing is judged
   std::vector<JudgedChange> changes;  // of the request, then of the table
 };
 nlohmann::json rules_trial_document(const RulesTrial& trial);

@@ -23,7 +23,7 @@ enum class State : uint8_t {
 };
 inline constexpr size_t kStateCount = 10;
 
-// As the control API names it: `status`, and below that `phase`.
+// A state's names in the control API: `status`, and below that `phase`.
 struct StateNames {
   std::string_view status;
   std::string_view phase;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "control/error_policies.h"
 #include "control/strict_json.h"
 
 namespace thalweg::control {
@@ -19,7 +20,8 @@ constexpr size_t kHandlersMax = 100;
 constexpr size_t kStatementBytesMax = 16'384;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 constexpr size_t kNameBytesMax = 64;
-constexpr std::array<std::string_view, 3> kMoments = {"instead", "after", "precommit"};
+constexpr size_t kErrorsMax = 100;
+constexpr std::array<std::string_view, 4> kMoments = {"instead", "after", "precommit", "error"};
 constexpr std::array<std::string_view, 3> kOperations = {"INSERT", "UPDATE", "DELETE"};
 
 bool has(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
@@ -38,6 +40,21 @@ void read_operations(ObjectReader& reader, std::vector<std::string>& out) {
   }
 }
 
+void read_errors(ObjectReader& reader, std::vector<std::string>& out) {
+  const json* const errors = reader.member("errors", false);
+  if (errors == nullptr) return;
+  const auto refuse = [&] {
+    reader.refuse("errors", fmt::format("must be an array of 1 to {}, each once: {}", kErrorsMax, kNamesOfErrors));
+  };
+  if (!errors->is_array() || errors->empty() || errors->size() > kErrorsMax) return refuse();
+  for (const json& error : *errors) {
+    if (!error.is_string() || !names_errors(error.get<std::string>()) || has(out, error.get<std::string>())) {
+      return refuse();
+    }
+    out.push_back(error.get<std::string>());
+  }
+}
+
 // The first name that a statement of this kind cannot have, with the reason; empty: none.
 std::string wrong_name(const StatementHandlerDefinition& handler) {
   for (const base::BindName& name : handler.bound.names) {
@@ -47,6 +64,9 @@ std::string wrong_name(const StatementHandlerDefinition& handler) {
     if (handler.when == HandlerMoment::precommit && is_of_change) {
       return fmt::format("{} is of a change: at the end of a transaction there are :commit_time, :commit_lsn and :xid",
                          written(name));
+    }
+    if (handler.when != HandlerMoment::error && base::is_of_failure(name.kind)) {
+      return fmt::format("{} is of an error: only a handler of `error` has it", written(name));
     }
     if (is_column && handler.table.empty()) {
       return fmt::format("{} is a column of one table: name it", written(name));
@@ -78,6 +98,10 @@ base::Result<StatementHandlerDefinition> read_handler(const json& value, const s
   }
   if (out.when == HandlerMoment::instead && out.table.empty()) {
     reader.refuse("table", "is needed: a statement takes the place of the changes of one table");
+  }
+  read_errors(reader, out.errors);
+  if (out.when != HandlerMoment::error && !out.errors.empty()) {
+    reader.refuse("errors", "are only of a handler whose `when` is `error`");
   }
   out.statement = reader.string("statement", 1, kStatementBytesMax);
   if (!reader.failed()) {
@@ -117,6 +141,7 @@ void to_json(json& out, const StatementHandlerDefinition& handler) {
     out["table"] = handler.table;
   }
   if (!handler.operations.empty()) out["operations"] = handler.operations;
+  if (!handler.errors.empty()) out["errors"] = handler.errors;
 }
 
 }  // namespace thalweg::control

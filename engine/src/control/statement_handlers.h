@@ -9,11 +9,12 @@
 #include "base/error.h"
 
 // The parameter statement_handlers of the desired document: statements of users that are executed at the destination
-// instead of a change, behind it, or at the end of each transaction (docs/decisions/statement-handlers.md).
+// instead of a change, behind it, in the place of one that fails, or at the end of each transaction
+// (docs/decisions/statement-handlers.md).
 
 namespace thalweg::control {
 
-enum class HandlerMoment : uint8_t { instead, after, precommit };
+enum class HandlerMoment : uint8_t { instead, after, precommit, error };
 
 std::string_view name_of(HandlerMoment when);
 
@@ -22,6 +23,7 @@ struct StatementHandlerDefinition {
   std::string schema;  // with `table`, of the stream; both empty: any, or of precommit none
   std::string table;
   std::vector<std::string> operations = {};  // as they are written; empty: all, or of precommit none
+  std::vector<std::string> errors = {};      // of error, as ErrorPolicyDefinition::error; empty: any
   HandlerMoment when = HandlerMoment::after;
   std::string statement = {};       // as it is written
   base::BoundStatement bound = {};  // the same, for the server

@@ -24,19 +24,19 @@ json cases() {
 TEST(BindNames, AreThoseOfTheContractsCases) {
   const json all = cases();
   ASSERT_GT(all.size(), 40U);
-  for (const json& one : all) {
-    const auto text = one["statement"].get<std::string>();
+  for (const json& test_case : all) {
+    const auto text = test_case["statement"].get<std::string>();
     const auto bound = base::bind_names(text);
-    if (one.contains("fault")) {
+    if (test_case.contains("fault")) {
       ASSERT_FALSE(bound) << text;
-      EXPECT_EQ(bound.error(), one["fault"].get<std::string>()) << text;
+      EXPECT_EQ(bound.error(), test_case["fault"].get<std::string>()) << text;
       continue;
     }
     ASSERT_TRUE(bound) << text << ": " << bound.error();
-    EXPECT_EQ(bound->sql, one["sql"].get<std::string>());
+    EXPECT_EQ(bound->sql, test_case["sql"].get<std::string>());
     std::vector<std::string> names;
     for (const base::BindName& name : bound->names) names.push_back(written(name));
-    EXPECT_EQ(json(names), one["names"]) << text;
+    EXPECT_EQ(json(names), test_case["names"]) << text;
   }
 }
 
@@ -45,7 +45,11 @@ TEST(StatementHandlers, ComeBackAsTheyWere) {
     {"schema": "public", "table": "orders", "operations": ["INSERT", "DELETE"], "when": "instead",
      "statement": "SELECT a.f(:new.id, :old.id)"},
     {"when": "after", "statement": "INSERT INTO a.t VALUES (:schema, :table, :operation)"},
-    {"when": "precommit", "statement": "INSERT INTO a.t VALUES (:xid, :commit_lsn, :commit_time)"}])json");
+    {"when": "precommit", "statement": "INSERT INTO a.t VALUES (:xid, :commit_lsn, :commit_time)"},
+    {"when": "error", "schema": "public", "table": "orders", "operations": ["INSERT"],
+     "errors": ["23505", "22", "apply_conflict"],
+     "statement": "INSERT INTO a.t VALUES (:new.id, :sqlstate, :error, :constraint, :kind)"},
+    {"when": "error", "statement": "INSERT INTO a.t VALUES (:table, :error)"}])json");
   const auto read = read_statement_handlers(handlers, "/at");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->at(0).bound.sql, "SELECT a.f($1, $2)");
@@ -53,6 +57,9 @@ TEST(StatementHandlers, ComeBackAsTheyWere) {
   EXPECT_FALSE(read->at(0).is_of("UPDATE"));
   EXPECT_TRUE(read->at(1).is_of("UPDATE"));
   EXPECT_FALSE(read->at(2).is_of("UPDATE"));
+  EXPECT_FALSE(read->at(3).is_of("UPDATE"));
+  EXPECT_EQ(read->at(3).errors, (std::vector<std::string>{"23505", "22", "apply_conflict"}));
+  EXPECT_TRUE(read->at(4).is_of("DELETE"));
   EXPECT_EQ(json(*read), handlers);
 }
 
@@ -75,6 +82,20 @@ TEST(StatementHandlers, AreRefusedWithTheirPlace) {
       {R"([{"when": "after", "operations": ["TRUNCATE"], "statement": "SELECT 1"}])", "/0/operations"},
       {R"([{"when": "after", "operations": ["INSERT", "INSERT"], "statement": "SELECT 1"}])", "/0/operations"},
       {R"([{"when": "after", "statement": "SELECT 1", "action": "discard"}])", "/0/action"},
+      {R"([{"when": "error", "table": "t", "statement": "SELECT 1"}])", "/0/schema"},
+      {R"([{"when": "error", "statement": "SELECT :old.id"}])", "/0/statement"},
+      {R"([{"when": "error", "errors": [], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "error", "errors": "23505", "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "error", "errors": ["235"], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "error", "errors": ["insert_exists"], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "error", "errors": ["22", "22"], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "error", "errors": [22], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "after", "errors": ["22"], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "precommit", "errors": ["22"], "statement": "SELECT 1"}])", "/0/errors"},
+      {R"([{"when": "instead", "schema": "s", "table": "t", "statement": "SELECT :error"}])", "/0/statement"},
+      {R"([{"when": "after", "statement": "SELECT :sqlstate"}])", "/0/statement"},
+      {R"([{"when": "after", "statement": "SELECT :constraint"}])", "/0/statement"},
+      {R"([{"when": "precommit", "statement": "SELECT :kind"}])", "/0/statement"},
   };
   for (const auto& [handlers, place] : wrong) {
     const auto read = read_statement_handlers(json::parse(handlers), "/at");

@@ -45,8 +45,7 @@ class Ticking final : public ManagedStreams {
                                 const std::string&) override {
     return {};
   }
-  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const StreamTarget&,
-                                                                 const telemetry::ConflictPart&) override {
+  base::Result<telemetry::LoggedConflicts> conflicts(const StreamTarget&, const telemetry::ConflictPart&) override {
     return {};
   }
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const StreamTarget&) override { return {}; }
@@ -58,11 +57,11 @@ class Ticking final : public ManagedStreams {
   }
   base::Result<DryRunView> dry_run_error(const StreamTarget&, int64_t, const std::string&) override { return {}; }
   base::Result<void> drop_error(const StreamTarget&, int64_t) override { return {}; }
-  base::Result<std::vector<RehearsalFinding>> rehearse(const RehearsalRequest&) override {
-    return std::vector<RehearsalFinding>{};
+  base::Result<std::vector<RehearsalProblem>> rehearse(const RehearsalRequest&) override {
+    return std::vector<RehearsalProblem>{};
   }
-  base::Result<std::vector<RuleFinding>> check_rules(const RulesCheckRequest&) override {
-    return std::vector<RuleFinding>{};
+  base::Result<std::vector<RuleProblem>> check_rules(const RulesCheckRequest&) override {
+    return std::vector<RuleProblem>{};
   }
   base::Result<RulesTrial> test_rules(const RulesTrialRequest&) override { return RulesTrial{}; }
   base::Result<void> copy_table(const StreamTarget&, const TableRef&) override { return {}; }

@@ -97,37 +97,38 @@ base::Result<Transformations> read_transformations(ObjectReader& table) {
         invalid_at(pointer, fmt::format("must be an array of at most {} transformations", kTransformationsMax)));
   }
   for (size_t i = 0; i < value->size(); ++i) {
-    THALWEG_ASSIGN(TransformationDefinition one, read_transformation((*value)[i], fmt::format("{}/{}", pointer, i)));
-    out.push_back(std::move(one));
+    THALWEG_ASSIGN(TransformationDefinition definition,
+                   read_transformation((*value)[i], fmt::format("{}/{}", pointer, i)));
+    out.push_back(std::move(definition));
   }
   return out;
 }
 
 json to_json(const Transformations& transformations) {
   json list = json::array();
-  for (const TransformationDefinition& one : transformations) {
-    json document = {{"type", kTypeNames[static_cast<size_t>(one.type)]}};
-    if (one.type == TransformationType::keep_columns) {
-      document["columns"] = one.columns;
+  for (const TransformationDefinition& definition : transformations) {
+    json document = {{"type", kTypeNames[static_cast<size_t>(definition.type)]}};
+    if (definition.type == TransformationType::keep_columns) {
+      document["columns"] = definition.columns;
     } else {
-      document["column"] = one.column;
+      document["column"] = definition.column;
     }
-    if (one.type == TransformationType::add_column) {
-      document["data_type"] = one.data_type;
-      if (one.expression.empty()) {
-        document["value"] = one.value;
+    if (definition.type == TransformationType::add_column) {
+      document["data_type"] = definition.data_type;
+      if (definition.expression.empty()) {
+        document["value"] = definition.value;
       } else {
-        document["expression"] = one.expression;
+        document["expression"] = definition.expression;
       }
     }
-    if (one.type == TransformationType::cast_column) document["data_type"] = one.data_type;
-    if (one.type == TransformationType::rename_column) document["to"] = one.to;
-    if (one.type == TransformationType::mask_column) {
-      document["with"] = kMaskNames[static_cast<size_t>(one.with)];
-      if (one.with == MaskWith::constant) document["value"] = one.value;
-      if (one.with == MaskWith::partial) {
-        document["keep_first"] = one.keep_first;
-        document["keep_last"] = one.keep_last;
+    if (definition.type == TransformationType::cast_column) document["data_type"] = definition.data_type;
+    if (definition.type == TransformationType::rename_column) document["to"] = definition.to;
+    if (definition.type == TransformationType::mask_column) {
+      document["with"] = kMaskNames[static_cast<size_t>(definition.with)];
+      if (definition.with == MaskWith::constant) document["value"] = definition.value;
+      if (definition.with == MaskWith::partial) {
+        document["keep_first"] = definition.keep_first;
+        document["keep_last"] = definition.keep_last;
       }
     }
     list.push_back(std::move(document));
@@ -136,8 +137,9 @@ json to_json(const Transformations& transformations) {
 }
 
 bool needs_key(const Transformations& transformations) {
-  return std::ranges::any_of(transformations, [](const TransformationDefinition& one) {
-    return one.type == TransformationType::mask_column && (one.with == MaskWith::hash || one.with == MaskWith::digits);
+  return std::ranges::any_of(transformations, [](const TransformationDefinition& definition) {
+    return definition.type == TransformationType::mask_column &&
+           (definition.with == MaskWith::hash || definition.with == MaskWith::digits);
   });
 }
 

@@ -99,13 +99,13 @@ std::vector<std::string> made_columns(const control::Transformations& steps) {
 
 // Values that a transformation makes tell nothing of the source's row: rows that were sent before it was changed have
 // other ones. So a table with such columns has an entry of its own, before the one for any table.
-std::vector<metadata::ComparedTable> compared_tables(const control::Delivery& definition) {
+std::vector<metadata::ComparedTable> compared_tables(const control::Delivery& delivery) {
   std::vector<metadata::ComparedTable> tables;
-  for (const control::ComparedTableDefinition& compared : definition.parameters.conflict_detection) {
-    metadata::ComparedTable entry{.table = quoted(definition.names, compared.schema, compared.table),
+  for (const control::ComparedTableDefinition& compared : delivery.destination.parameters.conflict_detection) {
+    metadata::ComparedTable entry{.table = quoted(delivery.stream.names, compared.schema, compared.table),
                                   .columns = compared.columns};
-    for (const auto& [table, transformations] : definition.transformations) {
-      const std::string name = quoted(definition.names, table.schema, table.table);
+    for (const auto& [table, transformations] : delivery.stream.transformations) {
+      const std::string name = quoted(delivery.stream.names, table.schema, table.table);
       if (entry.table.empty()) {
         tables.push_back({.table = name, .except = made_columns(transformations)});
       } else if (entry.table == name) {
@@ -152,30 +152,30 @@ apply::ApplyParameters apply_parameters(const control::StreamParameters& paramet
   return out;
 }
 
-apply::ApplyParameters starting_parameters(const control::Delivery& definition) {
-  apply::ApplyParameters out = apply_parameters(definition.parameters, definition.names);
-  out.statement_handlers = statement_handlers(definition);
-  out.compared = compared_tables(definition);
+apply::ApplyParameters starting_parameters(const control::Delivery& delivery) {
+  apply::ApplyParameters out = apply_parameters(delivery.destination.parameters, delivery.stream.names);
+  out.statement_handlers = statement_handlers(delivery);
+  out.compared = compared_tables(delivery);
   return out;
 }
 
 class ApplyConsumer final : public QueueConsumer {
  public:
-  ApplyConsumer(const control::Delivery& definition, std::vector<apply::CatchUpSpan> catch_up,
+  ApplyConsumer(const control::Delivery& delivery, std::vector<apply::CatchUpSpan> catch_up,
                 std::filesystem::path spill_directory, queue::FrameSource& frames, const base::Clock& clock,
                 const DatabaseWork& work, apply::Retries* retries)
-      : apply_({.stream_id = definition.id,
-                .destination_conninfo = definition.destination.conninfo,
+      : apply_({.stream_id = delivery.stream.id,
+                .destination_conninfo = delivery.destination.conninfo,
                 .frames = &frames,
-                .parameters = starting_parameters(definition),
+                .parameters = starting_parameters(delivery),
                 .spill_directory = std::move(spill_directory),
                 .catch_up = std::move(catch_up),
                 .clock = &clock,
                 .stop_start = work.stop,
                 .board = work.board,
                 .retries = retries}),
-        names_(definition.names),
-        destination_(definition.destination.conninfo),
+        names_(delivery.stream.names),
+        destination_(delivery.destination.conninfo),
         work_(work) {}
 
   base::Result<base::Lsn> start() override {
@@ -193,6 +193,7 @@ class ApplyConsumer final : public QueueConsumer {
   std::optional<base::Error> trouble() const override { return {}; }
   const std::atomic<uint64_t>& confirmed() const override { return apply_.confirmed_lsn(); }
   base::Lsn applied() const override { return apply_.status().applied; }
+  base::Lsn begins_at() const override { return apply_.begins_at(); }
   void add_to(control::StreamStats& stats) const override {
     for (telemetry::ComponentSample& sample : apply_.sample()) stats.components.push_back(std::move(sample));
     const auto latency = apply_.latency();
@@ -203,7 +204,7 @@ class ApplyConsumer final : public QueueConsumer {
     stats.error_queue_transactions = apply_.parked_transactions();
   }
   void add_to(telemetry::MarkerTrail& trail) const override { apply_.add_to(trail); }
-  // As the stream names them.
+  // The tables by the names that the stream has for them.
   std::vector<telemetry::TableSample> tables() const override {
     std::vector<telemetry::TableSample> tables = apply_.tables();
     for (telemetry::TableSample& table : tables) {
@@ -226,13 +227,13 @@ class ApplyConsumer final : public QueueConsumer {
 
 }  // namespace
 
-std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& delivery,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work,
                                                    apply::Retries* retries) {
-  return std::make_unique<ApplyConsumer>(definition, std::move(catch_up), std::move(spill_directory), frames, clock,
-                                         work, retries);
+  return std::make_unique<ApplyConsumer>(delivery, std::move(catch_up), std::move(spill_directory), frames, clock, work,
+                                         retries);
 }
 
 }  // namespace thalweg::daemon

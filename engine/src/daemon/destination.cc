@@ -24,8 +24,8 @@ void add_buckets(std::vector<std::pair<Key, Value>>& to, const std::vector<std::
 Destination::Destination(DestinationOptions options, Folders folders)
     : options_(std::move(options)),
       folders_(std::move(folders)),
-      id_(options_.id),
-      parameters_(options_.definition.parameters) {}
+      id_(options_.delivery.destination.id),
+      parameters_(options_.delivery.destination.parameters) {}
 
 std::string Destination::id() const {
   std::lock_guard lock(mutex_);
@@ -47,33 +47,35 @@ void Destination::begin_session(const SourceSlot& slot) {
   slot_made_at_ = slot.made_at;
   if (source_ != slot.identity) durable_ = 0;  // a position in another history, perhaps
   source_ = slot.identity;
+  if (options_.effect != nullptr) options_.effect->expect(judging(present_delivery()));
 }
 
 // Null: it has none. What another engine captures has been judged there.
-base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& definition,
+base::Result<std::unique_ptr<RuledFrames>> Destination::with_rules(const control::Delivery& delivery,
                                                                    queue::FrameSource& frames) {
-  if (definition.destination_rules.empty() || definition.receive_from) return nullptr;
-  capture::StreamRules rules = destination_rules(definition);
+  if (delivery.destination.rules.empty() || delivery.stream.receive_from) return nullptr;
+  capture::StreamRules rules = destination_rules(delivery);
   rules.relations_file = folders_.rules / ("ruled-relations-" + id() + ".json");
-  auto ruled =
-      std::make_unique<RuledFrames>(frames, std::move(rules), definition.source.conninfo,
-                                    start_context().work.session("thalweg rules " + definition.id), *options_.clock);
+  auto ruled = std::make_unique<RuledFrames>(frames, std::move(rules), delivery.stream.source.conninfo,
+                                             start_context().work.session("thalweg rules " + delivery.stream.id),
+                                             *options_.clock);
   THALWEG_TRY(ruled->locate());
   return ruled;
 }
 
 base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const StartedDestination& started,
                                               queue::FrameSource& frames) {
-  control::Delivery definition = of;
+  control::Delivery delivery = of;
   {
     std::lock_guard lock(mutex_);
-    definition.parameters = parameters_;
+    delivery.destination.parameters = parameters_;
   }
-  THALWEG_ASSIGN(auto ruled, with_rules(definition, frames));
+  if (options_.effect != nullptr) options_.effect->expect(judging(delivery));
+  THALWEG_ASSIGN(auto ruled, with_rules(delivery, frames));
   queue::FrameSource& taken = ruled ? *ruled : frames;
-  auto consumer = definition.send_to
-                      ? make_sender_consumer(definition, source_.timeline, *options_.peering, taken, *options_.clock)
-                      : make_apply_consumer(definition, started.catch_up, folders_.apply, taken, *options_.clock,
+  auto consumer = delivery.destination.send_to
+                      ? make_sender_consumer(delivery, source_.timeline, *options_.peering, taken, *options_.clock)
+                      : make_apply_consumer(delivery, started.catch_up, folders_.apply, taken, *options_.clock,
                                             start_context().work, options_.retries);
   const uint64_t error_changes = error_changes_;
   auto at = consumer->start();
@@ -82,7 +84,7 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
     consumer->join();
     return at;
   }
-  if (definition.send_to) {
+  if (delivery.destination.send_to) {
     if (auto goes_on = go_on_from(*at); !goes_on) {
       consumer->request_stop(false);
       consumer->join();
@@ -96,10 +98,16 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
   counted_since_ = options_.clock->unix_now();
   {  // They may have changed while it started.
     std::lock_guard own(mutex_);
-    if (parameters_ != definition.parameters) consumer_->set_parameters(parameters_);
+    if (parameters_ != delivery.destination.parameters) consumer_->set_parameters(parameters_);
   }
   if (error_changes_ != error_changes && consumer_->apply() != nullptr) consumer_->apply()->note_errors_changed();
   return at;
+}
+
+void Destination::note_effect(const control::Delivery& delivery) {
+  if (options_.effect == nullptr) return;
+  const Lsn from = std::max(consumer_->begins_at(), captured_before());
+  options_.effect->begin(judging(delivery), {.from = from, .since = options_.clock->unix_now()});
 }
 
 void Destination::release_consumer() {
@@ -138,7 +146,7 @@ void Destination::set_parameters(const control::StreamParameters& parameters) {
 control::DestinationStatus Destination::status() const {
   control::DestinationStatus out;
   out.id = id();
-  out.mode = options_.mode;
+  out.mode = mode_of(options_.delivery.stream, options_.delivery.destination);
   out.state = State::initializing;
   out.applied = durable();
   std::vector<telemetry::TableSample> changes;
@@ -162,7 +170,7 @@ control::DestinationStatus Destination::status() const {
       if (ruled_) out.rule_counts = control::RuleCounts{.counted_since = counted_since_, .tables = ruled_->sample()};
     }
   }
-  add_tables(out, options_.definition, changes,
+  add_tables(out, options_.delivery, changes,
              options_.progress == nullptr ? instantiation::ProgressReport{} : options_.progress->report(), running);
   if (options_.tables != nullptr) options_.tables->add_to(out.tables);
   return out;

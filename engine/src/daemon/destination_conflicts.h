@@ -13,10 +13,10 @@
 
 namespace thalweg::daemon {
 
-base::Result<std::vector<telemetry::LoggedConflict>> logged_conflicts(const control::Delivery& definition,
-                                                                      const telemetry::ConflictPart& part,
-                                                                      const std::atomic<bool>& abandon);
-base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const control::Delivery& definition,
+base::Result<telemetry::LoggedConflicts> logged_conflicts(const control::Delivery& delivery,
+                                                          const telemetry::ConflictPart& part,
+                                                          const std::atomic<bool>& abandon);
+base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const control::Delivery& delivery,
                                                                   const std::atomic<bool>& abandon);
 
 }  // namespace thalweg::daemon

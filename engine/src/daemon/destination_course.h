@@ -25,10 +25,10 @@ class DestinationCourse {
   };
   enum class Ending : uint8_t { none, drained, now };
 
-  explicit DestinationCourse(control::DesiredStatus wanted, bool force) : wanted_(wanted), force_(force) {}
+  explicit DestinationCourse(control::DesiredStatus desired, bool force) : desired_(desired), force_(force) {}
 
   // --- anybody, without the mutex
-  control::DesiredStatus wanted() const { return wanted_.load(std::memory_order_relaxed); }
+  control::DesiredStatus desired() const { return desired_.load(std::memory_order_relaxed); }
   // Whether the present work is to end. Stays set until the thread enters a phase.
   const std::atomic<bool>& interrupt() const { return interrupt_; }
 
@@ -45,15 +45,15 @@ class DestinationCourse {
     update();
   }
   // False: that was desired already.
-  bool desire(control::DesiredStatus wanted, bool force) {
-    if (wanted == this->wanted() && force == force_) return false;
+  bool desire(control::DesiredStatus desired, bool force) {
+    if (desired == this->desired() && force == force_) return false;
     if (is_dropped()) retry_ = true;  // it goes on with that force
-    wanted_.store(wanted, std::memory_order_relaxed);
+    desired_.store(desired, std::memory_order_relaxed);
     force_ = force;
     update();
     return true;
   }
-  // Its rules are others now.
+  // Notes that the destination has other rules now.
   void change_rules() {
     rules_changed_ = true;
     update();
@@ -79,7 +79,7 @@ class DestinationCourse {
     enter(Phase::preparing);
     return is_asked_for;
   }
-  // The same with `removing`.
+  // Enters `removing`; a retry that was asked for is that.
   void begin_removal() {
     take_retry();
     enter(Phase::removing);
@@ -90,10 +90,10 @@ class DestinationCourse {
   bool force() const { return force_; }
   bool retries() const { return retry_; }
   bool starts_over() const { return start_over_; }
-  bool is_dropped() const { return wanted() == control::DesiredStatus::dropped; }
+  bool is_dropped() const { return desired() == control::DesiredStatus::dropped; }
   // A rest is over.
   bool is_due() const { return ending_ != Ending::none || retry_ || rules_changed_ || pauses(); }
-  bool pauses() const { return wanted() != control::DesiredStatus::enabled; }
+  bool pauses() const { return desired() != control::DesiredStatus::enabled; }
   // A consumer has, or may have, taken something of this session's backlog.
   bool has_consumer() const { return phase_ == Phase::starting || phase_ == Phase::live || phase_ == Phase::leaving; }
   // The consumer is to end where no change is lost.
@@ -133,7 +133,7 @@ class DestinationCourse {
   bool retry_ = false;
   bool start_over_ = false;
   bool rules_changed_ = false;
-  std::atomic<control::DesiredStatus> wanted_;  // Writer: the supervisor. Readers: anybody
+  std::atomic<control::DesiredStatus> desired_;  // Writer: the supervisor. Readers: anybody
   bool force_;
   std::atomic<bool> interrupt_{false};  // Writers: whoever has the mutex. Readers: anybody
 };

@@ -17,33 +17,36 @@ DirectDestination::DirectDestination(const DestinationOptions& options)
 
 DirectDestination::~DirectDestination() { end(); }
 
-base::Result<CaptureStart> DirectDestination::open(queue::LcrQueue& queue, const SourceSlot& slot) {
-  begin_session(slot);
+base::Result<void> DirectDestination::begin(SessionStart& session) {
+  begin_session(session.slot);
   needs_session_ = false;
   constraints_due_.reset();
   refused_since_.reset();
   // Before the wait for the engine that captures: without an identity that one never gets through.
-  if (options_.definition.receive_from) THALWEG_TRY(options_.peering->name());
+  if (options_.delivery.stream.receive_from) THALWEG_TRY(options_.peering->name());
   THALWEG_TRY(base::make_folders(options_.directory));
   StartedDestination started;
   if (!sends()) {
-    THALWEG_ASSIGN(started, start_destination(options_.definition, start_context()));
+    THALWEG_ASSIGN(started, start_destination(options_.delivery, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     source_ = started.identity;
   }
   constraints_from_ = started.constraints_from;
-  frames_.emplace(queue, 0);
-  THALWEG_ASSIGN(const base::Lsn from, start_consumer(options_.definition, started, *frames_));
-  return CaptureStart{.identity = source_, .from = from};
+  frames_.emplace(session.queue, session.next_consumer++);
+  THALWEG_ASSIGN(session.from, start_consumer(options_.delivery, started, *frames_));
+  note_effect(options_.delivery);
+  session.identity = source_;
+  session.confirmed = &consumer_->confirmed();
+  return {};
 }
 
-base::Result<void> DirectDestination::look() {
+base::Result<void> DirectDestination::tend() {
   if (auto failed = consumer_->failure()) return std::unexpected(*failed);
   THALWEG_TRY(check_refusal());
   const base::Lsn applied = consumer_->applied();
   note_confirmed({consumer_->confirmed().load(std::memory_order_acquire)});
   if (auto trouble = unresolved_trouble()) {
-    if (!options_.definition.parameters.stops_tables()) return std::unexpected(std::move(*trouble));
+    if (!options_.delivery.destination.parameters.stops_tables()) return std::unexpected(std::move(*trouble));
     needs_session_ = true;  // the next start does it
   }
   if (constraints_from_ && applied >= constraints_from_) {
@@ -66,15 +69,19 @@ base::Result<void> DirectDestination::check_refusal() {
   return std::unexpected(*trouble);
 }
 
-void DirectDestination::request_stop(bool drain) {
-  if (consumer_) consumer_->request_stop(drain);
+void DirectDestination::drain() {
+  if (consumer_) consumer_->request_stop(true);
+}
+
+void DirectDestination::request_stop() {
+  if (consumer_) consumer_->request_stop(false);
 }
 
 // A link that breaks now is not waited for (the receiver may have been stopped first): the source keeps what it lacks.
 bool DirectDestination::has_ended() const { return !consumer_ || !consumer_->is_running() || consumer_->trouble(); }
 
 void DirectDestination::end() {
-  request_stop(false);
+  request_stop();
   if (consumer_) consumer_->join();
 }
 
@@ -83,14 +90,14 @@ void DirectDestination::release() {
   frames_.reset();
 }
 
-base::Result<void> DirectDestination::add_due_constraints() {
+base::Result<void> DirectDestination::finish_session() {
   if (!constraints_due_) return {};
-  return add_late_constraints(options_.definition, start_context(), *constraints_due_);
+  return add_late_constraints(options_.delivery, start_context(), *constraints_due_);
 }
 
 StartContext DirectDestination::start_context() {
   return {.destination = id(),
-          .joins_capture = options_.definition.receive_from.has_value(),
+          .joins_capture = options_.delivery.stream.receive_from.has_value(),
           .session = {},
           .progress = options_.progress,
           .work = {.stop = options_.stop, .board = options_.board},
@@ -98,7 +105,7 @@ StartContext DirectDestination::start_context() {
 }
 
 base::Result<void> DirectDestination::go_on_from(base::Lsn reached) {
-  return check_joins(reached, from_, slot_made_at_, options_.definition.destination.name);
+  return check_joins(reached, from_, slot_made_at_, options_.delivery.destination.name);
 }
 
 control::DestinationStatus DirectDestination::status() const {

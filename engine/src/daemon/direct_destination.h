@@ -5,42 +5,39 @@
 
 #include "daemon/destination.h"
 
-// A destination without a backlog, which reads the queue. The supervisor opens it before the capture, which begins at
+// A destination without a backlog, which reads the queue. The supervisor begins it before the capture, which begins at
 // the destination's position, and its failure ends the session: capture and apply start, fail and are retried together.
 
 namespace thalweg::daemon {
 
-// The position where a capture begins, and its server.
-struct CaptureStart {
-  CaptureIdentity identity;
-  base::Lsn from;
-};
-
-// Its state and its errors are the stream's. Thread-safe: as Destination; the additional methods are the supervisor's.
+// Thread-safe: as Destination.
 class DirectDestination final : public Destination {
  public:
   explicit DirectDestination(const DestinationOptions& options);
   ~DirectDestination() override;
 
-  bool is_disabled() const { return options_.definition.status == control::DesiredStatus::disabled; }
   bool is_dropped() const override { return false; }
   bool is_forgotten() const override { return false; }
 
-  // Begins a session as the one consumer of `queue`. `slot`: where this engine made it; empty where the start does, or
-  // another engine captures.
-  base::Result<CaptureStart> open(queue::LcrQueue& queue, const SourceSlot& slot);
-  // Returns its failure, or a table's trouble.
-  base::Result<void> look();
-  std::optional<base::Error> trouble() const { return consumer_->trouble(); }  // what it mends by itself right now
-  const std::atomic<uint64_t>& confirmed_lsn() const { return consumer_->confirmed(); }
-  base::Lsn applied() const { return consumer_->applied(); }
-  void request_stop(bool drain) override;
+  bool lives_with_capture() const override { return true; }
+  bool keeps_capture_off() const override {
+    return options_.delivery.destination.status == control::DesiredStatus::disabled;
+  }
+  bool prepares_source() const override { return !sends(); }
+  void rest() override { forget_retries(); }
+  base::Result<void> begin(SessionStart& session) override;
+  // Fails with its consumer's failure, or with a table's trouble.
+  base::Result<void> tend() override;
+  std::optional<base::Error> stream_trouble() const override { return consumer_->trouble(); }
+  bool has_caught_up(QueueProducer& producer) const override { return producer.caught_up(consumer_->applied()); }
+  bool needs_session() const override { return needs_session_; }
+  void drain() override;
+  void request_stop() override;
   bool has_ended() const override;
   void end() override;
-  void release();  // after the producer's end, which reads confirmed_lsn()
-  bool needs_session() const override { return needs_session_; }
-  // Those that had to wait until its tables agreed with one state of the source. Between two sessions.
-  base::Result<void> add_due_constraints();
+  void release() override;
+  // Adds the constraints that had to wait until its tables agreed with one state of the source.
+  base::Result<void> finish_session() override;
 
   control::DestinationStatus status() const override;
 

@@ -46,8 +46,8 @@ class EarlierLogs {
   void set_strays_aside(int timeline_if_untold);
   void drop_strays();
 
-  // The same of the logs, and after them a session that begins at `session_from`. Also fails with source_diverged,
-  // where the missing changes are among the strays.
+  // check_joins() for the logs, and after them a session that begins at `session_from`. Also fails with
+  // source_diverged, where the missing changes are among the strays.
   base::Result<void> check_reach(base::Lsn reached, base::Lsn session_from, base::Lsn slot_made_at,
                                  const std::string& name) const;
 

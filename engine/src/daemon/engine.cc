@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "control/old_form.h"
 #include "daemon/operator_connection.h"
 #include "daemon/rule_sets.h"
 #include "daemon/rules_check.h"
@@ -49,7 +50,7 @@ base::Result<void> check_destinations(const StreamDefinition& next, const Stream
   if (now.state == control::State::dropped) return {};
   const auto adopted = control::adopt_id(before, next);
   for (const control::DestinationStatus& destination : now.destinations) {
-    const bool is_renamed = adopted && destination.id == control::kMigratedId;
+    const bool is_renamed = adopted && destination.id == control::kOldFormId;
     if (is_renamed || next.find(destination.id) != nullptr || destination.state == control::State::dropped) continue;
     return base::fail(ErrorCode::desired_state_conflict,
                       fmt::format("Destination {} of stream {} is left out but has not been DROPPED: what it has not "
@@ -205,9 +206,10 @@ void Engine::reconcile(const DesiredState& desired) {
   for (const StreamDefinition& definition : desired.streams) {
     auto found = streams_.find(definition.id);
     if (found == streams_.end()) {
-      streams_.emplace(definition.id, std::make_shared<Stream>(definition, state_directory_, clock_, *peering_));
+      streams_.emplace(definition.id,
+                       std::make_shared<Stream>(definition, desired.revision, state_directory_, clock_, *peering_));
     } else {
-      found->second->desire(definition);
+      found->second->desire(definition, desired.revision);
     }
   }
   for (auto at = streams_.begin(); at != streams_.end();) {
@@ -269,7 +271,7 @@ control::EngineStats Engine::stats() const {
   return out;
 }
 
-base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const control::RehearsalRequest& request) {
+base::Result<std::vector<control::RehearsalProblem>> Engine::rehearse(const control::RehearsalRequest& request) {
   const Place place = take_place(rehearsals_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other rehearsals are under way");
   instantiation::RehearsalOptions options{
@@ -283,27 +285,27 @@ base::Result<std::vector<control::RehearsalFinding>> Engine::rehearse(const cont
     options.names.add({table.schema, table.table}, {there.schema, there.table});
   }
   THALWEG_ASSIGN(const auto found, instantiation::rehearse(options));
-  std::vector<control::RehearsalFinding> out;
-  for (const instantiation::Finding& finding : found) {
-    out.push_back({.outcome = std::string(name_of(finding.outcome)),
-                   .part = finding.part,
-                   .table = finding.table,
-                   .name = finding.name,
-                   .message = finding.message,
-                   .sqlstate = finding.sqlstate,
-                   .statement = finding.statement,
-                   .cure = finding.cure,
-                   .cure_sql = finding.cure_sql});
+  std::vector<control::RehearsalProblem> out;
+  for (const instantiation::Problem& problem : found) {
+    out.push_back({.outcome = std::string(name_of(problem.outcome)),
+                   .part = problem.part,
+                   .table = problem.table,
+                   .name = problem.name,
+                   .message = problem.message,
+                   .sqlstate = problem.sqlstate,
+                   .statement = problem.statement,
+                   .cure = problem.cure,
+                   .cure_sql = problem.cure_sql});
   }
   return out;
 }
 
-base::Result<std::vector<control::RuleFinding>> Engine::check_rules(const control::RulesCheckRequest& request) {
+base::Result<std::vector<control::RuleProblem>> Engine::check_rules(const control::RulesCheckRequest& request) {
   const Place place = take_place(rule_checks_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other checks of rules are under way");
   THALWEG_ASSIGN(pg::Connection source,
                  open_for_operator(request.source_conninfo, "thalweg rules check", {.abandon = &abandon_}));
-  return find_rule_troubles(source, request);
+  return find_rule_troubles(source, request, RulesTime(abandon_));
 }
 
 base::Result<control::RulesTrial> Engine::test_rules(const control::RulesTrialRequest& request) {
@@ -311,7 +313,7 @@ base::Result<control::RulesTrial> Engine::test_rules(const control::RulesTrialRe
   if (!place) return base::fail(ErrorCode::database_busy, "Other checks of rules are under way");
   THALWEG_ASSIGN(pg::Connection source, open_for_operator(request.source_conninfo, "thalweg rules test",
                                                           {.abandon = &abandon_, .answer_bytes_max = kSampleBytesMax}));
-  return try_rules(source, request);
+  return try_rules(source, request, RulesTime(abandon_));
 }
 
 base::Result<std::string> Engine::request_identity(const std::string& name) { return identity_->request(name); }
@@ -328,8 +330,8 @@ base::Result<void> Engine::retry(const control::StreamTarget& target) {
   return stream->retry(target.destination);
 }
 
-base::Result<std::vector<telemetry::LoggedConflict>> Engine::conflicts(const control::StreamTarget& target,
-                                                                       const telemetry::ConflictPart& part) {
+base::Result<telemetry::LoggedConflicts> Engine::conflicts(const control::StreamTarget& target,
+                                                           const telemetry::ConflictPart& part) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));
   const Place place = take_place(listings_);
   if (!place) return base::fail(ErrorCode::database_busy, "Other lists of transactions or conflicts are being read");

@@ -39,8 +39,8 @@ class Engine final : public control::ManagedStreams {
   std::vector<control::StreamStatus> status() const override;
   control::EngineStats stats() const override;
   base::Result<void> retry(const control::StreamTarget& target) override;
-  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const control::StreamTarget& target,
-                                                                 const telemetry::ConflictPart& part) override;
+  base::Result<telemetry::LoggedConflicts> conflicts(const control::StreamTarget& target,
+                                                     const telemetry::ConflictPart& part) override;
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const control::StreamTarget& target) override;
   base::Result<control::ParkedListView> errors(const control::StreamTarget& target,
                                                const telemetry::ParkedPart& part) override;
@@ -58,8 +58,8 @@ class Engine final : public control::ManagedStreams {
   base::Result<void> edit_error(const control::StreamTarget& target, int64_t error_id, uint64_t change,
                                 const std::optional<telemetry::ParkedEdit>& edit, const std::string& version) override;
   base::Result<void> drop_error(const control::StreamTarget& target, int64_t error_id) override;
-  base::Result<std::vector<control::RehearsalFinding>> rehearse(const control::RehearsalRequest& request) override;
-  base::Result<std::vector<control::RuleFinding>> check_rules(const control::RulesCheckRequest& request) override;
+  base::Result<std::vector<control::RehearsalProblem>> rehearse(const control::RehearsalRequest& request) override;
+  base::Result<std::vector<control::RuleProblem>> check_rules(const control::RulesCheckRequest& request) override;
   base::Result<control::RulesTrial> test_rules(const control::RulesTrialRequest& request) override;
   base::Result<void> copy_table(const control::StreamTarget& target, const control::TableRef& table) override;
   base::Result<void> accept_table(const control::StreamTarget& target, const control::TableRef& table) override;

@@ -31,8 +31,7 @@ ErrorExecutions::~ErrorExecutions() {
   }
 }
 
-base::Result<ExecutionState> ErrorExecutions::execute(const std::string& destination,
-                                                      const control::Delivery& definition,
+base::Result<ExecutionState> ErrorExecutions::execute(const std::string& destination, const control::Delivery& delivery,
                                                       const telemetry::ParkedChoice& choice, std::function<void()> done,
                                                       std::function<void()> hold) {
   std::unique_lock lock(mutex_);
@@ -50,9 +49,9 @@ base::Result<ExecutionState> ErrorExecutions::execute(const std::string& destina
                                                                      .started_at = clock_.unix_now(),
                                                                      .finished_at = {},
                                                                      .error = {}}});
-  executor.thread = std::thread([this, &executor, before = executor.last, mine, definition, choice,
+  executor.thread = std::thread([this, &executor, before = executor.last, mine, delivery, choice,
                                  done = std::move(done), hold = std::move(hold)] {
-    const auto executed = execute_parked_error(definition, choice,
+    const auto executed = execute_parked_error(delivery, choice,
                                                {.progress =
                                                     [&](uint64_t count, uint64_t total) {
                                                       const std::lock_guard progress_lock(mutex_);
@@ -80,7 +79,7 @@ base::Result<ExecutionState> ErrorExecutions::execute(const std::string& destina
                                                 .abandon = &abandon_,
                                                 .hold_apply = hold,
                                                 .go_on = done});
-    if (!executed) base::log_error("error_execution_failed", executed.error(), {{"stream", definition.id}});
+    if (!executed) base::log_error("error_execution_failed", executed.error(), {{"stream", delivery.stream.id}});
     done();
     const std::lock_guard end_lock(mutex_);
     mine->status.state = executed ? ExecutionState::done : ExecutionState::failed;

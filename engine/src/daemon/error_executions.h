@@ -24,7 +24,8 @@ namespace thalweg::daemon {
 // Thread-safe: `mutex_` guards everything.
 class ErrorExecutions {
  public:
-  // Once `abandon` is set, those that run end within seconds, before their next transaction: it is, when this ends.
+  // Setting `abandon` ends executions that run within seconds, before their next transaction. It is set before this
+  // ends.
   ErrorExecutions(const base::Clock& clock, const std::atomic<bool>& abandon) : clock_(clock), abandon_(abandon) {}
   ~ErrorExecutions();  // joins
   ErrorExecutions(const ErrorExecutions&) = delete;
@@ -33,7 +34,7 @@ class ErrorExecutions {
   // Begins, and waits for the end for as long as somebody wants to wait for an answer: done, running, or why it
   // failed. One at a time for each destination, else database_busy. Both are called on the thread that executes: `hold`
   // as ExecutionWatch::hold_apply, `done` as its go_on, and at the end, whatever that is.
-  base::Result<control::ExecutionState> execute(const std::string& destination, const control::Delivery& definition,
+  base::Result<control::ExecutionState> execute(const std::string& destination, const control::Delivery& delivery,
                                                 const telemetry::ParkedChoice& choice, std::function<void()> done,
                                                 std::function<void()> hold = {});
   // A destination has another id; who asked by the one that it had means it, too.

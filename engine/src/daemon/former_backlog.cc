@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "control/old_form.h"
 
 namespace thalweg::daemon {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_of(const fs::path& spill_directory) { return spill_directory / control::kMigratedId; }
+fs::path folder_of(const fs::path& spill_directory) { return spill_directory / control::kOldFormId; }
 constexpr const char* kNote = "destination";  // a file: whose it is
 
 }  // namespace
@@ -24,7 +25,7 @@ base::Result<void> name_former_backlog(const fs::path& spill_directory, const st
 base::Result<void> move_former_backlog(const fs::path& spill_directory, const control::StreamDefinition& definition) {
   const fs::path former = folder_of(spill_directory);
   std::error_code error;
-  if (definition.find(control::kMigratedId) != nullptr || !fs::exists(former, error)) return {};
+  if (definition.find(control::kOldFormId) != nullptr || !fs::exists(former, error)) return {};
   const auto noted = base::read_file(former / kNote);
   const control::DestinationDefinition* owner = nullptr;
   for (const control::DestinationDefinition& destination : definition.destinations) {

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "control/desired_state.h"
 
-// In a list of an older version a destination could have the id that is reserved now. Its backlog lies in a folder of
-// that name.
+// In a list of an older version a destination could have the id that is reserved now (control/old_form.h). Its backlog
+// lies in a folder of that name.
 
 namespace thalweg::daemon {
 

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "control/old_form.h"
+
 namespace thalweg::daemon {
 namespace {
 
@@ -47,7 +49,7 @@ TEST_F(FormerBacklogTest, GoesToTheOneThatItWasNamedFor) {
 }
 
 TEST_F(FormerBacklogTest, StaysUntilTheNextDocumentHasNamedIt) {
-  definition_.destinations.back().id = control::kMigratedId;
+  definition_.destinations.back().id = control::kOldFormId;
   ASSERT_TRUE(move_former_backlog(folder_, definition_));
   EXPECT_TRUE(fs::exists(folder_ / "default" / "backlog"));
 }

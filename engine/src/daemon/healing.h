@@ -32,7 +32,7 @@ inline bool heals_by_itself(const base::Error& error) {
 // Owner: whoever retries.
 class InUsePatience {
  public:
-  // At each attempt that meets it.
+  // Asked at each attempt that meets such a session: whether to wait on for it.
   bool lasts() {
     const auto now = std::chrono::steady_clock::now();
     if (!since_) since_ = now;

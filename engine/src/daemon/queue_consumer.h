@@ -36,6 +36,8 @@ class QueueConsumer {
   virtual std::optional<base::Error> trouble() const = 0;  // what it mends by itself right now
   virtual const std::atomic<uint64_t>& confirmed() const = 0;
   virtual base::Lsn applied() const = 0;
+  // Nothing that commits there or above has been taken by an earlier consumer. Called by whoever has started it.
+  virtual base::Lsn begins_at() const = 0;
   // Components behind the queue, latency, tables, error queue.
   virtual void add_to(control::StreamStats& stats) const = 0;
   virtual void add_to(telemetry::MarkerTrail& trail) const = 0;
@@ -44,13 +46,13 @@ class QueueConsumer {
 };
 
 // `frames`, `retries` (which may be none), and for a sender `peering`, outlive the consumer. `work`: of its start.
-std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& definition,
+std::unique_ptr<QueueConsumer> make_apply_consumer(const control::Delivery& delivery,
                                                    std::vector<apply::CatchUpSpan> catch_up,
                                                    std::filesystem::path spill_directory, queue::FrameSource& frames,
                                                    const base::Clock& clock, const DatabaseWork& work,
                                                    apply::Retries* retries);
 // `timeline`: of the source, that the frames come from.
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& definition, int timeline,
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& delivery, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,
                                                     const base::Clock& clock);
 

@@ -32,7 +32,7 @@ class QueueProducer {
 
   virtual std::optional<base::Error> failure() const = 0;  // why it ended by itself
   virtual std::optional<base::Error> trouble() const = 0;  // what it mends by itself right now
-  // Whether the consumer, which has got to `applied`, works no longer at what was backlog when this began.
+  // Whether the consumer, which has got to `applied`, is done with what had waited for it when this began.
   virtual bool caught_up(base::Lsn applied) = 0;
   virtual capture::CaptureStatus capture_status() const = 0;  // zeros where another engine captures
   virtual telemetry::ComponentSample sample() const = 0;
@@ -53,8 +53,7 @@ std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefini
                                                      CaptureIdentity identity, const std::filesystem::path& folder,
                                                      queue::LcrQueue& queue, const base::Clock& clock);
 // `timeline`: of the source, up to which the destination's progress has been compared.
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& definition, int timeline,
-                                                      Peering& peering, queue::LcrQueue& queue,
-                                                      const base::Clock& clock);
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& delivery, int timeline, Peering& peering,
+                                                      queue::LcrQueue& queue, const base::Clock& clock);
 
 }  // namespace thalweg::daemon

@@ -5,22 +5,22 @@ namespace {
 
 class ReceiverProducer final : public QueueProducer {
  public:
-  ReceiverProducer(const control::Delivery& definition, int timeline, Peering& peering, queue::LcrQueue& queue,
+  ReceiverProducer(const control::Delivery& delivery, int timeline, Peering& peering, queue::LcrQueue& queue,
                    const base::Clock& clock)
-      : definition_(definition), timeline_(timeline), peering_(peering), queue_(queue), clock_(clock) {}
+      : delivery_(delivery), timeline_(timeline), peering_(peering), queue_(queue), clock_(clock) {}
 
   base::Result<void> start(base::Lsn, const std::atomic<uint64_t>& confirmed) override {
     THALWEG_ASSIGN(propagation::ReceiverPort* const port, peering_.port());
     THALWEG_ASSIGN(const std::string engine, peering_.name());
     receiver_ = std::make_unique<propagation::Receiver>(propagation::ReceiverOptions{
-        .stream_id = definition_.id,
+        .stream_id = delivery_.stream.id,
         .engine = engine,
-        .peer_engine = definition_.receive_from->engine,
+        .peer_engine = delivery_.stream.receive_from->engine,
         .timeline = static_cast<uint32_t>(timeline_),
         .queue = &queue_,
         .durable = [&confirmed] { return base::Lsn{confirmed.load(std::memory_order_acquire)}; },
         .clock = &clock_,
-        .ack_interval = std::chrono::milliseconds(definition_.parameters.propagation_ack_interval_ms)});
+        .ack_interval = std::chrono::milliseconds(delivery_.destination.parameters.propagation_ack_interval_ms)});
     return receiver_->start(*port);
   }
   void quiesce() override { join(); }
@@ -41,11 +41,11 @@ class ReceiverProducer final : public QueueProducer {
   void add_to(telemetry::MarkerTrail& trail) const override { receiver_->add_to(trail); }
   base::Result<void> place_marker(const std::string&, const std::string&) override {
     return base::fail(base::ErrorCode::marker_refused,
-                      "The engine that captures is " + definition_.receive_from->engine);
+                      "The engine that captures is " + delivery_.stream.receive_from->engine);
   }
 
  private:
-  const control::Delivery definition_;
+  const control::Delivery delivery_;
   const int timeline_;
   Peering& peering_;
   queue::LcrQueue& queue_;
@@ -55,10 +55,9 @@ class ReceiverProducer final : public QueueProducer {
 
 }  // namespace
 
-std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& definition, int timeline,
-                                                      Peering& peering, queue::LcrQueue& queue,
-                                                      const base::Clock& clock) {
-  return std::make_unique<ReceiverProducer>(definition, timeline, peering, queue, clock);
+std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& delivery, int timeline, Peering& peering,
+                                                      queue::LcrQueue& queue, const base::Clock& clock) {
+  return std::make_unique<ReceiverProducer>(delivery, timeline, peering, queue, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -82,14 +82,15 @@ transform::Mask mask_of(const control::TransformationDefinition& definition, con
   return {};
 }
 
-capture::StreamRules rules_of(const control::StreamDefinition& definition, const control::TableRules& ruled) {
+capture::StreamRules rules_of(const control::StreamDefinition& definition, const control::StreamParameters& parameters,
+                              const control::TableRules& ruled) {
   capture::StreamRules rules;
   rules.source = definition.source.name;
-  rules.stops_tables = definition.parameters.stops_tables();
+  rules.stops_tables = parameters.stops_tables();
   for (const control::TableRef& table : definition.tables) {
     const auto found = ruled.find(table);
     if (found == ruled.end()) {
-      rules.others.emplace(table.schema, table.table);
+      rules.plain_tables.emplace(table.schema, table.table);
     } else {
       rules.tables.emplace(capture::TableKey(table.schema, table.table), rule_sets(found->second));
     }
@@ -101,34 +102,34 @@ capture::StreamRules rules_of(const control::StreamDefinition& definition, const
 
 transform::Steps steps_of(const control::Transformations& definitions, const std::string& key) {
   transform::Steps steps;
-  for (const control::TransformationDefinition& one : definitions) {
+  for (const control::TransformationDefinition& definition : definitions) {
     transform::Step& step = steps.emplace_back();
-    step.column = one.column;
-    switch (one.type) {
+    step.column = definition.column;
+    switch (definition.type) {
       case control::TransformationType::drop_column:
         step.kind = transform::StepKind::drop_column;
         break;
       case control::TransformationType::rename_column:
         step.kind = transform::StepKind::rename_column;
-        step.to = one.to;
+        step.to = definition.to;
         break;
       case control::TransformationType::mask_column:
         step.kind = transform::StepKind::mask_column;
-        step.mask = mask_of(one, key);
+        step.mask = mask_of(definition, key);
         break;
       case control::TransformationType::keep_columns:
         step.kind = transform::StepKind::keep_columns;
-        step.columns = one.columns;
+        step.columns = definition.columns;
         break;
       case control::TransformationType::add_column:
         step.kind = transform::StepKind::add_column;
-        step.type = one.data_type;
-        step.value = one.value;
-        step.expression = one.expression;
+        step.type = definition.data_type;
+        step.value = definition.value;
+        step.expression = definition.expression;
         break;
       case control::TransformationType::cast_column:
         step.kind = transform::StepKind::cast_column;
-        step.type = one.data_type;
+        step.type = definition.data_type;
         break;
     }
   }
@@ -136,18 +137,18 @@ transform::Steps steps_of(const control::Transformations& definitions, const std
 }
 
 capture::StreamRules stream_rules(const control::StreamDefinition& definition) {
-  capture::StreamRules rules = rules_of(definition, definition.rules);
+  capture::StreamRules rules = rules_of(definition, definition.parameters, definition.rules);
   for (const auto& [table, definitions] : definition.transformations) {
     const capture::TableKey key(table.schema, table.table);
     rules.tables.try_emplace(key);
-    rules.others.erase(key);
+    rules.plain_tables.erase(key);
     rules.transformations.emplace(key, steps_of(definitions, definition.mask_key));
   }
   return rules;
 }
 
-capture::StreamRules destination_rules(const control::Delivery& definition) {
-  return rules_of(definition, definition.destination_rules);
+capture::StreamRules destination_rules(const control::Delivery& delivery) {
+  return rules_of(delivery.stream, delivery.destination.parameters, delivery.destination.rules);
 }
 
 }  // namespace thalweg::daemon

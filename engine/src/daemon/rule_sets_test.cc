@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "base/file.h"
+#include "daemon/rules_time.h"
 #include "daemon/sessions.h"
 #include "support/engine_directory.h"
 
@@ -20,7 +23,7 @@ control::StreamDefinition example() {
 TEST(RuleSetsTest, TheDocumentsRulesAreTheCaptures) {
   const capture::StreamRules rules = stream_rules(example());
   EXPECT_EQ(rules.source, "orders");
-  EXPECT_EQ(rules.others, (std::set<capture::TableKey>{{"public", "customers"}}));
+  EXPECT_EQ(rules.plain_tables, (std::set<capture::TableKey>{{"public", "customers"}}));
   ASSERT_EQ(rules.tables.size(), 3U);
   const rules::RuleSets& orders = rules.tables.at({"public", "orders"});
   EXPECT_FALSE(orders.negative);
@@ -43,7 +46,7 @@ TEST(RuleSetsTest, ADestinationsRulesAreItsOwn) {
   EXPECT_EQ(rules.source, "orders");
   ASSERT_EQ(rules.tables.size(), 1U);
   EXPECT_EQ(rules.tables.at({"public", "customers"}).negative->front().name, "no_guests");
-  EXPECT_EQ(rules.others,
+  EXPECT_EQ(rules.plain_tables,
             (std::set<capture::TableKey>{{"public", "audit"}, {"public", "events"}, {"public", "orders"}}));
 }
 
@@ -65,7 +68,7 @@ TEST(RuleSetsTest, TheDocumentsTransformationsAreTheCaptures) {
   const capture::StreamRules rules = stream_rules(before);
   const capture::TableKey people("public", "people");
   EXPECT_TRUE(rules.tables.at(people).negative);
-  EXPECT_EQ(rules.others, (std::set<capture::TableKey>{{"public", "countries"}}));
+  EXPECT_EQ(rules.plain_tables, (std::set<capture::TableKey>{{"public", "countries"}}));
   const transform::Steps& steps = rules.transformations.at(people);
   ASSERT_EQ(steps.size(), 8U);
   EXPECT_EQ(steps[1].to, "email");
@@ -101,6 +104,17 @@ TEST(RuleSetsTest, OtherRulesOfADestinationWithABacklogDoNot) {
   EXPECT_FALSE(goes_on_with(before, after));
   before.destinations.front().backlog = after.destinations.front().backlog = true;
   EXPECT_TRUE(goes_on_with(before, after));
+}
+
+// A check of rules that goes on holds up the engine's end.
+TEST(RuleSetsTest, TheTimeForACheckEndsWithTheEngine) {
+  std::atomic<bool> abandon{false};
+  const RulesTime time(abandon);
+  EXPECT_TRUE(time.check());
+  abandon = true;
+  const auto ended = time.check();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, base::ErrorCode::database_busy);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class RuledFramesTest : public testing::Test {
     capture::StreamRules rules{
         .tables = {{{"ruled_frames", "orders"}, {.negative = std::move(negative), .positive = std::move(positive)}}},
         .transformations = {},
-        .others = {{"ruled_frames", "plain"}},
+        .plain_tables = {{"ruled_frames", "plain"}},
         .source = "here",
         .relations_file = {}};
     ruled_.reset();

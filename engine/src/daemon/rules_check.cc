@@ -15,18 +15,18 @@
 namespace thalweg::daemon {
 namespace {
 
-using control::RuleFinding;
+using control::RuleProblem;
 
 std::string code_of(base::ErrorCode code) { return std::string(base::name_of(code)); }
 
-RuleFinding missing(const control::TableRef& name) {
+RuleProblem missing(const control::TableRef& name) {
   return {.schema = name.schema,
           .table = name.table,
           .code = code_of(base::ErrorCode::missing_table),
           .message = fmt::format("{} does not exist at the source.", pg::quote_table(name.schema, name.table))};
 }
 
-// Each rule in a set of its own kind: the first refusal does not hide the others.
+// Sets with one rule each, so that the first refusal does not hide the others.
 std::vector<rules::RuleSets> one_by_one(const rules::RuleSets& sets) {
   std::vector<rules::RuleSets> single;
   if (sets.negative) {
@@ -43,9 +43,9 @@ lcr::FrameKind change_that_lacks(uint8_t kinds) {
 }
 
 // Reads as the whole of the table's rules makes them: one that makes a subset has them all read old rows.
-void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table, std::vector<RuleFinding>& out) {
+void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table, std::vector<RuleProblem>& out) {
   const auto compiled = rules::TableRules::compile(sets, table);
-  if (!compiled) return;  // a finding already
+  if (!compiled) return;  // a problem already
   const auto add = [&](const rules::Rule& rule, const base::Error& error, bool is_certain) {
     out.push_back({.schema = table.schema,
                    .table = table.name,
@@ -61,8 +61,8 @@ void find_undecidable(const rules::RuleSets& sets, const rules::RuleTable& table
     add(*rule, rules::error_of(judgement, table, change_that_lacks(kinds)), true);
   }
   for (const rules::Rule* const rule : compiled->rules_of_long_values()) {
-    const bool is_told = std::ranges::find(certain, rule, &rules::OldRowRead::rule) != certain.end();
-    if (!is_told) add(*rule, rules::perhaps_undecidable(*rule, table), false);
+    const bool is_certain = std::ranges::find(certain, rule, &rules::OldRowRead::rule) != certain.end();
+    if (!is_certain) add(*rule, rules::perhaps_undecidable(*rule, table), false);
   }
 }
 
@@ -78,7 +78,7 @@ base::Result<void> fit(pg::Connection& source, const instantiation::TableShape& 
 // Troubles that only an update meets that leaves a long value as it was.
 base::Result<void> find_lacking_values(pg::Connection& source, const control::TableRef& name,
                                        const instantiation::TableShape& shape, const transform::Steps& steps,
-                                       std::vector<RuleFinding>& out) {
+                                       std::vector<RuleProblem>& out) {
   THALWEG_ASSIGN(const auto messages, instantiation::values_that_may_lack(source, shape, steps));
   for (const std::string& message : messages) {
     out.push_back({.schema = name.schema,
@@ -91,7 +91,7 @@ base::Result<void> find_lacking_values(pg::Connection& source, const control::Ta
 }
 
 base::Result<void> find_transformation_troubles(pg::Connection& source, const control::RulesCheckRequest& request,
-                                                std::vector<RuleFinding>& out) {
+                                                std::vector<RuleProblem>& out) {
   instantiation::Catalogue catalogue(source);
   THALWEG_TRY(catalogue.open());
   for (const auto& [name, definitions] : request.transformations) {
@@ -123,21 +123,23 @@ base::Result<void> find_transformation_troubles(pg::Connection& source, const co
 
 }  // namespace
 
-base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source,
-                                                          const control::RulesCheckRequest& request) {
-  std::vector<RuleFinding> findings;
+base::Result<std::vector<RuleProblem>> find_rule_troubles(pg::Connection& source,
+                                                          const control::RulesCheckRequest& request,
+                                                          const RulesTime& time) {
+  std::vector<RuleProblem> problems;
   for (const auto& [name, definition] : request.rules) {
     THALWEG_ASSIGN(const auto table, rules::read_table(source, name.schema, name.table));
     if (!table) {
-      findings.push_back(missing(name));
+      problems.push_back(missing(name));
       continue;
     }
     const rules::RuleSets sets = rule_sets(definition);
     for (const rules::RuleSets& single : one_by_one(sets)) {
+      THALWEG_TRY(time.check());
       const auto compiled = rules::TableRules::compile(single, *table);
       if (compiled) continue;
       const rules::RuleError& error = compiled.error().error;
-      findings.push_back(
+      problems.push_back(
           {.schema = name.schema,
            .table = name.table,
            .rule = compiled.error().rule,
@@ -145,10 +147,10 @@ base::Result<std::vector<RuleFinding>> find_rule_troubles(pg::Connection& source
            .message = error.message,
            .place = control::RulePlace{.line = error.line, .column = error.column, .offset = error.offset}});
     }
-    if (!request.inserts_only.contains(name)) find_undecidable(sets, *table, findings);
+    if (!request.inserts_only.contains(name)) find_undecidable(sets, *table, problems);
   }
-  if (!request.transformations.empty()) THALWEG_TRY(find_transformation_troubles(source, request, findings));
-  return findings;
+  if (!request.transformations.empty()) THALWEG_TRY(find_transformation_troubles(source, request, problems));
+  return problems;
 }
 
 }  // namespace thalweg::daemon

@@ -130,21 +130,23 @@ class Trial {
  public:
   // `sets` outlive it, and fit the table.
   Trial(const rules::RuleSets& sets, const rules::RuleTable& table, rules::TableRules compiled,
-        const std::string& source)
+        const std::string& source, const RulesTime& time)
       : table_(table),
         source_(source),
+        time_(time),
         makes_subset_(compiled.make_subset()),
         filter_(std::move(compiled), table, source, scratch_, counters_) {
     add(sets.negative, false);
     add(sets.positive, true);
   }
 
-  control::JudgedChange judge(TriedChange change) {
+  base::Result<control::JudgedChange> judge(TriedChange change) {
     const std::vector<std::byte> bytes = frame_of(change, table_);
     const auto frame = lcr::FrameView::trusted(bytes.data());
     control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = "STOPS THE STREAM"};
     const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
     for (TriedRule& tried : rules_) {
+      THALWEG_TRY(time_.check());
       judged.rules.push_back({.is_positive = tried.is_positive,
                               .rule = tried.rule->name,
                               .outcome = outcome(tried, frame, rules::Row::newest)});
@@ -179,7 +181,7 @@ class Trial {
   std::string_view outcome(TriedRule& tried, const lcr::FrameView& frame, rules::Row plain) {
     const bool is_truncate = frame.kind() == lcr::FrameKind::truncate;
     if ((tried.rule->kinds & rules::kind_of(frame.kind())) == 0) return "OTHER OPERATION";
-    // As TableRules takes a TRUNCATE.
+    // A TRUNCATE counts here as TableRules takes it.
     const bool empties_subset = makes_subset_ && is_truncate && tried.rule->kinds == rules::kEveryKind;
     if (empties_subset && !tried.rule->subset && tried.condition) return "OTHER OPERATION";
     if (!tried.condition || empties_subset) return "TRUE";
@@ -201,6 +203,7 @@ class Trial {
 
   const rules::RuleTable& table_;
   const std::string& source_;
+  const RulesTime& time_;
   const bool makes_subset_;
   rules::Scratch scratch_;
   capture::RowFilter::Counters counters_;
@@ -210,27 +213,32 @@ class Trial {
 
 }  // namespace
 
-base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request) {
+base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request,
+                                            const RulesTime& time) {
   control::RulesTrial out;
   control::RulesCheckRequest check;
   check.rules[request.table] = request.rules;
-  THALWEG_ASSIGN(out.findings, find_rule_troubles(source, check));
+  THALWEG_ASSIGN(out.problems, find_rule_troubles(source, check, time));
   THALWEG_ASSIGN(const auto table, rules::read_table(source, request.table.schema, request.table.table));
-  const auto is_refused = [](const control::RuleFinding& finding) {
-    return finding.code == base::name_of(base::ErrorCode::rule_refused);
+  const auto is_refused = [](const control::RuleProblem& problem) {
+    return problem.code == base::name_of(base::ErrorCode::rule_refused);
   };
-  if (!table || std::ranges::any_of(out.findings, is_refused)) return out;
+  if (!table || std::ranges::any_of(out.problems, is_refused)) return out;
   const rules::RuleSets sets = rule_sets(request.rules);
   auto compiled = rules::TableRules::compile(sets, *table);
   if (!compiled) return out;
-  Trial trial(sets, *table, std::move(*compiled), request.source_name);
+  Trial trial(sets, *table, std::move(*compiled), request.source_name, time);
   for (const TriedChange& change : request.changes) {
     THALWEG_TRY(check_columns(change.old_row, *table));
     THALWEG_TRY(check_columns(change.new_row, *table));
-    out.changes.push_back(trial.judge(change));
+    THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(change));
+    out.changes.push_back(std::move(judged));
   }
   THALWEG_ASSIGN(std::vector<TriedChange> sample, read_sample(source, *table, request.sample));
-  for (TriedChange& change : sample) out.changes.push_back(trial.judge(std::move(change)));
+  for (TriedChange& change : sample) {
+    THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(std::move(change)));
+    out.changes.push_back(std::move(judged));
+  }
   return out;
 }
 

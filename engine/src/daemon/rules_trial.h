@@ -2,12 +2,14 @@
 
 #include "base/error.h"
 #include "control/rules_trial.h"
+#include "daemon/rules_time.h"
 #include "pg/connection.h"
 
 namespace thalweg::daemon {
 
 // Judges as a capture would, with the table as the source has it now: of a change's old row the rules see what the
 // table's replica identity sends. Fails with invalid_request where a row has a column that the table has not.
-base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request);
+base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request,
+                                            const RulesTime& time);
 
 }  // namespace thalweg::daemon

@@ -22,20 +22,20 @@ constexpr std::chrono::milliseconds kReceiverWait{2'000};  // a stop waits for i
 
 class SenderConsumer final : public QueueConsumer {
  public:
-  SenderConsumer(const control::Delivery& definition, int timeline, const Peering& peering, queue::FrameSource& frames,
+  SenderConsumer(const control::Delivery& delivery, int timeline, const Peering& peering, queue::FrameSource& frames,
                  const base::Clock& clock)
-      : definition_(definition), timeline_(timeline), peering_(peering), frames_(frames), clock_(clock) {}
+      : delivery_(delivery), timeline_(timeline), peering_(peering), frames_(frames), clock_(clock) {}
 
   base::Result<base::Lsn> start() override {
     THALWEG_ASSIGN(const std::string engine, peering_.name());
     THALWEG_ASSIGN(const propagation::LinkSecurity security, peering_.security());
-    const control::StreamParameters& parameters = definition_.parameters;
+    const control::StreamParameters& parameters = delivery_.destination.parameters;
     sender_ = std::make_unique<propagation::Sender>(
-        propagation::SenderOptions{.stream_id = definition_.id,
+        propagation::SenderOptions{.stream_id = delivery_.stream.id,
                                    .engine = engine,
-                                   .peer_engine = definition_.send_to->engine,
-                                   .host = definition_.send_to->host,
-                                   .port = static_cast<uint16_t>(definition_.send_to->port),
+                                   .peer_engine = delivery_.destination.send_to->engine,
+                                   .host = delivery_.destination.send_to->host,
+                                   .port = static_cast<uint16_t>(delivery_.destination.send_to->port),
                                    .security = security,
                                    .timeline = static_cast<uint32_t>(timeline_),
                                    .frames = &frames_,
@@ -44,7 +44,8 @@ class SenderConsumer final : public QueueConsumer {
                                    .window_bytes = static_cast<size_t>(parameters.propagation_window_mb) << 20,
                                    .versions = {}});
     THALWEG_TRY(sender_->start());
-    return sender_->await_receiver(kReceiverWait);
+    THALWEG_ASSIGN(begins_at_, sender_->await_receiver(kReceiverWait));
+    return begins_at_;
   }
   void set_parameters(const control::StreamParameters&) override {}  // none of the sender's is live
   void request_stop(bool drain) override {
@@ -61,26 +62,28 @@ class SenderConsumer final : public QueueConsumer {
   }
   const std::atomic<uint64_t>& confirmed() const override { return sender_->durable_lsn(); }
   base::Lsn applied() const override { return sender_->durable(); }
+  base::Lsn begins_at() const override { return begins_at_; }
   void add_to(control::StreamStats& stats) const override { stats.components.push_back(sender_->sample()); }
   void add_to(telemetry::MarkerTrail& trail) const override { sender_->add_to(trail); }
   std::vector<telemetry::TableSample> tables() const override { return {}; }
   apply::Apply* apply() override { return nullptr; }
 
  private:
-  const control::Delivery definition_;
+  const control::Delivery delivery_;
   const int timeline_;
   const Peering& peering_;
   queue::FrameSource& frames_;
   const base::Clock& clock_;
   std::unique_ptr<propagation::Sender> sender_;
+  base::Lsn begins_at_;
 };
 
 }  // namespace
 
-std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& definition, int timeline,
+std::unique_ptr<QueueConsumer> make_sender_consumer(const control::Delivery& delivery, int timeline,
                                                     const Peering& peering, queue::FrameSource& frames,
                                                     const base::Clock& clock) {
-  return std::make_unique<SenderConsumer>(definition, timeline, peering, frames, clock);
+  return std::make_unique<SenderConsumer>(delivery, timeline, peering, frames, clock);
 }
 
 }  // namespace thalweg::daemon

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/direct_destination.h"
+#include "daemon/independent_destination.h"
 #include "daemon/made_slot.h"
 #include "daemon/queue_sample.h"
 #include "daemon/stream_status.h"
@@ -69,14 +71,11 @@ bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
 }
 
 Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
-  const control::StreamDefinition& stream = options_.definition;
-  for (const control::DestinationDefinition& destination : stream.destinations) {
+  const StreamDefinition& stream = options_.definition;
+  for (const DestinationDefinition& destination : stream.destinations) {
     DestinationMemory* const memory = options_.memory_of ? options_.memory_of(destination.id) : nullptr;
     const DestinationOptions own{
-        .id = destination.id,
-        .definition = control::delivery_to(stream, destination),
-        .backlog = destination.backlog,
-        .mode = mode_of(stream, destination),
+        .delivery = control::delivery_to(stream, destination),
         .directory = destination.backlog ? options_.spill_directory / destination.id : options_.spill_directory,
         .clock = options_.clock,
         .peering = options_.peering,
@@ -84,18 +83,15 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
         .tables = memory == nullptr ? nullptr : &memory->tables,
         .progress = memory == nullptr ? nullptr : &memory->progress,
         .retries = memory == nullptr ? nullptr : &memory->retries,
+        .effect = memory == nullptr ? nullptr : &memory->effect,
         .stop = options_.stop,
         .on_copy = [this] { options_.set_state(State::instantiating); },
         .publishes_all = [this](const DatabaseWork& work) { return publishes_all(options_.definition, work); },
         .backlog_segment_bytes = options_.backlog_segment_bytes};
-    if (reads_queue(destination)) {
-      auto direct = std::make_unique<DirectDestination>(own);
-      reader_ = direct.get();
-      destinations_.push_back(std::move(direct));
+    if (is_direct(destination)) {
+      destinations_.push_back(std::make_unique<DirectDestination>(own));
     } else {
-      auto behind = std::make_unique<BacklogDestination>(own);
-      others_.push_back(behind.get());
-      destinations_.push_back(std::move(behind));
+      destinations_.push_back(std::make_unique<IndependentDestination>(own));
     }
   }
 }
@@ -103,7 +99,7 @@ Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
 Sessions::~Sessions() { end(false, {}); }
 
 base::Result<void> Sessions::run() {
-  if (reader_ != nullptr && reader_->is_disabled()) {
+  if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->keeps_capture_off(); })) {
     rest();
     return {};
   }
@@ -114,10 +110,10 @@ base::Result<void> Sessions::run() {
   return {};
 }
 
-// A destination that is applied here without a backlog makes publications and slot itself, with its copy's snapshot, so
-// that nothing of them is left when it cannot be begun.
+// A destination that prepares the source itself leaves nothing there when it cannot be begun.
 base::Result<SourceSlot> Sessions::prepare_source() const {
-  if (reader_ != nullptr && !reader_->sends()) return SourceSlot{};
+  if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->prepares_source(); }))
+    return SourceSlot{};
   THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board}));
   if (slot.made_at) {
     THALWEG_TRY(note_made_slot(options_.spill_directory, slot.made_at));
@@ -134,9 +130,10 @@ base::Result<void> Sessions::run_session(const SourceSlot& slot) {
     ran = watch();
   }
   const bool for_good = *options_.stop && !options_.goes_on();
-  end(ran.has_value(), for_good || reader_ != nullptr ? kDrainPatience : kSessionDrainPatience);
-  if (ran && reader_ != nullptr && !*options_.stop) return reader_->add_due_constraints();
-  return ran;
+  end(ran.has_value(), for_good || has_direct() ? kDrainPatience : kSessionDrainPatience);
+  if (!ran || *options_.stop) return ran;
+  for (const auto& destination : destinations_) THALWEG_TRY(destination->finish_session());
+  return {};
 }
 
 base::Result<void> Sessions::begin(const SourceSlot& slot) {
@@ -148,12 +145,19 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
   }
   confirmed_.store(slot.confirmed_flush.value, std::memory_order_release);
   marks_.clear();
-  THALWEG_ASSIGN(const CaptureStart start, begin_destinations(slot));
+  SessionStart session{.queue = *queue_,
+                       .slot = slot,
+                       .source_end = source_end_,
+                       .identity = slot.identity,
+                       .from = slot.confirmed_flush,
+                       .confirmed = &confirmed_,
+                       .spillables = {}};
+  THALWEG_TRY(begin_destinations(session));
   auto producer =
       options_.definition.receive_from
           ? make_receiver_producer(control::delivery_to(options_.definition, options_.definition.destinations.front()),
-                                   start.identity.timeline, *options_.peering, *queue_, *options_.clock)
-          : make_capture_producer(options_.definition, start.identity, options_.spill_directory, *queue_,
+                                   session.identity.timeline, *options_.peering, *queue_, *options_.clock)
+          : make_capture_producer(options_.definition, session.identity, options_.spill_directory, *queue_,
                                   *options_.clock);
   {
     std::unique_lock lock(session_lock_);
@@ -162,76 +166,76 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
   }
   base::log_event(base::LogLevel::info, "session_begun",
                   {{"stream", options_.definition.id},
-                   {"from", base::to_string(start.from)},
-                   {"timeline", start.identity.timeline}});
-  THALWEG_TRY(producer_->start(start.from, reader_ != nullptr ? reader_->confirmed_lsn() : confirmed_));
+                   {"from", base::to_string(session.from)},
+                   {"timeline", session.identity.timeline}});
+  THALWEG_TRY(producer_->start(session.from, *session.confirmed));
   producing_ = true;
   return {};
 }
 
-base::Result<CaptureStart> Sessions::begin_destinations(const SourceSlot& slot) {
-  for (BacklogDestination* const destination : others_) {
-    if (destination->is_dropped()) destination->begin_removal();
+// Removals first: the start of another destination may copy for hours.
+base::Result<void> Sessions::begin_destinations(SessionStart& session) {
+  for (const auto& destination : destinations_) {
+    if (destination->is_dropped()) THALWEG_TRY(destination->begin(session));
   }
-  // Removes the spill files that an apply without a backlog has left.
+  // Removes the spill files that the apply of a direct destination has left.
   THALWEG_TRY(spill::SpillSpace(options_.spill_directory, 0, *options_.clock).clear());
-  if (reader_ != nullptr) return reader_->open(*queue_, slot);
-  std::vector<queue::Spillable*> spillables;
-  size_t consumer = 0;
-  for (BacklogDestination* const destination : others_) {
-    if (destination->is_dropped()) continue;
-    THALWEG_TRY(destination->begin(*queue_, consumer++, slot, source_end_));
-    spillables.push_back(destination->spillable());
+  for (const auto& destination : destinations_) {
+    if (!destination->is_dropped()) THALWEG_TRY(destination->begin(session));
   }
-  spiller_ = std::make_unique<queue::QueueSpiller>(std::move(spillables));
-  return CaptureStart{.identity = slot.identity, .from = slot.confirmed_flush};
+  if (!session.spillables.empty()) {
+    spiller_ = std::make_unique<queue::QueueSpiller>(std::move(session.spillables));
+  }
+  return {};
 }
 
 base::Result<void> Sessions::watch() {
-  if (reader_ != nullptr) options_.set_state(State::catching_up);
+  options_.set_state(State::catching_up);
   while (!*options_.stop && !needs_session()) {
-    // A reader first: when it ends, the producer only notices that nobody takes its LCRs.
-    if (reader_ != nullptr) THALWEG_TRY(look_at_reader());
+    // Destinations first: when one ends that lives with the capture, the producer only notices that nobody takes its
+    // LCRs.
+    for (const auto& destination : destinations_) THALWEG_TRY(destination->tend());
     if (auto failed = producer_->failure()) return std::unexpected(*failed);
-    if (reader_ == nullptr) look_at_backlogs();
+    look();
     options_.on_look();
     std::this_thread::sleep_for(kLook);
   }
   return {};
 }
 
-base::Result<void> Sessions::look_at_reader() {
-  THALWEG_TRY(reader_->look());
-  auto trouble = reader_->trouble();
-  if (!trouble) trouble = producer_->trouble();
-  options_.note_trouble(trouble);
-  if (!trouble && producer_->caught_up(reader_->applied())) options_.set_state(State::replicating);
-  return {};
-}
-
-void Sessions::look_at_backlogs() {
+void Sessions::look() {
   const capture::CaptureStatus capture = producer_->capture_status();
   source_end_.store(capture.source_end.value, std::memory_order_release);
   confirmed_.store(lowest_confirmed().value, std::memory_order_release);
   judge(capture.captured);
-  for (BacklogDestination* const destination : others_) destination->tend_backlog();
-  const bool caught_up =
-      std::ranges::all_of(others_, [](const auto* destination) { return destination->has_caught_up_or_failed(); });
-  options_.set_state(caught_up && capture.source_end ? State::replicating : State::catching_up);
+  std::optional<base::Error> trouble;
+  for (const auto& destination : destinations_) {
+    if (!trouble) trouble = destination->stream_trouble();
+  }
+  if (!trouble) trouble = producer_->trouble();
+  options_.note_trouble(trouble);
+  if (trouble) return;
+  const auto has_caught_up = [&](const auto& destination) { return destination->has_caught_up(*producer_); };
+  if (std::ranges::all_of(destinations_, has_caught_up)) {
+    options_.set_state(State::replicating);
+  } else if (!has_direct()) {
+    options_.set_state(State::catching_up);  // a destination has begun anew within the session
+  }
 }
 
-// Its only destination is paused, and nothing is captured; others may be on their way out.
+// Nothing is captured; destinations may be on their way out.
 void Sessions::rest() {
   options_.set_state(State::disabled);
-  reader_->forget_retries();
-  for (BacklogDestination* const destination : others_) {
-    if (destination->is_dropped()) destination->begin_removal();
-  }
+  for (const auto& destination : destinations_) destination->rest();
   while (!*options_.stop) {
     options_.on_look();
     std::this_thread::sleep_for(kLook);
   }
   for (const auto& destination : destinations_) destination->end();
+}
+
+bool Sessions::has_direct() const {
+  return std::ranges::any_of(destinations_, [](const auto& destination) { return destination->lives_with_capture(); });
 }
 
 bool Sessions::needs_session() const {
@@ -258,10 +262,11 @@ void Sessions::judge(Lsn captured) {
     marks_.pop_front();
   }
   if (!due) return;
-  const bool somebody_has = std::ranges::any_of(
-      others_, [&](const auto* destination) { return !destination->is_dropped() && destination->confirmed() >= due; });
+  const bool somebody_has = std::ranges::any_of(destinations_, [&](const auto& destination) {
+    return !destination->is_dropped() && destination->confirmed() >= due;
+  });
   if (!somebody_has) return;
-  for (BacklogDestination* const destination : others_) {
+  for (const auto& destination : destinations_) {
     if (!destination->is_dropped() && destination->confirmed() < due) destination->keep_to_disk();
   }
 }
@@ -269,28 +274,27 @@ void Sessions::judge(Lsn captured) {
 void Sessions::end(bool drain, std::chrono::milliseconds patience) {
   if (!queue_) return;
   if (drain && producing_) {
-    if (reader_ != nullptr) options_.set_state(State::draining);
+    if (has_direct()) options_.set_state(State::draining);
     producer_->quiesce();
-    // Those whose agent is gone, or behind, get it again.
-    for (const auto& destination : destinations_)
-      destination->request_stop(destination.get() == reader_ || !destination->needs_session());
+    for (const auto& destination : destinations_) destination->drain();
     const auto deadline = steady_clock::now() + patience;
     const auto ended = [](const auto& destination) { return destination->has_ended(); };
     while (!std::ranges::all_of(destinations_, ended) && steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    if (reader_ != nullptr && !reader_->has_ended()) {
+    for (const auto& destination : destinations_) {
+      if (!destination->lives_with_capture() || destination->has_ended()) continue;  // the next session brings it again
       base::log_event(base::LogLevel::warning, "drain_incomplete", {{"stream", options_.definition.id}});
     }
   }
-  for (const auto& destination : destinations_) destination->request_stop(false);
+  for (const auto& destination : destinations_) destination->request_stop();
   spiller_.reset();
   for (const auto& destination : destinations_) destination->end();
   if (producing_) {
     confirmed_.store(lowest_confirmed().value, std::memory_order_release);
     producer_->join();
   }
-  if (reader_ != nullptr) reader_->release();
+  for (const auto& destination : destinations_) destination->release();
   std::unique_lock lock(session_lock_);
   producing_ = false;
   producer_.reset();

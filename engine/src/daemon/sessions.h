@@ -14,8 +14,8 @@
 #include "base/error.h"
 #include "control/desired_state.h"
 #include "control/managed_streams.h"
-#include "daemon/backlog_destination.h"
-#include "daemon/direct_destination.h"
+#include "daemon/destination.h"
+#include "daemon/effect.h"
 #include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_producer.h"
@@ -23,8 +23,8 @@
 #include "queue/queue_spiller.h"
 
 // The running part of a stream in this engine: a capture or a receiver, one queue, its destinations (Wong et al. 2009,
-// figure 4). It runs in sessions, each from the slot's position (backlog_destination.h): the source is decoded once for
-// all.
+// figure 4). It runs in sessions, each from the slot's position (independent_destination.h): the source is decoded once
+// for all.
 //   combined capture and apply   capture  -> queue -> apply
 //   the engine that captures     capture  -> queue -> sender
 //   the engine that receives     receiver -> queue -> apply
@@ -37,7 +37,10 @@ struct DestinationMemory {
   TableWatch tables;
   instantiation::Progress progress;
   apply::Retries retries;
-  explicit DestinationMemory(const base::Clock& clock) : tables(clock), progress(clock) {}
+  Effect effect;
+  // `effect_file`: of the effect.
+  DestinationMemory(const base::Clock& clock, std::filesystem::path effect_file)
+      : tables(clock), progress(clock), effect(std::move(effect_file)) {}
 };
 
 struct SessionsOptions {
@@ -79,7 +82,7 @@ class Sessions {
   Sessions& operator=(const Sessions&) = delete;
 
   // Runs until stopped; then the contents of the queue are applied, sent, or on disk. Returns the failure of the
-  // capture, of the source, or of a destination without a backlog.
+  // capture, of the source, or of a destination that lives with the capture.
   base::Result<void> run();
   // Applies a change that goes_on_with() allows while the sessions run. Called by the supervisor.
   void take_up(const control::StreamDefinition& definition);
@@ -97,20 +100,18 @@ class Sessions {
   base::Result<SourceSlot> prepare_source() const;
   base::Result<void> run_session(const SourceSlot& slot);
   base::Result<void> begin(const SourceSlot& slot);
-  base::Result<CaptureStart> begin_destinations(const SourceSlot& slot);
+  base::Result<void> begin_destinations(SessionStart& session);
   base::Result<void> watch();
-  base::Result<void> look_at_reader();
-  void look_at_backlogs();
+  void look();
   void rest();
   void end(bool drain, std::chrono::milliseconds patience);
   void judge(base::Lsn captured);
   bool needs_session() const;
+  bool has_direct() const;
   base::Lsn lowest_confirmed() const;
 
   const SessionsOptions options_;
   std::vector<std::unique_ptr<Destination>> destinations_;
-  DirectDestination* reader_ = nullptr;      // the one that reads the queue; null: there is none
-  std::vector<BacklogDestination*> others_;  // with a backlog, or being dropped
 
   mutable std::shared_mutex session_lock_;  // the life of queue and producer
   std::unique_ptr<queue::LcrQueue> queue_;
@@ -120,8 +121,8 @@ class Sessions {
   // The producer has started: there is a capture to ask. Writer: the supervisor (release). Readers: anybody who holds
   // session_lock_ (acquire).
   std::atomic<bool> producing_{false};
-  // For destinations with a backlog. Writer: the supervisor (release). Readers: the capture; the destinations
-  // (acquire).
+  // The lowest position of all destinations, and the source's WAL end as the capture last knew it. Writer: the
+  // supervisor (release). Readers: the capture; the destinations (acquire).
   std::atomic<uint64_t> confirmed_{0};
   std::atomic<uint64_t> source_end_{0};
 

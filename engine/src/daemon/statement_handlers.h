@@ -8,6 +8,6 @@
 namespace thalweg::daemon {
 
 // The parameter statement_handlers of a destination, with its tables as the destination names them.
-std::vector<metadata::StatementHandler> statement_handlers(const control::Delivery& definition);
+std::vector<metadata::StatementHandler> statement_handlers(const control::Delivery& delivery);
 
 }  // namespace thalweg::daemon

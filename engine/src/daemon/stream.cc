@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "control/old_form.h"
 #include "daemon/former_backlog.h"
 #include "daemon/row_security.h"
 #include "daemon/source_servers.h"
@@ -23,32 +24,29 @@ using control::StreamDefinition;
 
 constexpr std::chrono::seconds kLookPatience{5};
 
-// The destination without a backlog, which lives as its capture or receiver does. Null: there is none.
-const control::DestinationDefinition* reader_of(const StreamDefinition& definition) {
-  const auto found = std::ranges::find_if(definition.destinations, reads_queue);
-  return found == definition.destinations.end() ? nullptr : &*found;
-}
-
-bool rests(const StreamDefinition& definition) {
-  const auto* const reader = reader_of(definition);
-  return reader != nullptr && reader->status == DesiredStatus::disabled;
+// The only destination that takes changes is paused, so nothing is captured.
+bool is_paused_with_destination(const StreamDefinition& definition) {
+  const auto* const direct = direct_destination(definition);
+  return direct != nullptr && direct->status == DesiredStatus::disabled;
 }
 
 State first_state(const StreamDefinition& definition) {
   if (definition.status == DesiredStatus::dropped) return State::dropping;
-  return definition.status == DesiredStatus::disabled || rests(definition) ? State::disabled : State::initializing;
+  const bool is_paused = definition.status == DesiredStatus::disabled || is_paused_with_destination(definition);
+  return is_paused ? State::disabled : State::initializing;
 }
 
 }  // namespace
 
-Stream::Stream(StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock,
-               Peering& peering)
+Stream::Stream(StreamDefinition definition, uint64_t revision, const std::filesystem::path& state_directory,
+               const base::Clock& clock, Peering& peering)
     : id_(definition.id),
       spill_directory_(state_directory / "spill" / definition.id),
       clock_(clock),
       peering_(peering),
       memory_(state_directory / "streams", definition.id),
       desired_(std::move(definition)),
+      revision_(revision),
       life_(first_state(desired_)),
       backoff_(std::hash<std::string>{}(id_)) {
   if (auto remembered = memory_.load(); remembered && remembered->fingerprint == control::fingerprint(desired_)) {
@@ -65,8 +63,9 @@ Stream::~Stream() {
   supervisor_.join();
 }
 
-void Stream::desire(StreamDefinition definition) {
+void Stream::desire(StreamDefinition definition, uint64_t revision) {
   std::lock_guard lock(mutex_);
+  revision_ = revision;
   if (definition == desired_) return;
   if (const auto id = control::adopt_id(desired_, definition)) adopt(*id);
   // Changes with which the sessions can go on reach them through take_up(); any other change interrupts.
@@ -83,21 +82,21 @@ void Stream::desire(StreamDefinition definition) {
 
 // The destination of a document without a list gets the name that it has in the list, while it runs.
 void Stream::adopt(const std::string& id) {
-  const std::string migrated(control::kMigratedId);
-  const auto adopted = std::ranges::find(desired_.destinations, migrated, &control::DestinationDefinition::id);
+  const std::string former(control::kOldFormId);
+  const auto adopted = std::ranges::find(desired_.destinations, former, &control::DestinationDefinition::id);
   adopted->id = id;
   {
     std::lock_guard lock(memories_lock_);
-    auto memory = memories_.extract(migrated);
+    auto memory = memories_.extract(former);
     memory.key() = id;
     memories_.insert(std::move(memory));
   }
-  executions_.rename(migrated, id);
+  executions_.rename(former, id);
   if (auto named = name_former_backlog(spill_directory_, id); !named) {
     base::log_error("former_backlog_not_named", named.error(), {{"stream", id_}, {"destination", id}});
   }
   std::shared_lock lock(sessions_lock_);
-  Destination* const found = sessions_ ? sessions_->find(migrated) : nullptr;
+  Destination* const found = sessions_ ? sessions_->find(former) : nullptr;
   if (found != nullptr) found->rename(id);
   // A start that is under way still has the other name; a backlog is in a folder of that name.
   if (found == nullptr || adopted->backlog) interrupt_ = true;
@@ -113,7 +112,9 @@ void Stream::watch_tables(const StreamDefinition& definition) {
 DestinationMemory& Stream::memory_of(const std::string& destination) const {
   std::lock_guard lock(memories_lock_);
   std::unique_ptr<DestinationMemory>& memory = memories_[destination];
-  if (!memory) memory = std::make_unique<DestinationMemory>(clock_);
+  if (!memory) {
+    memory = std::make_unique<DestinationMemory>(clock_, spill_directory_ / ("in-effect-" + destination + ".json"));
+  }
   return *memory;
 }
 
@@ -121,7 +122,7 @@ base::Result<void> Stream::retry(const std::string& destination) {
   if (!destination.empty()) {
     const StreamDefinition definition = desired();
     THALWEG_TRY(desired_of(destination));
-    if (const auto* const reader = reader_of(definition); reader == nullptr || reader->id != destination) {
+    if (const auto* const direct = direct_destination(definition); direct == nullptr || direct->id != destination) {
       std::shared_lock lock(sessions_lock_);
       if (Destination* const found = sessions_ ? sessions_->find(destination) : nullptr) found->retry();
       return {};
@@ -214,6 +215,10 @@ void Stream::remember_fresh_start() {
 
 void Stream::be_disabled() {
   {
+    std::lock_guard lock(mutex_);
+    taken_up_.reset();
+  }
+  {
     std::lock_guard lock(memories_lock_);
     for (const auto& [destination, memory] : memories_) memory->retries.clear();
   }
@@ -224,7 +229,7 @@ void Stream::be_enabled() {
   while (!is_interrupted()) {
     const StreamDefinition definition = desired();
     // A try after an error stays RETRYING until it works.
-    if (!has_error() && !rests(definition)) observe(State::initializing);
+    if (!has_error() && !is_paused_with_destination(definition)) observe(State::initializing);
     const auto begun = std::chrono::steady_clock::now();
     auto ran = run_sessions(definition);
     backoff_.worked(std::chrono::steady_clock::now() - begun);
@@ -232,15 +237,15 @@ void Stream::be_enabled() {
     base::Error error = std::move(ran).error();
     if (!heals_by_itself(definition, error)) {
       const StreamDefinition now = desired();  // names may have changed
-      const auto* const reader = reader_of(now);
-      if (reader == nullptr) return abort_with(now, error);
+      const auto* const direct = direct_destination(now);
+      if (direct == nullptr) return abort_with(now, error);
       // A table's trouble shows in many ways; the next start stops the table, if that is what is wanted.
-      TableWatch& tables = memory_of(reader->id).tables;
+      TableWatch& tables = memory_of(direct->id).tables;
       tables.look_now(kLookPatience, error.table);
       const auto trouble = tables.unresolved();
-      if (trouble && reader->parameters.stops_tables()) continue;
+      if (trouble && direct->parameters.stops_tables()) continue;
       if (trouble) return abort_with(now, *trouble);
-      return abort_with(now, with_row_security(error, control::delivery_to(now, *reader), &abandon_));
+      return abort_with(now, with_row_security(error, control::delivery_to(now, *direct), &abandon_));
     }
     wait_to_retry(error);
   }
@@ -281,6 +286,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
                         .note_trouble = [this](const std::optional<Error>& trouble) { note_trouble(trouble); },
                         .memory_of = [this](const std::string& id) { return &memory_of(id); }});
   }
+  note_taken_up(definition);
   auto ran = sessions_->run();
   std::unique_lock lock(sessions_lock_);
   sessions_.reset();
@@ -296,6 +302,16 @@ void Stream::take_up(StreamDefinition& in_effect) {
     in_effect = desired_;
   }
   sessions_->take_up(in_effect);
+  note_taken_up(in_effect);
+}
+
+void Stream::note_taken_up(const StreamDefinition& definition) {
+  auto taken_up = std::make_shared<TakenUp>(TakenUp{.definition = definition, .judging = {}});
+  for (const control::DestinationDefinition& destination : definition.destinations) {
+    taken_up->judging[destination.id] = judging(control::delivery_to(definition, destination));
+  }
+  std::lock_guard lock(mutex_);
+  taken_up_ = std::move(taken_up);
 }
 
 // A part that recovers by itself, such as a link to another engine, makes the stream RETRYING as well.

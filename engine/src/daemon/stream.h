@@ -30,20 +30,21 @@ namespace thalweg::daemon {
 
 // One stream under supervision: a thread that brings it into its desired state (README.md has the lifecycle table).
 //
-// Thread-safe: any thread may call desire, retry, request_stop, status and stats. There are three pieces of shared
-// state: `mutex_` guards the desired and the observed state; `sessions_lock_` guards the sessions' life, shared by
-// readers, exclusive for the supervisor when it creates or destroys them; `memories_lock_` guards the memories of
-// destinations.
+// Thread-safe: any thread may call its methods. Three locks guard what they share with the supervisor: `mutex_` the
+// desired and the observed state; `sessions_lock_` the sessions' life, shared by readers, exclusive for the supervisor
+// when it creates or destroys them; `memories_lock_` the map of the destinations' memories, which guard themselves. A
+// thread that needs several takes them in this order.
 class Stream {
  public:
   // `peering` outlives the stream.
-  Stream(control::StreamDefinition definition, const std::filesystem::path& state_directory, const base::Clock& clock,
-         Peering& peering);
+  // `revision`: of the document that has the definition.
+  Stream(control::StreamDefinition definition, uint64_t revision, const std::filesystem::path& state_directory,
+         const base::Clock& clock, Peering& peering);
   ~Stream();  // request_stop and join
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void desire(control::StreamDefinition definition);
+  void desire(control::StreamDefinition definition, uint64_t revision);
   // Retries a destination, or (empty) the capture.
   base::Result<void> retry(const std::string& destination);
   // Drains and ends the supervisor. The desired state stays for the next start of the engine.
@@ -59,8 +60,8 @@ class Stream {
   telemetry::TransactionSamples transactions() const;  // of all destinations
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
-  base::Result<std::vector<telemetry::LoggedConflict>> conflicts(const std::string& destination,
-                                                                 const telemetry::ConflictPart& part) const;
+  base::Result<telemetry::LoggedConflicts> conflicts(const std::string& destination,
+                                                     const telemetry::ConflictPart& part) const;
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const std::string& destination) const;
   base::Result<control::ParkedListView> errors(const std::string& destination, const telemetry::ParkedPart& part) const;
   base::Result<telemetry::ParkedTree> error_tree(const std::string& destination, int64_t error_id,
@@ -106,7 +107,14 @@ class Stream {
   void hold_apply(const std::string& destination);
   base::Result<control::Delivery> desired_of(const std::string& destination) const;
   void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
+  // A definition that sessions run by.
+  struct TakenUp {
+    control::StreamDefinition definition;
+    std::map<std::string, uint64_t> judging;  // by destination (effect.h)
+  };
   void take_up(control::StreamDefinition& in_effect);
+  void note_taken_up(const control::StreamDefinition& definition);
+  void add_in_effect(control::StreamStatus& out, const TakenUp& taken_up, uint64_t revision) const;
 
   const std::string id_;
   const std::filesystem::path spill_directory_;
@@ -119,6 +127,8 @@ class Stream {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   control::StreamDefinition desired_;
+  uint64_t revision_;                        // of the newest document, which has it
+  std::shared_ptr<const TakenUp> taken_up_;  // what the sessions run by, or ran by until their last error
   bool has_news_ = true;  // desired_ changed, or retry was asked for, since the supervisor last looked
   bool retry_asked_ = false;
   bool stopping_ = false;
@@ -126,8 +136,8 @@ class Stream {
   std::optional<control::ReportedError> error_;
   std::optional<base::UnixMicros> retry_at_;
 
-  // Writers: callers of desire or request_stop set it, the supervisor clears it. Readers: the supervisor, and waits for
-  // a database in its name, at their next look. Relaxed is enough: the news itself is read under mutex_.
+  // Writers: desire, copy_table and request_stop set it, the supervisor clears it. Readers: the supervisor, and waits
+  // for a database in its name, at their next look. Relaxed is enough: the news itself is read under mutex_.
   std::atomic<bool> interrupt_{false};
   std::atomic<bool> ended_{false};  // Writer: the supervisor, last. Reader: the engine's shutdown.
 

@@ -26,6 +26,9 @@ json to_json(const RememberedStatus& remembered) {
                     {"xid", error.xid.value},
                     {"side", base::name_of(error.side)},
                     {"shows_rows", error.may_show_rows},
+                    {"operation", base::name_of(error.operation)},
+                    {"row_missing", error.is_row_missing},
+                    {"retries", error.retries},
                     {"at", remembered.error->at.value}};
   }
   return out;
@@ -35,6 +38,7 @@ std::optional<control::ReportedError> error_from(const json& in) {
   const auto code = base::error_code_named(in.at("code").get<std::string>());
   if (!code) return std::nullopt;  // of another version
   const auto side = base::error_side_named(in.value("side", "unknown"));
+  const auto operation = base::row_operation_named(in.value("operation", ""));
   return control::ReportedError{.error = {.code = *code,
                                           .message = in.at("message").get<std::string>(),
                                           .sqlstate = in.at("sqlstate").get<std::string>(),
@@ -42,7 +46,10 @@ std::optional<control::ReportedError> error_from(const json& in) {
                                           .lsn = {in.at("lsn").get<uint64_t>()},
                                           .xid = {in.at("xid").get<uint32_t>()},
                                           .side = side.value_or(base::ErrorSide::unknown),
-                                          .may_show_rows = in.value("shows_rows", false)},
+                                          .may_show_rows = in.value("shows_rows", false),
+                                          .operation = operation.value_or(base::RowOperation::unknown),
+                                          .is_row_missing = in.value("row_missing", false),
+                                          .retries = in.value("retries", 0)},
                                 .at = {in.at("at").get<int64_t>()}};
 }
 

@@ -17,18 +17,18 @@ using control::StreamDefinition;
 constexpr std::chrono::seconds kSlotPatience{10};
 
 // A forced removal waits at most 3 s for any lock.
-base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const StreamDefinition& definition,
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id, bool force,
                                      const DatabaseWork& work) {
   THALWEG_TRY(work.end_given_up(conninfo));
   THALWEG_ASSIGN(pg::Connection connection,
-                 pg::Connection::open(conninfo, work.session("thalweg supervisor " + definition.id)));
-  if (definition.force) THALWEG_TRY(connection.script("SET lock_timeout = '3s'"));
+                 pg::Connection::open(conninfo, work.session("thalweg supervisor " + stream_id)));
+  if (force) THALWEG_TRY(connection.script("SET lock_timeout = '3s'"));
   return connection;
 }
 
 base::Result<void> drop_slot_and_publication(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
-  THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition, work));
+  THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition.id, definition.force, work));
   // The slot first: it holds WAL.
   THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
                                  kSlotPatience));
@@ -41,15 +41,16 @@ base::Result<void> remove_at_source(const StreamDefinition& definition, const Da
   return removed;
 }
 
-base::Result<void> forget(const Delivery& definition, const DatabaseWork& work) {
-  THALWEG_ASSIGN(pg::Connection connection, connect(definition.destination.conninfo, definition, work));
-  THALWEG_TRY(instantiation::Instantiation::forget(connection, definition.id));
-  return apply::forget_stream(connection, definition.id);
+base::Result<void> forget(const Delivery& delivery, const DatabaseWork& work) {
+  THALWEG_ASSIGN(pg::Connection connection,
+                 connect(delivery.destination.conninfo, delivery.stream.id, delivery.destination.force, work));
+  THALWEG_TRY(instantiation::Instantiation::forget(connection, delivery.stream.id));
+  return apply::forget_stream(connection, delivery.stream.id);
 }
 
-base::Result<void> remove_at_destination(const Delivery& definition, const DatabaseWork& work) {
-  auto removed = forget(definition, work);
-  if (!removed && work.is_given_up()) work.try_to_end_given_up(definition.destination.conninfo);
+base::Result<void> remove_at_destination(const Delivery& delivery, const DatabaseWork& work) {
+  auto removed = forget(delivery, work);
+  if (!removed && work.is_given_up()) work.try_to_end_given_up(delivery.destination.conninfo);
   return removed;
 }
 
@@ -62,25 +63,25 @@ std::string left_at_source(const StreamDefinition& definition, const base::Error
       publications.inserts);
 }
 
-std::string left_at_destination(const Delivery& definition, const base::Error& error) {
+std::string left_at_destination(const Delivery& delivery, const base::Error& error) {
   std::string sql;
   for (const char* table : {"copy_range", "stream_table", "instantiation", "error_queue", "apply_progress", "stream"}) {
-    sql += fmt::format(" DELETE FROM thalweg.{} WHERE stream_id = '{}';", table, definition.id);
+    sql += fmt::format(" DELETE FROM thalweg.{} WHERE stream_id = '{}';", table, delivery.stream.id);
   }
   return fmt::format(
       "Left behind at the destination \"{}\" ({}):{} With the last stream, unless others use it: DROP SCHEMA thalweg "
       "CASCADE;",
-      definition.destination.name, base::message_without_rows(error), sql);
+      delivery.destination.name, base::message_without_rows(error), sql);
 }
 
 }  // namespace
 
-base::Result<std::string> remove_destination(const Delivery& definition, const DatabaseWork& work) {
-  if (definition.send_to) return std::string{};  // all of it is the receiving engine's
-  auto removed = remove_at_destination(definition, work);
+base::Result<std::string> remove_destination(const Delivery& delivery, const DatabaseWork& work) {
+  if (delivery.destination.send_to) return std::string{};  // all of it is the receiving engine's
+  auto removed = remove_at_destination(delivery, work);
   if (removed) return std::string{};
-  if (!definition.force || work.is_given_up()) return std::unexpected(removed.error());
-  return left_at_destination(definition, removed.error());
+  if (!delivery.destination.force || work.is_given_up()) return std::unexpected(removed.error());
+  return left_at_destination(delivery, removed.error());
 }
 
 base::Result<std::string> remove_stream(const StreamDefinition& definition, const DatabaseWork& work) {

@@ -16,7 +16,7 @@ namespace thalweg::daemon {
 // instead of failing.
 base::Result<std::string> remove_stream(const control::StreamDefinition& definition, const DatabaseWork& work);
 
-// The same of one destination only.
-base::Result<std::string> remove_destination(const control::Delivery& definition, const DatabaseWork& work);
+// Removes in the same way what the stream has at one destination.
+base::Result<std::string> remove_destination(const control::Delivery& delivery, const DatabaseWork& work);
 
 }  // namespace thalweg::daemon

@@ -27,35 +27,35 @@ using control::Delivery;
 using control::StreamDefinition;
 using instantiation::Instantiation;
 
-instantiation::InstantiationOptions instantiation_options(const Delivery& definition, pg::SessionBoard* board) {
+instantiation::InstantiationOptions instantiation_options(const Delivery& delivery, pg::SessionBoard* board) {
   instantiation::InstantiationOptions options;
-  options.stream_id = definition.id;
-  options.source_conninfo = definition.source.conninfo;
-  options.destination_conninfo = definition.destination.conninfo;
-  options.publications = publications_of(definition.id);
-  for (const control::TableRef& table : definition.tables) options.tables.push_back({table.schema, table.table});
-  for (const control::TableRef& table : definition.inserts_only) {
+  options.stream_id = delivery.stream.id;
+  options.source_conninfo = delivery.stream.source.conninfo;
+  options.destination_conninfo = delivery.destination.conninfo;
+  options.publications = publications_of(delivery.stream.id);
+  for (const control::TableRef& table : delivery.stream.tables) options.tables.push_back({table.schema, table.table});
+  for (const control::TableRef& table : delivery.stream.inserts_only) {
     options.inserts_only.insert({table.schema, table.table});
   }
-  for (const auto& [table, code] : definition.accepted_code) {
+  for (const auto& [table, code] : delivery.stream.accepted_code) {
     options.accepted_code[{table.schema, table.table}] = code;
   }
-  for (const control::TableRules* const rules : {&definition.rules, &definition.destination_rules}) {
+  for (const control::TableRules* const rules : {&delivery.stream.rules, &delivery.destination.rules}) {
     for (const auto& [table, sets] : *rules) options.rules[{table.schema, table.table}].push_back(rule_sets(sets));
   }
-  for (const auto& [table, steps] : definition.transformations) {
-    options.transformations[{table.schema, table.table}] = steps_of(steps, definition.mask_key);
+  for (const auto& [table, steps] : delivery.stream.transformations) {
+    options.transformations[{table.schema, table.table}] = steps_of(steps, delivery.stream.mask_key);
   }
-  for (const auto& [table, there] : definition.names) {
+  for (const auto& [table, there] : delivery.stream.names) {
     options.names.add({table.schema, table.table}, {there.schema, there.table});
   }
-  options.mask_key = definition.mask_key;
-  options.source_name = definition.source.name;
-  options.stops_tables = definition.parameters.stops_tables();
-  options.copy_workers = static_cast<int>(definition.parameters.copy_workers);
-  options.copy_range_rows = definition.parameters.copy_range_rows;
-  options.copy_index_memory_mb = definition.parameters.copy_index_memory_mb;
-  options.initial_copy = definition.parameters.initial_copy;
+  options.mask_key = delivery.stream.mask_key;
+  options.source_name = delivery.stream.source.name;
+  options.stops_tables = delivery.destination.parameters.stops_tables();
+  options.copy_workers = static_cast<int>(delivery.destination.parameters.copy_workers);
+  options.copy_range_rows = delivery.destination.parameters.copy_range_rows;
+  options.copy_index_memory_mb = delivery.destination.parameters.copy_index_memory_mb;
+  options.initial_copy = delivery.destination.parameters.initial_copy;
   options.board = board;
   return options;
 }
@@ -85,8 +85,8 @@ pg::ConnectOptions capture_session(const StreamDefinition& definition, const Dat
 
 // Says which side failed: both messages of libpq look the same.
 template <typename T>
-base::Result<T> on_side(std::string_view side, const control::DatabaseRef& database, base::Result<T> result) {
-  if (!result) result.error().message = std::string(side) + " \"" + database.name + "\": " + result.error().message;
+base::Result<T> on_side(std::string_view side, const std::string& database, base::Result<T> result) {
+  if (!result) result.error().message = std::string(side) + " \"" + database + "\": " + result.error().message;
   return result;
 }
 
@@ -146,31 +146,32 @@ base::Result<void> same_source(const CaptureIdentity& before, const CaptureIdent
 
 class Starter {
  public:
-  Starter(const Delivery& definition, const StartContext& context)
-      : definition_(definition),
+  Starter(const Delivery& delivery, const StartContext& context)
+      : delivery_(delivery),
         context_(context),
-        instantiation_(instantiation_options(definition, context.work.board), *context.progress, *context.work.stop) {}
+        instantiation_(instantiation_options(delivery, context.work.board), *context.progress, *context.work.stop) {}
 
-  base::Result<StartedDestination> run();
+  // nullopt: a table was truncated, rewritten or replaced before its turn to be copied. Another start copies it.
+  base::Result<std::optional<StartedDestination>> run();
   base::Result<void> late_constraints(base::Lsn applied);
   bool is_new() const { return creates_; }  // the stream's slot was to be made, or has been
 
  private:
   base::Result<void> look();
   base::Result<void> publish(bool before_slot);
-  base::Result<void> create();
-  base::Result<void> attach();
+  base::Result<bool> create();
+  base::Result<bool> attach();
   base::Result<void> await_capture();
   base::Result<bool> publishes(const std::string& publication, const std::vector<instantiation::TableName>& tables);
   base::Result<void> register_and_prepare(base::Lsn consistent_point);
-  base::Result<void> resume();
+  base::Result<bool> resume();
   base::Result<void> discard_superseded();
   base::Result<pg::CreatedSlot> make_copy_slot(std::optional<pg::ReplicationStream>& session);
   base::Result<void> check_record();
   base::Result<void> follow_timeline(base::Lsn end);
   void undo_creation();
 
-  const Delivery& definition_;
+  const Delivery& delivery_;
   const StartContext& context_;
   Instantiation instantiation_;
   std::optional<pg::Connection> source_;
@@ -187,17 +188,18 @@ class Starter {
 base::Result<void> Starter::look() {
   auto instantiation = std::async(std::launch::async, [this] { return instantiation_.connect(); });
   auto identity = std::async(std::launch::async, [this]() -> base::Result<pg::SystemIdentity> {
-    THALWEG_ASSIGN(replication_, pg::ReplicationStream::open(definition_.source.conninfo,
-                                                             capture_session(definition_, context_.work)));
+    THALWEG_ASSIGN(replication_, pg::ReplicationStream::open(delivery_.stream.source.conninfo,
+                                                             capture_session(delivery_.stream, context_.work)));
     return replication_->identify();
   });
-  auto source = std::async(std::launch::async,
-                           [this] { return connect(definition_.source.conninfo, definition_.id, context_.work); });
-  THALWEG_ASSIGN(destination_, on_side("Destination", definition_.destination,
-                                       connect(definition_.destination.conninfo, definition_.id, context_.work)));
-  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
-  THALWEG_ASSIGN(source_, on_side("Source", definition_.source, source.get()));
-  THALWEG_ASSIGN(identity_, on_side("Source", definition_.source, identity.get()));
+  auto source = std::async(std::launch::async, [this] {
+    return connect(delivery_.stream.source.conninfo, delivery_.stream.id, context_.work);
+  });
+  THALWEG_ASSIGN(destination_, on_side("Destination", delivery_.destination.name,
+                                       connect(delivery_.destination.conninfo, delivery_.stream.id, context_.work)));
+  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, delivery_.stream.id));
+  THALWEG_ASSIGN(source_, on_side("Source", delivery_.stream.source.name, source.get()));
+  THALWEG_ASSIGN(identity_, on_side("Source", delivery_.stream.source.name, identity.get()));
   return instantiation.get();
 }
 
@@ -208,7 +210,7 @@ base::Result<void> Starter::publish(bool before_slot) {
     capture::StreamTables tables;
     for (const auto& table : published.changes) tables.changes.push_back({table.schema, table.name});
     for (const auto& table : published.inserts) tables.inserts.push_back({table.schema, table.name});
-    THALWEG_TRY(publish_tables(*source_, definition_, tables, before_slot, context_.work));
+    THALWEG_TRY(publish_tables(*source_, delivery_.stream, tables, before_slot, context_.work));
   }
   return instantiation_.identify();
 }
@@ -216,39 +218,40 @@ base::Result<void> Starter::publish(bool before_slot) {
 void Starter::undo_creation() {
   // Best effort on top of a failure that is already the answer; dropping the stream does it again.
   auto log = [&](std::string_view what, const base::Result<void>& result) {
-    if (!result) base::log_error("undo_failed", result.error(), {{"stream", definition_.id}, {"what", what}});
+    if (!result) base::log_error("undo_failed", result.error(), {{"stream", delivery_.stream.id}, {"what", what}});
   };
   if (!context_.joins_capture) {
-    log("slot", capture::drop_slot(*source_, slot_name(definition_.id),
-                                   capture::capture_application_name(definition_.id), std::chrono::seconds(2)));
-    log("publication", unpublish(*source_, definition_));
+    log("slot", capture::drop_slot(*source_, slot_name(delivery_.stream.id),
+                                   capture::capture_application_name(delivery_.stream.id), std::chrono::seconds(2)));
+    log("publication", unpublish(*source_, delivery_.stream));
   }
-  log("instantiation", Instantiation::forget(*destination_, definition_.id));
-  log("progress", apply::forget_stream(*destination_, definition_.id));
+  log("instantiation", Instantiation::forget(*destination_, delivery_.stream.id));
+  log("progress", apply::forget_stream(*destination_, delivery_.stream.id));
 }
 
 base::Result<void> Starter::register_and_prepare(base::Lsn consistent_point) {
   THALWEG_TRY(apply::ensure_schema(*destination_));
-  THALWEG_TRY(apply::register_stream(*destination_, {.stream_id = definition_.id,
+  THALWEG_TRY(apply::register_stream(*destination_, {.stream_id = delivery_.stream.id,
                                                      .source_system_identifier = identity_.system_identifier,
                                                      .source_timeline = identity_.timeline,
                                                      .source_database = identity_.database,
-                                                     .slot = slot_name(definition_.id),
+                                                     .slot = slot_name(delivery_.stream.id),
                                                      .start_lsn = consistent_point,
                                                      .low_watermark = consistent_point}));
   return instantiation_.prepare();
 }
 
-base::Result<void> Starter::create() {
+base::Result<bool> Starter::create() {
   creates_ = true;
-  const std::string application = capture::capture_application_name(definition_.id);
+  const std::string application = capture::capture_application_name(delivery_.stream.id);
   // Without a record at the destination, a slot of this name is what a crash left between the two: nobody needs it.
-  THALWEG_TRY(capture::drop_slot(*source_, slot_name(definition_.id), application, std::chrono::seconds(10)));
+  THALWEG_TRY(capture::drop_slot(*source_, slot_name(delivery_.stream.id), application, std::chrono::seconds(10)));
   // The publications first: decoding looks them up as of each change.
   THALWEG_TRY(publish(true));
-  auto slot = capture::create_slot(
-      definition_.source.conninfo, slot_name(definition_.id), capture_session(definition_, context_.work),
-      source_plugin(definition_.parameters.source_plugin), primary_of(definition_, context_.work));
+  auto slot = capture::create_slot(delivery_.stream.source.conninfo, slot_name(delivery_.stream.id),
+                                   capture_session(delivery_.stream, context_.work),
+                                   source_plugin(delivery_.stream.parameters.source_plugin),
+                                   primary_of(delivery_.stream, context_.work));
   if (!slot) {
     if (!context_.work.is_given_up()) undo_creation();
     return std::unexpected(slot.error());
@@ -256,13 +259,13 @@ base::Result<void> Starter::create() {
   identity_ = slot->identity;  // of the server that has the slot, should there be several
   if (auto prepared = register_and_prepare(slot->slot.consistent_point); !prepared) {
     if (!destination_->broken() && !context_.work.is_given_up()) undo_creation();
-    return prepared;
+    return std::unexpected(prepared.error());
   }
   base::log_event(base::LogLevel::info, "stream_created",
-                  {{"stream", definition_.id},
+                  {{"stream", delivery_.stream.id},
                    {"consistent_point", base::to_string(slot->slot.consistent_point)},
                    {"plugin", pg::name_of(slot->plugin)}});
-  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
+  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, delivery_.stream.id));
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }
 
@@ -273,13 +276,13 @@ base::Result<void> Starter::await_capture() {
   THALWEG_ASSIGN(const pg::Rows found,
                  source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND "
                                 "confirmed_flush_lsn IS NOT NULL",
-                                {slot_name(definition_.id)}));
-  const pg::PublicationNames names = publications_of(definition_.id);
+                                {slot_name(delivery_.stream.id)}));
+  const pg::PublicationNames names = publications_of(delivery_.stream.id);
   const instantiation::PublishedTables wanted = instantiation_.published_tables();
   THALWEG_ASSIGN(const bool changes, publishes(names.changes, wanted.changes));
   THALWEG_ASSIGN(const bool inserts, publishes(names.inserts, wanted.inserts));
   if (found.size() > 0 && changes && inserts) return {};
-  if (!definition_.receive_from) {
+  if (!delivery_.stream.receive_from) {
     return base::fail(base::ErrorCode::table_unpublished,
                       "A table is to be copied that the source does not publish yet; the next session of the capture "
                       "publishes it");
@@ -287,7 +290,7 @@ base::Result<void> Starter::await_capture() {
   return base::fail(base::ErrorCode::link_refused,
                     fmt::format("Engine \"{}\" has not made the stream's slot at the source yet, or does not publish "
                                 "all of its tables",
-                                definition_.receive_from->engine));
+                                delivery_.stream.receive_from->engine));
 }
 
 base::Result<bool> Starter::publishes(const std::string& publication,
@@ -300,39 +303,39 @@ base::Result<bool> Starter::publishes(const std::string& publication,
 }
 
 // Joins a capture: what commits from the snapshot's position on comes through its queue.
-base::Result<void> Starter::attach() {
+base::Result<bool> Starter::attach() {
   THALWEG_TRY(await_capture());
   THALWEG_TRY(publish(false));
   std::optional<pg::ReplicationStream> session;
   THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   if (auto prepared = register_and_prepare(slot.consistent_point); !prepared) {
     if (!destination_->broken() && !context_.work.is_given_up()) undo_creation();
-    return prepared;
+    return std::unexpected(prepared.error());
   }
   base::log_event(base::LogLevel::info, "destination_attached",
-                  {{"stream", definition_.id},
+                  {{"stream", delivery_.stream.id},
                    {"destination", context_.destination},
                    {"consistent_point", base::to_string(slot.consistent_point)}});
-  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, definition_.id));
+  THALWEG_ASSIGN(record_, apply::find_stream(*destination_, delivery_.stream.id));
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
-base::Result<void> Starter::resume() {
+base::Result<bool> Starter::resume() {
   THALWEG_TRY(instantiation_.prepare());
   std::optional<pg::ReplicationStream> session;
   THALWEG_ASSIGN(const pg::CreatedSlot slot, make_copy_slot(session));
   base::log_event(base::LogLevel::info, "copy_resumed",
-                  {{"stream", definition_.id}, {"consistent_point", base::to_string(slot.consistent_point)}});
+                  {{"stream", delivery_.stream.id}, {"consistent_point", base::to_string(slot.consistent_point)}});
   return instantiation_.copy(slot.snapshot_name, slot.consistent_point);
 }
 
 // Discards parked transactions that a table's copy has made obsolete. Runs at each start: the engine may have died
 // between the copy and this.
 base::Result<void> Starter::discard_superseded() {
-  THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, definition_.id));
+  THALWEG_ASSIGN(const auto gone, apply::discard_superseded(*destination_, delivery_.stream.id));
   for (const apply::Superseded& superseded : gone) {
     base::log_event(base::LogLevel::warning, "parked_transactions_discarded",
-                    {{"stream", definition_.id},
+                    {{"stream", delivery_.stream.id},
                      {"table", superseded.table},
                      {"transactions", superseded.transactions},
                      {"why", "copied again at " + base::to_string(superseded.copied_at)}});
@@ -343,13 +346,13 @@ base::Result<void> Starter::discard_superseded() {
 // For a copy; `session` holds its snapshot. Positions of a copy are compared with those of the stream: both from one
 // server.
 base::Result<pg::CreatedSlot> Starter::make_copy_slot(std::optional<pg::ReplicationStream>& session) {
-  THALWEG_ASSIGN(session,
-                 pg::ReplicationStream::open(definition_.source.conninfo, capture_session(definition_, context_.work)));
+  THALWEG_ASSIGN(session, pg::ReplicationStream::open(delivery_.stream.source.conninfo,
+                                                      capture_session(delivery_.stream, context_.work)));
   THALWEG_ASSIGN(const pg::SystemIdentity found, session->identify());
   THALWEG_TRY(same_source(identity_of(identity_), identity_of(found)));
-  return capture::create_copy_slot(*session, found, definition_.source.conninfo,
-                                   copy_slot_name(definition_.id, context_.destination),
-                                   primary_of(definition_, context_.work));
+  return capture::create_copy_slot(*session, found, delivery_.stream.source.conninfo,
+                                   copy_slot_name(delivery_.stream.id, context_.destination),
+                                   primary_of(delivery_.stream, context_.work));
 }
 
 base::Result<void> Starter::check_record() {
@@ -358,17 +361,17 @@ base::Result<void> Starter::check_record() {
   came_from_ = record_->source_timeline;
   std::optional<base::Lsn> end;
   const bool is_it = record_->source_system_identifier == identity_.system_identifier &&
-                     (!identity_.standby || definition_.source.reads_standby);
+                     (!identity_.standby || delivery_.stream.source.reads_standby);
   if (is_it && came_from_ != identity_.timeline) {
     THALWEG_ASSIGN(end, capture::end_of_timeline(*replication_, identity_, came_from_));
   }
   auto checked = capture::check_slot(*replication_, identity_,
-                                     {.slot = slot_name(definition_.id),
-                                      .application_name = capture::capture_application_name(definition_.id),
+                                     {.slot = slot_name(delivery_.stream.id),
+                                      .application_name = capture::capture_application_name(delivery_.stream.id),
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
                                       .shared = !alone,
-                                      .at_standby = definition_.source.reads_standby});
+                                      .at_standby = delivery_.stream.source.reads_standby});
   if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {
     checked.error().message += fmt::format(
         " It is on timeline {} and the stream on {}: what was promoted had no copy of the slot that was ready.",
@@ -381,13 +384,13 @@ base::Result<void> Starter::check_record() {
 
 // After a failover: what the destination has is part of the new server's history, or nothing goes on.
 base::Result<void> Starter::follow_timeline(base::Lsn end) {
-  THALWEG_ASSIGN(const base::Lsn copied_to, Instantiation::youngest_snapshot(*destination_, definition_.id));
+  THALWEG_ASSIGN(const base::Lsn copied_to, Instantiation::youngest_snapshot(*destination_, delivery_.stream.id));
   THALWEG_TRY(
-      apply::follow_timeline(*destination_, definition_.id,
+      apply::follow_timeline(*destination_, delivery_.stream.id,
                              {.from = came_from_, .to = identity_.timeline, .end = end, .copied_to = copied_to}));
   record_->source_timeline = identity_.timeline;
   base::log_event(base::LogLevel::warning, "timeline_followed",
-                  {{"stream", definition_.id},
+                  {{"stream", delivery_.stream.id},
                    {"destination", context_.destination},
                    {"from", came_from_},
                    {"to", identity_.timeline},
@@ -396,24 +399,29 @@ base::Result<void> Starter::follow_timeline(base::Lsn end) {
   return {};
 }
 
-base::Result<StartedDestination> Starter::run() {
-  THALWEG_TRY(on_side("Source", definition_.source, context_.work.end_given_up(definition_.source.conninfo)));
+base::Result<std::optional<StartedDestination>> Starter::run() {
   THALWEG_TRY(
-      on_side("Destination", definition_.destination, context_.work.end_given_up(definition_.destination.conninfo)));
+      on_side("Source", delivery_.stream.source.name, context_.work.end_given_up(delivery_.stream.source.conninfo)));
+  THALWEG_TRY(
+      on_side("Destination", delivery_.destination.name, context_.work.end_given_up(delivery_.destination.conninfo)));
   THALWEG_TRY(look());
   if (context_.session != CaptureIdentity{}) THALWEG_TRY(same_source(context_.session, identity_of(identity_)));
   if (record_) THALWEG_TRY(check_record());
   replication_.reset();  // a copy may take hours
   THALWEG_ASSIGN(instantiation::Assessment assessment, instantiation_.assess(!record_));
   if (!record_ || assessment.needs_snapshot) context_.on_copy();
+  bool complete = true;
   if (!record_) {
-    THALWEG_TRY(context_.joins_capture ? attach() : create());
+    THALWEG_ASSIGN(complete, context_.joins_capture ? attach() : create());
   } else {
     // A table that is copied before its changes are published loses what happens to it in between.
     if (assessment.needs_snapshot) THALWEG_TRY(await_capture());
     THALWEG_TRY(publish(false));
-    if (assessment.needs_snapshot) THALWEG_TRY(resume());
+    if (assessment.needs_snapshot) {
+      THALWEG_ASSIGN(complete, resume());
+    }
   }
+  if (!complete) return std::nullopt;
   THALWEG_TRY(discard_superseded());
   StartedDestination started;
   if (assessment.needs_snapshot || assessment.needs_constraints) {
@@ -443,18 +451,18 @@ base::Result<void> Starter::late_constraints(base::Lsn applied) {
 }
 
 // A start that nobody wants any more must not leave a slot, which holds WAL, for a stream that is not registered.
-base::Result<void> undo_given_up(const Delivery& definition) {
+base::Result<void> undo_given_up(const Delivery& delivery) {
   pg::ConnectOptions options;
-  options.application_name = "thalweg supervisor " + definition.id;
+  options.application_name = "thalweg supervisor " + delivery.stream.id;
   options.connect_timeout = kUndoPatience;
   options.lifetime = kUndoPatience;
-  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(definition.destination.conninfo, options));
-  THALWEG_ASSIGN(const auto record, apply::find_stream(destination, definition.id));
+  THALWEG_ASSIGN(pg::Connection destination, pg::Connection::open(delivery.destination.conninfo, options));
+  THALWEG_ASSIGN(const auto record, apply::find_stream(destination, delivery.stream.id));
   if (record) return {};  // the next start goes on with it
-  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(definition.source.conninfo, options));
-  THALWEG_TRY(capture::drop_slot(source, slot_name(definition.id), capture::capture_application_name(definition.id),
-                                 std::chrono::seconds(2)));
-  return unpublish(source, definition);
+  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(delivery.stream.source.conninfo, options));
+  THALWEG_TRY(capture::drop_slot(source, slot_name(delivery.stream.id),
+                                 capture::capture_application_name(delivery.stream.id), std::chrono::seconds(2)));
+  return unpublish(source, delivery.stream);
 }
 
 // Ending a given-up start at the servers is best effort: the next start, or the removal, does it again.
@@ -462,16 +470,16 @@ void log_undone(const StreamDefinition& definition, const base::Result<void>& en
   if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
 }
 
-void end_given_up_start(const Delivery& definition, const DatabaseWork& work, bool is_new) {
-  auto ended = work.end_given_up(definition.source.conninfo);
-  if (ended) ended = work.end_given_up(definition.destination.conninfo);
-  if (ended && is_new) ended = undo_given_up(definition);
-  log_undone(definition, ended);
+void end_given_up_start(const Delivery& delivery, const DatabaseWork& work, bool is_new) {
+  auto ended = work.end_given_up(delivery.stream.source.conninfo);
+  if (ended) ended = work.end_given_up(delivery.destination.conninfo);
+  if (ended && is_new) ended = undo_given_up(delivery);
+  log_undone(delivery.stream, ended);
 }
 
 base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, const DatabaseWork& work) {
   const auto at_source = [&]<typename T>(base::Result<T> result) {
-    return on_side("Source", definition.source, std::move(result));
+    return on_side("Source", definition.source.name, std::move(result));
   };
   const std::string application = capture::capture_application_name(definition.id);
   const std::string slot = slot_name(definition.id);
@@ -519,14 +527,21 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
 
 }  // namespace
 
-base::Result<StartedDestination> start_destination(const Delivery& definition, const StartContext& context) {
-  std::optional<Starter> starter(std::in_place, definition, context);
-  auto started = starter->run();
-  if (started || !context.work.is_given_up()) return started;
-  const bool is_new = starter->is_new();
-  starter.reset();  // its sessions with it
-  end_given_up_start(definition, context.work, is_new);
-  return started;
+base::Result<StartedDestination> start_destination(const Delivery& delivery, const StartContext& context) {
+  bool is_new = false;
+  std::optional<Starter> starter;
+  base::Result<std::optional<StartedDestination>> started;
+  do {
+    starter.emplace(delivery, context);
+    started = starter->run();
+    is_new = is_new || starter->is_new();
+  } while (started && !*started);
+  if (started) return std::move(**started);
+  if (context.work.is_given_up()) {
+    starter.reset();  // its sessions with it
+    end_given_up_start(delivery, context.work, is_new);
+  }
+  return std::unexpected(std::move(started.error()));
 }
 
 base::Result<SourceSlot> start_source(const StreamDefinition& definition, const DatabaseWork& work) {
@@ -537,17 +552,17 @@ base::Result<SourceSlot> start_source(const StreamDefinition& definition, const 
 
 base::Result<bool> publishes_all(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(pg::Connection source,
-                 on_side("Source", definition.source, connect(definition.source.conninfo, definition.id, work)));
+                 on_side("Source", definition.source.name, connect(definition.source.conninfo, definition.id, work)));
   THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
   return capture::are_published(source, publications_of(definition.id), tables);
 }
 
-base::Result<void> add_late_constraints(const Delivery& definition, const StartContext& context, base::Lsn applied) {
-  std::optional<Starter> starter(std::in_place, definition, context);
+base::Result<void> add_late_constraints(const Delivery& delivery, const StartContext& context, base::Lsn applied) {
+  std::optional<Starter> starter(std::in_place, delivery, context);
   auto added = starter->late_constraints(applied);
   if (added || !context.work.is_given_up()) return added;
   starter.reset();
-  end_given_up_start(definition, context.work, false);
+  end_given_up_start(delivery, context.work, false);
   return added;
 }
 

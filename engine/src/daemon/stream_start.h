@@ -47,7 +47,7 @@ struct StartedDestination {
 // Checks both sides and instantiates the missing tables; afterwards apply can run at the destination. Without
 // `joins_capture` it creates publications and slot; if it fails before the stream is registered at the destination, it
 // leaves nothing on either side. Once stopped, it fails within seconds, whatever the databases wait for.
-base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext& context);
+base::Result<StartedDestination> start_destination(const control::Delivery& delivery, const StartContext& context);
 
 struct SourceSlot {
   CaptureIdentity identity;
@@ -61,7 +61,7 @@ base::Result<SourceSlot> start_source(const control::StreamDefinition& definitio
 base::Result<bool> publishes_all(const control::StreamDefinition& definition, const DatabaseWork& work);
 
 // Adds the constraints that had to wait, while nothing is applied.
-base::Result<void> add_late_constraints(const control::Delivery& definition, const StartContext& context,
+base::Result<void> add_late_constraints(const control::Delivery& delivery, const StartContext& context,
                                         base::Lsn applied);
 
 }  // namespace thalweg::daemon

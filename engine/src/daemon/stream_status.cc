@@ -46,22 +46,27 @@ control::InstantiationStatus to_status(const instantiation::ProgressReport& repo
   return out;
 }
 
-bool reads_queue(const control::DestinationDefinition& destination) {
+bool is_direct(const control::DestinationDefinition& destination) {
   return !destination.backlog && destination.status != control::DesiredStatus::dropped;
 }
 
-control::Mode mode_of(const control::StreamDefinition& definition, const control::DestinationDefinition& destination) {
-  if (definition.receive_from) return control::Mode::receives;
-  return destination.send_to ? control::Mode::sends : control::Mode::combined;
+const control::DestinationDefinition* direct_destination(const control::StreamDefinition& stream) {
+  const auto found = std::ranges::find_if(stream.destinations, is_direct);
+  return found == stream.destinations.end() ? nullptr : &*found;
 }
 
-control::Mode mode_of(const control::StreamDefinition& definition) {
+control::DestinationMode mode_of(const control::StreamDefinition& stream,
+                                 const control::DestinationDefinition& destination) {
+  if (stream.receive_from) return control::DestinationMode::receives;
+  return destination.send_to ? control::DestinationMode::sends : control::DestinationMode::combined;
+}
+
+control::StreamMode mode_of(const control::StreamDefinition& stream) {
   const auto is_kept = [](const auto& destination) { return destination.status != control::DesiredStatus::dropped; };
-  const auto first = std::ranges::find_if(definition.destinations, is_kept);
-  if (first == definition.destinations.end()) return mode_of(definition, definition.destinations.front());
-  const bool several =
-      std::find_if(std::next(first), definition.destinations.end(), is_kept) != definition.destinations.end();
-  return several ? control::Mode::fan_out : mode_of(definition, *first);
+  const auto first = std::ranges::find_if(stream.destinations, is_kept);
+  if (first == stream.destinations.end()) return mode_of(stream, stream.destinations.front());
+  const bool several = std::find_if(std::next(first), stream.destinations.end(), is_kept) != stream.destinations.end();
+  return several ? control::StreamMode() : mode_of(stream, *first);
 }
 
 namespace {
@@ -89,11 +94,11 @@ std::vector<control::TableStatus> table_statuses(std::span<const control::TableR
 
 }  // namespace
 
-void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
+void add_tables(control::DestinationStatus& out, const control::Delivery& delivery,
                 std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,
                 bool running) {
-  if (definition.parameters.initial_copy && copied.started_at) out.instantiation = to_status(copied);
-  out.tables = table_statuses(definition.tables, changes, copied, running);
+  if (delivery.destination.parameters.initial_copy && copied.started_at) out.instantiation = to_status(copied);
+  out.tables = table_statuses(delivery.stream.tables, changes, copied, running);
 }
 
 }  // namespace thalweg::daemon

@@ -12,12 +12,16 @@
 namespace thalweg::daemon {
 
 control::InstantiationStatus to_status(const instantiation::ProgressReport& report);
-// Without a backlog and not on its way out: it lives as its capture or receiver does.
-bool reads_queue(const control::DestinationDefinition& destination);
-control::Mode mode_of(const control::StreamDefinition& definition);
-control::Mode mode_of(const control::StreamDefinition& definition, const control::DestinationDefinition& destination);
+// Whether it reads the queue and lives with the capture or receiver (DirectDestination): it has no backlog and is not
+// on its way out.
+bool is_direct(const control::DestinationDefinition& destination);
+// The direct destination of a stream; null: there is none.
+const control::DestinationDefinition* direct_destination(const control::StreamDefinition& stream);
+control::StreamMode mode_of(const control::StreamDefinition& stream);
+control::DestinationMode mode_of(const control::StreamDefinition& stream,
+                                 const control::DestinationDefinition& destination);
 
-void add_tables(control::DestinationStatus& out, const control::Delivery& definition,
+void add_tables(control::DestinationStatus& out, const control::Delivery& delivery,
                 std::span<const telemetry::TableSample> changes, const instantiation::ProgressReport& copied,
                 bool running);
 

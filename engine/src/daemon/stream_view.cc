@@ -13,7 +13,7 @@
 namespace thalweg::daemon {
 namespace {
 
-// Of an apply, while the last of its parked transactions are executed.
+// An apply is held while the last of its parked transactions are executed.
 constexpr std::chrono::seconds kHoldPatience{2};
 constexpr std::chrono::seconds kHoldMost{5};
 constexpr std::chrono::milliseconds kHoldLook{5};
@@ -24,20 +24,25 @@ control::StreamStatus Stream::status() const {
   control::StreamStatus out;
   out.id = id_;
   control::StreamDefinition definition;
+  uint64_t revision = 0;
+  std::shared_ptr<const TakenUp> taken_up;
   {
     std::lock_guard lock(mutex_);
     out.state = life_.state();
     out.error = error_;
     out.retry_at = retry_at_;
     definition = desired_;
+    revision = revision_;
+    taken_up = taken_up_;
   }
   out.mode = mode_of(definition);
   add_destinations(out, definition);
+  if (taken_up && taken_up->definition == definition) add_in_effect(out, *taken_up, revision);
   out.waits = waits_.waits(definition);
   return out;
 }
 
-// Those of the sessions that run; else what is known without one.
+// The statuses come from the sessions that run; else from what is known without them.
 void Stream::add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const {
   {
     std::shared_lock lock(sessions_lock_);
@@ -50,7 +55,7 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
       out.rule_counts = sessions_->rule_counts();
     }
   }
-  // Those that were desired a moment ago, or that wait for the stream to start.
+  // Some destinations were desired only a moment ago, or wait for the stream to start.
   for (const control::DestinationDefinition& destination : definition.destinations) {
     if (std::ranges::find(out.destinations, destination.id, &control::DestinationStatus::id) != out.destinations.end())
       continue;
@@ -70,7 +75,7 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
   bool first = true;
   for (control::DestinationStatus& destination : out.destinations) {
     const control::DestinationDefinition* const desired = definition.find(destination.id);
-    if (desired != nullptr && reads_queue(*desired)) {
+    if (desired != nullptr && is_direct(*desired)) {
       destination.state = out.state;
       destination.error = out.error;
       destination.retry_at = out.retry_at;
@@ -79,6 +84,18 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
     if (destination.state == State::dropped || destination.state == State::dropping) continue;
     out.applied = first ? destination.applied : std::min(out.applied, destination.applied);
     first = false;
+  }
+}
+
+void Stream::add_in_effect(control::StreamStatus& out, const TakenUp& taken_up, uint64_t revision) const {
+  const auto runs = [](State state) { return names_of(state).status == names_of(State::replicating).status; };
+  for (control::DestinationStatus& destination : out.destinations) {
+    const control::DestinationDefinition* const desired = taken_up.definition.find(destination.id);
+    if (desired == nullptr || desired->status != control::DesiredStatus::enabled) continue;
+    if (!runs(out.state) || !runs(destination.state)) continue;
+    const auto begun = memory_of(destination.id).effect.of(taken_up.judging.at(destination.id));
+    if (!begun) continue;
+    destination.in_effect = control::InEffect{.revision = revision, .from = begun->from, .since = begun->since};
   }
 }
 
@@ -114,76 +131,75 @@ base::Result<control::Delivery> Stream::desired_of(const std::string& destinatio
                     fmt::format("Stream {} has no destination \"{}\"", id_, destination));
 }
 
-base::Result<std::vector<telemetry::LoggedConflict>> Stream::conflicts(const std::string& destination,
-                                                                       const telemetry::ConflictPart& part) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return logged_conflicts(definition, part, abandon_);
+base::Result<telemetry::LoggedConflicts> Stream::conflicts(const std::string& destination,
+                                                           const telemetry::ConflictPart& part) const {
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  return logged_conflicts(delivery, part, abandon_);
 }
 
 base::Result<std::vector<telemetry::LoggedCount>> Stream::conflict_counts(const std::string& destination) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return daemon::conflict_counts(definition, abandon_);
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  return daemon::conflict_counts(delivery, abandon_);
 }
 
 base::Result<control::ParkedListView> Stream::errors(const std::string& destination,
                                                      const telemetry::ParkedPart& part) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
   const Place place = take_place(listings_);
   if (!place) return base::fail(base::ErrorCode::database_busy, "Other lists of these transactions are being read");
-  THALWEG_ASSIGN(control::ParkedListView list, parked_errors(definition, part, abandon_));
+  THALWEG_ASSIGN(control::ParkedListView list, parked_errors(delivery, part, abandon_));
   list.execution = executions_.status(destination);
   return list;
 }
 
 base::Result<telemetry::ParkedTree> Stream::error_tree(const std::string& destination, int64_t error_id,
                                                        const telemetry::TreePart& part) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
   const Place place = take_place(listings_);
   if (!place) return base::fail(base::ErrorCode::database_busy, "Other lists of these transactions are being read");
-  return parked_error_tree(definition, error_id, part, abandon_);
+  return parked_error_tree(delivery, error_id, part, abandon_);
 }
 
 base::Result<control::ParkedContentsView> Stream::error_contents(const std::string& destination, int64_t error_id,
                                                                  const telemetry::ChangesPart& part) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return parked_error_contents(definition, error_id, part, abandon_);
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  return parked_error_contents(delivery, error_id, part, abandon_);
 }
 
 // Its statements may wait for somebody's lock at the destination for as long as that lasts: nothing of the stream is
 // held meanwhile.
 base::Result<control::ExecutionState> Stream::execute_error(const std::string& destination,
                                                             const telemetry::ParkedChoice& choice) {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
   return executions_.execute(
-      destination, definition, choice,
-      [this, destination] { note_errors_changed(executions_.current_id(destination)); },
+      destination, delivery, choice, [this, destination] { note_errors_changed(executions_.current_id(destination)); },
       [this, destination] { hold_apply(executions_.current_id(destination)); });
 }
 
 base::Result<control::DryRunView> Stream::dry_run_error(const std::string& destination, int64_t error_id,
                                                         const std::string& role) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return dry_run_parked_error(definition, error_id, role, abandon_);
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  return dry_run_parked_error(delivery, error_id, role, abandon_);
 }
 
 base::Result<void> Stream::edit_error(const std::string& destination, int64_t error_id, uint64_t change,
                                       const std::optional<telemetry::ParkedEdit>& edit,
                                       const std::string& version) const {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  return edit_parked_error(definition, error_id, change, edit, version, abandon_);
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  return edit_parked_error(delivery, error_id, change, edit, version, abandon_);
 }
 
 base::Result<void> Stream::drop_error(const std::string& destination, int64_t error_id) {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  auto removed = remove_parked_error(definition, error_id, abandon_);
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  auto removed = remove_parked_error(delivery, error_id, abandon_);
   note_errors_changed(destination);
   return removed;
 }
 
 // Recorded at the destination first: a crash from here on loses nothing of it.
 base::Result<void> Stream::copy_table(const std::string& destination, const control::TableRef& table) {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  THALWEG_TRY(ask_for_copy(definition, table, abandon_));
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  THALWEG_TRY(ask_for_copy(delivery, table, abandon_));
   TableWatch& tables = memory_of(destination).tables;
   tables.forget_missing(table);
   tables.refresh();
@@ -192,18 +208,18 @@ base::Result<void> Stream::copy_table(const std::string& destination, const cont
 }
 
 base::Result<void> Stream::accept_table(const std::string& destination, const control::TableRef& table) {
-  THALWEG_ASSIGN(const control::Delivery definition, desired_of(destination));
-  THALWEG_TRY(accept_partitions(definition, table, abandon_));
+  THALWEG_ASSIGN(const control::Delivery delivery, desired_of(destination));
+  THALWEG_TRY(accept_partitions(delivery, table, abandon_));
   memory_of(destination).tables.refresh();
   return retry(destination);
 }
 
-// One without a backlog starts over together with its capture or receiver.
+// A direct destination starts over together with its capture or receiver.
 void Stream::start_over(const std::string& destination) {
   {
     std::lock_guard lock(mutex_);
     const control::DestinationDefinition* const desired = desired_.find(destination);
-    if (desired != nullptr && reads_queue(*desired)) {
+    if (desired != nullptr && is_direct(*desired)) {
       if (desired_.status != control::DesiredStatus::enabled) return;
       clear_memory();
       interrupt_ = true;

@@ -36,15 +36,16 @@ struct Sides {
   pg::Connection destination;
 };
 
-base::Result<Sides> connect(const Delivery& definition, const std::atomic<bool>& abandon) {
-  if (definition.send_to) {
+base::Result<Sides> connect(const Delivery& delivery, const std::atomic<bool>& abandon) {
+  if (delivery.destination.send_to) {
     return base::fail(ErrorCode::resolution_refused,
-                      "The tables are resolved at the engine that applies: " + definition.send_to->engine);
+                      "The tables are resolved at the engine that applies: " + delivery.destination.send_to->engine);
   }
-  const std::string name = "thalweg tables " + definition.id;
-  THALWEG_ASSIGN(pg::Connection source, open_for_operator(definition.source.conninfo, name, {.abandon = &abandon}));
+  const std::string name = "thalweg tables " + delivery.stream.id;
+  THALWEG_ASSIGN(pg::Connection source,
+                 open_for_operator(delivery.stream.source.conninfo, name, {.abandon = &abandon}));
   THALWEG_ASSIGN(pg::Connection destination,
-                 open_for_operator(definition.destination.conninfo, name, {.abandon = &abandon}));
+                 open_for_operator(delivery.destination.conninfo, name, {.abandon = &abandon}));
   return Sides{std::move(source), std::move(destination)};
 }
 
@@ -65,67 +66,69 @@ std::unexpected<base::Error> not_copied(const TableName& name) {
 }
 
 // The start that copies asks again. Refused here, the table stays as it is, and the stream's others go on.
-base::Result<void> check_code(Sides& sides, const Delivery& definition, const instantiation::CarriedTable& carried) {
+base::Result<void> check_code(Sides& sides, const Delivery& delivery, const instantiation::CarriedTable& carried) {
   instantiation::AcceptedCode accepted;
-  const auto code = definition.accepted_code.find({carried.table.schema, carried.table.name});
-  if (code != definition.accepted_code.end()) accepted.emplace(carried.table, code->second);
+  const auto code = delivery.stream.accepted_code.find({carried.table.schema, carried.table.name});
+  if (code != delivery.stream.accepted_code.end()) accepted.emplace(carried.table, code->second);
   return instantiation::check_called_code(sides.source, sides.destination, {carried}, accepted);
 }
 
 // `now` is the relation that was captured as `before`.
-base::Result<void> check_taken_along(const Delivery& definition, const TableName& before, const TableName& now) {
+base::Result<void> check_taken_along(const Delivery& delivery, const TableName& before, const TableName& now) {
   const auto own = [&](const TableName& name) {
-    const auto found = definition.transformations.find({name.schema, name.name});
-    return found == definition.transformations.end() ? transform::Steps{}
-                                                     : steps_of(found->second, definition.mask_key);
+    const auto found = delivery.stream.transformations.find({name.schema, name.name});
+    return found == delivery.stream.transformations.end() ? transform::Steps{}
+                                                          : steps_of(found->second, delivery.stream.mask_key);
   };
   return instantiation::check_left_behind(before, own(before), now, own(now));
 }
 
-// Of the copy of the table that has come under the name, which is `relation`, and of the one that has left it.
-base::Result<void> check_exchange(Sides& sides, const Delivery& definition, const TableName& name, uint32_t relation,
+// Checks both tables where one has taken the name over from another: the one that has come is `relation`.
+base::Result<void> check_exchange(Sides& sides, const Delivery& delivery, const TableName& name, uint32_t relation,
                                   const std::vector<TableRecord>& records) {
   for (const TableRecord& record : records) {
-    if (record.identity.relation == relation) THALWEG_TRY(check_taken_along(definition, record.table, name));
+    if (record.identity.relation == relation) THALWEG_TRY(check_taken_along(delivery, record.table, name));
   }
   const std::optional<TableRecord> own = record_of(records, name);
   if (!own || own->identity.relation == 0 || own->identity.relation == relation) return {};
   const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = own->identity}};
-  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publications_of(definition.id), watched));
+  THALWEG_ASSIGN(const auto now,
+                 instantiation::look_at_source(sides.source, publications_of(delivery.stream.id), watched));
   const instantiation::SourceTable* const left = now.find(own->identity.relation);
   if (left == nullptr) return {};
   const control::TableRef there{left->name.schema, left->name.name};
-  const bool is_captured = std::ranges::find(definition.tables, there) != definition.tables.end();
-  return is_captured ? check_taken_along(definition, name, left->name) : base::Result<void>{};
+  const bool is_captured = std::ranges::find(delivery.stream.tables, there) != delivery.stream.tables.end();
+  return is_captured ? check_taken_along(delivery, name, left->name) : base::Result<void>{};
 }
 
-// As its rows come to the destination.
-base::Result<instantiation::TableShape> shape_there(pg::Connection& source, const Delivery& definition,
+// The table's shape as its rows come to the destination.
+base::Result<instantiation::TableShape> shape_there(pg::Connection& source, const Delivery& delivery,
                                                     const control::TableRef& table,
                                                     const instantiation::TableShape& shape) {
-  const control::TableRef& there = control::name_there(definition.names, table);
+  const control::TableRef& there = control::name_there(delivery.stream.names, table);
   instantiation::DestinationNames names;
   if (there != table) names.add(shape.name, {there.schema, there.table});
   names.add_parts(shape);
-  const auto steps = definition.transformations.find(table);
-  if (steps == definition.transformations.end()) return instantiation::named_there(shape, names);
+  const auto steps = delivery.stream.transformations.find(table);
+  if (steps == delivery.stream.transformations.end()) return instantiation::named_there(shape, names);
   THALWEG_ASSIGN(instantiation::SentTable sent,
-                 instantiation::sent_table(source, shape, steps_of(steps->second, definition.mask_key)));
+                 instantiation::sent_table(source, shape, steps_of(steps->second, delivery.stream.mask_key)));
   return instantiation::named_there(std::move(sent.shape), names);
 }
 
 }  // namespace
 
-base::Result<void> ask_for_copy(const Delivery& definition, const control::TableRef& table,
+base::Result<void> ask_for_copy(const Delivery& delivery, const control::TableRef& table,
                                 const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
-  THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
-  THALWEG_TRY(apply::hold_error_queue(sides.destination, definition.id));
-  Bookkeeping bookkeeping(sides.destination, definition.id);
+  THALWEG_ASSIGN(Sides sides, connect(delivery, abandon));
+  THALWEG_TRY(apply::hold_error_queue(sides.destination, delivery.stream.id));
+  Bookkeeping bookkeeping(sides.destination, delivery.stream.id);
   THALWEG_ASSIGN(const auto records, read_records(bookkeeping));
   const std::optional<TableRecord> record = record_of(records, name);
   // One that the stream has and no record was missing when it was to be copied: the start that follows copies it.
-  if (!record && std::ranges::find(definition.tables, table) == definition.tables.end()) return not_copied(name);
+  if (!record && std::ranges::find(delivery.stream.tables, table) == delivery.stream.tables.end())
+    return not_copied(name);
   instantiation::Catalogue source(sides.source);
   instantiation::Catalogue destination(sides.destination);
   THALWEG_TRY(source.open());
@@ -139,32 +142,32 @@ base::Result<void> ask_for_copy(const Delivery& definition, const control::Table
     missing.table = name.quoted();
     return std::unexpected(std::move(missing));
   }
-  THALWEG_TRY(instantiation::check_source_table(*at_source, definition.inserts_only.contains(table)));
-  THALWEG_TRY(check_exchange(sides, definition, name, at_source->oid, records));
-  THALWEG_ASSIGN(const instantiation::TableShape there, shape_there(sides.source, definition, table, *at_source));
+  THALWEG_TRY(instantiation::check_source_table(*at_source, delivery.stream.inserts_only.contains(table)));
+  THALWEG_TRY(check_exchange(sides, delivery, name, at_source->oid, records));
+  THALWEG_ASSIGN(const instantiation::TableShape there, shape_there(sides.source, delivery, table, *at_source));
   THALWEG_ASSIGN(const auto at_destination, destination.table(there.name));
   if (at_destination) {
     THALWEG_TRY(instantiation::check_same_table(there, *at_destination));
     instantiation::DestinationSchema schema(sides.destination, destination);
     THALWEG_TRY(schema.check_partition_names(there, *at_destination));
-    if (!record && definition.parameters.initial_copy) THALWEG_TRY(schema.check_empty(*at_destination));
+    if (!record && delivery.destination.parameters.initial_copy) THALWEG_TRY(schema.check_empty(*at_destination));
   }
   instantiation::CarriedTable carried =
       instantiation::carried_table(there, at_destination ? &*at_destination : nullptr, record && record->created);
   carried.table = name;
-  THALWEG_TRY(check_code(sides, definition, carried));
+  THALWEG_TRY(check_code(sides, delivery, carried));
   THALWEG_TRY(instantiation::check_row_security(sides.source, {name}, base::ErrorSide::source));
   THALWEG_TRY(instantiation::check_row_security(sides.destination, {there.name}, base::ErrorSide::destination));
   if (record) THALWEG_TRY(bookkeeping.ask_for_copy(name));
-  base::log_event(base::LogLevel::info, "copy_again", {{"stream", definition.id}, {"table", name.quoted()}});
+  base::log_event(base::LogLevel::info, "copy_again", {{"stream", delivery.stream.id}, {"table", name.quoted()}});
   return {};
 }
 
-base::Result<void> accept_partitions(const Delivery& definition, const control::TableRef& table,
+base::Result<void> accept_partitions(const Delivery& delivery, const control::TableRef& table,
                                      const std::atomic<bool>& abandon) {
   const TableName name{table.schema, table.table};
-  THALWEG_ASSIGN(Sides sides, connect(definition, abandon));
-  Bookkeeping bookkeeping(sides.destination, definition.id);
+  THALWEG_ASSIGN(Sides sides, connect(delivery, abandon));
+  Bookkeeping bookkeeping(sides.destination, delivery.stream.id);
   THALWEG_ASSIGN(const auto records, read_records(bookkeeping));
   const std::optional<TableRecord> record = record_of(records, name);
   if (!record) return not_copied(name);
@@ -175,13 +178,15 @@ base::Result<void> accept_partitions(const Delivery& definition, const control::
                           : fmt::format("{} has no changed partitions.", name.quoted()));
   }
   const std::vector<instantiation::WatchedTable> watched = {{.name = name, .was = {}}};
-  THALWEG_ASSIGN(const auto now, instantiation::look_at_source(sides.source, publications_of(definition.id), watched));
+  THALWEG_ASSIGN(const auto now,
+                 instantiation::look_at_source(sides.source, publications_of(delivery.stream.id), watched));
   const instantiation::SourceTable* const found = now.find(name);
   if (found == nullptr || found->now.relation != record->identity.relation) {
     return base::fail(ErrorCode::resolution_refused,
                       fmt::format("{} is not the table that was captured any more.", name.quoted()));
   }
-  base::log_event(base::LogLevel::info, "partitions_accepted", {{"stream", definition.id}, {"table", name.quoted()}});
+  base::log_event(base::LogLevel::info, "partitions_accepted",
+                  {{"stream", delivery.stream.id}, {"table", name.quoted()}});
   return bookkeeping.accept(name, found->now);
 }
 

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "apply/progress.h"
@@ -26,8 +27,8 @@ using instantiation::TroubleKind;
 constexpr std::chrono::seconds kPause{2};
 constexpr std::chrono::seconds kPauseStopped{5};  // then without a connection in between
 
-bool is_watched(const Delivery& definition) {
-  return definition.status != DesiredStatus::dropped && !definition.send_to;
+bool is_watched(const Delivery& delivery) {
+  return delivery.destination.status != DesiredStatus::dropped && !delivery.destination.send_to;
 }
 
 TableTroubleKind kind_of(TroubleKind kind) {
@@ -106,11 +107,11 @@ TableWatch::TableWatch(const base::Clock& clock)
 // The thread is asked to stop, and joined; it may wait for a database.
 TableWatch::~TableWatch() { abandon_ = true; }
 
-void TableWatch::watch(const Delivery& definition) {
+void TableWatch::watch(const Delivery& delivery) {
   std::lock_guard lock(mutex_);
-  definition_ = definition;
-  if (!is_watched(definition)) {
-    definition_.reset();
+  delivery_ = delivery;
+  if (!is_watched(delivery)) {
+    delivery_.reset();
     shown_.clear();
     missing_.clear();
   }
@@ -137,7 +138,7 @@ void TableWatch::look_now(std::chrono::milliseconds patience, const std::string&
   failed_ = failed;
   const uint64_t mine = ++asked_;
   changed_.notify_all();
-  changed_.wait_for(lock, patience, [&] { return looked_ >= mine || !definition_; });
+  changed_.wait_for(lock, patience, [&] { return looked_ >= mine || !delivery_; });
 }
 
 std::optional<base::Error> TableWatch::unresolved() const {
@@ -155,38 +156,48 @@ void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
     const TableName name{table.changes.schema_name, table.changes.table_name};
     if (const auto missing = missing_.find(name); missing != missing_.end()) {
       table.trouble = view_of(name, missing->second);
-      if (definition_ && definition_->parameters.stops_tables()) table.state = control::TableState::stopped;
+      if (delivery_ && delivery_->destination.parameters.stops_tables()) table.state = control::TableState::stopped;
     }
     const auto record = shown_.find(name);
+    if (record == shown_.end() && table.state == control::TableState::waiting && is_followed(name)) {
+      table.state = control::TableState::copied;
+    }
     if (record == shown_.end() || !record->second.trouble) continue;
     table.trouble = view_of(record->second);
     if (record->second.stopped) table.state = control::TableState::stopped;
   }
 }
 
+bool TableWatch::is_followed(const TableName& name) const {
+  return std::ranges::any_of(shown_ | std::views::values, [&](const TableRecord& former) {
+    return former.finished && former.trouble && former.trouble->kind == TroubleKind::renamed &&
+           former.trouble->now.schema == name.schema && former.trouble->now.name == name.name;
+  });
+}
+
 // --- its thread
 
 void TableWatch::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<Delivery> definition;
+    std::optional<Delivery> delivery;
     uint64_t asked = 0;
     bool read_again = false;
     std::string failed;
     {
       std::unique_lock lock(mutex_);
-      const auto pause = definition_ && definition_->status == DesiredStatus::disabled ? kPauseStopped : kPause;
+      const auto pause = delivery_ && delivery_->destination.status == DesiredStatus::disabled ? kPauseStopped : kPause;
       changed_.wait_for(lock, stop, pause, [&] { return asked_ > looked_; });
       if (stop.stop_requested()) return;
-      definition = definition_;
+      delivery = delivery_;
       asked = asked_;
       read_again = std::exchange(read_again_, false);
       failed = std::exchange(failed_, {});
     }
-    if (!definition) {
+    if (!delivery) {
       source_.reset();
       records_.reset();
     }
-    const bool is_known = definition && look(*definition, read_again, failed);
+    const bool is_known = delivery && look(*delivery, read_again, failed);
     std::lock_guard lock(mutex_);
     is_known_ = is_known;
     looked_ = asked;
@@ -194,15 +205,15 @@ void TableWatch::run(const std::stop_token& stop) {
   }
 }
 
-bool TableWatch::look(const Delivery& definition, bool read_again, const std::string& failed) {
-  auto done = compare(definition, read_again, failed);
+bool TableWatch::look(const Delivery& delivery, bool read_again, const std::string& failed) {
+  auto done = compare(delivery, read_again, failed);
   if (!done) {
-    spdlog::debug("tables of {} are not known: {}", definition.id, done.error().message);
+    spdlog::debug("tables of {} are not known: {}", delivery.stream.id, done.error().message);
     if (done.error().code != base::ErrorCode::database_busy) source_.reset();
     records_.reset();  // what could not be stored is found, and stored, again
     return false;
   }
-  if (definition.status == DesiredStatus::disabled) source_.reset();
+  if (delivery.destination.status == DesiredStatus::disabled) source_.reset();
   return true;
 }
 
@@ -210,9 +221,9 @@ base::Result<pg::Connection> TableWatch::connect(const base::Conninfo& conninfo,
   return pg::Connection::open(conninfo, {.application_name = "thalweg tables " + stream_id, .abandon = &abandon_});
 }
 
-base::Result<void> TableWatch::read_records(const Delivery& definition) {
-  THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
-  Bookkeeping bookkeeping(destination, definition.id);
+base::Result<void> TableWatch::read_records(const Delivery& delivery) {
+  THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
+  Bookkeeping bookkeeping(destination, delivery.stream.id);
   instantiation::TableRecords records;
   THALWEG_ASSIGN(const bool exists, bookkeeping.exists());
   if (exists) {
@@ -220,8 +231,8 @@ base::Result<void> TableWatch::read_records(const Delivery& definition) {
     THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
     for (const TableRecord& record : recorded) {
       const control::TableRef ref{record.table.schema, record.table.name};
-      if (std::ranges::find(definition.tables, ref) == definition.tables.end()) continue;
-      records.emplace(record.table, record).first->second.inserts_only = definition.inserts_only.contains(ref);
+      if (std::ranges::find(delivery.stream.tables, ref) == delivery.stream.tables.end()) continue;
+      records.emplace(record.table, record).first->second.inserts_only = delivery.stream.inserts_only.contains(ref);
     }
   }
   std::lock_guard lock(mutex_);
@@ -231,12 +242,12 @@ base::Result<void> TableWatch::read_records(const Delivery& definition) {
 }
 
 // The destination knows which partitions have another file because of a TRUNCATE that is applied.
-base::Result<void> TableWatch::settle(const Delivery& definition, instantiation::SourceTables& now,
+base::Result<void> TableWatch::settle(const Delivery& delivery, instantiation::SourceTables& now,
                                       const std::string& failed) {
-  THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
-  Bookkeeping bookkeeping(destination, definition.id);
+  THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
+  Bookkeeping bookkeeping(destination, delivery.stream.id);
   // In this order: what the low watermark stands for has left its notes by then.
-  THALWEG_ASSIGN(const auto stream, apply::find_stream(destination, definition.id));
+  THALWEG_ASSIGN(const auto stream, apply::find_stream(destination, delivery.stream.id));
   THALWEG_ASSIGN(const auto recorded, bookkeeping.tables());
   bool any_truncated = false;
   for (const TableRecord& record : recorded) {
@@ -253,59 +264,59 @@ base::Result<void> TableWatch::settle(const Delivery& definition, instantiation:
   return {};
 }
 
-std::vector<TableName> TableWatch::without_record(const Delivery& definition) const {
+std::vector<TableName> TableWatch::without_record(const Delivery& delivery) const {
   std::vector<TableName> names;
-  for (const control::TableRef& table : definition.tables) {
+  for (const control::TableRef& table : delivery.stream.tables) {
     if (const TableName name{table.schema, table.table}; !records_->contains(name)) names.push_back(name);
   }
   return names;
 }
 
 // One that was seen to be missing stays so until it is copied: no start may have come since.
-void TableWatch::note_missing(const Delivery& definition, const instantiation::SourceTables& now) {
+void TableWatch::note_missing(const Delivery& delivery, const instantiation::SourceTables& now) {
   std::map<TableName, MissingTable> missing;
   std::lock_guard lock(mutex_);
-  for (const TableName& name : without_record(definition)) {
+  for (const TableName& name : without_record(delivery)) {
     const bool is_there = now.find(name) != nullptr;
     const auto before = missing_.find(name);
     if (is_there && before == missing_.end()) continue;  // the start that is under way copies it
     const base::UnixMicros since = before == missing_.end() ? clock_.unix_now() : before->second.since;
     missing.emplace(name, MissingTable{.since = since, .is_there = is_there});
   }
-  if (definition_) missing_ = std::move(missing);
+  if (delivery_) missing_ = std::move(missing);
 }
 
-base::Result<void> TableWatch::compare(const Delivery& definition, bool read_again, const std::string& failed) {
-  if (read_again || !records_) THALWEG_TRY(read_records(definition));
+base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again, const std::string& failed) {
+  if (read_again || !records_) THALWEG_TRY(read_records(delivery));
   if (!records_->empty()) {
     if (!source_) {
       // The server that the stream reads: after a promotion the old primary may be back as a standby.
-      THALWEG_ASSIGN(const control::StreamDefinition at_server, with_server_to_read(definition));
-      THALWEG_ASSIGN(source_, connect(at_server.source.conninfo, definition.id));
+      THALWEG_ASSIGN(const control::StreamDefinition at_server, with_server_to_read(delivery.stream));
+      THALWEG_ASSIGN(source_, connect(at_server.source.conninfo, delivery.stream.id));
       THALWEG_TRY(source_->script("SET lock_timeout = '1s'"));
     }
     std::vector<instantiation::WatchedTable> watched = instantiation::to_watch(*records_);
-    for (const TableName& name : without_record(definition)) watched.push_back({.name = name, .was = {}});
+    for (const TableName& name : without_record(delivery)) watched.push_back({.name = name, .was = {}});
     THALWEG_ASSIGN(instantiation::SourceTables now,
-                   instantiation::look_at_source(*source_, publications_of(definition.id), watched));
-    if (instantiation::Rewrites::any(*records_, now)) THALWEG_TRY(settle(definition, now, failed));
+                   instantiation::look_at_source(*source_, publications_of(delivery.stream.id), watched));
+    if (instantiation::Rewrites::any(*records_, now)) THALWEG_TRY(settle(delivery, now, failed));
     wal_end_ = now.wal_end;
     const instantiation::RecordChanges changes = instantiation::compare(*records_, now, clock_.unix_now());
     if (changes.any()) {
-      THALWEG_ASSIGN(pg::Connection destination, connect(definition.destination.conninfo, definition.id));
-      Bookkeeping bookkeeping(destination, definition.id);
+      THALWEG_ASSIGN(pg::Connection destination, connect(delivery.destination.conninfo, delivery.stream.id));
+      Bookkeeping bookkeeping(destination, delivery.stream.id);
       THALWEG_TRY(bookkeeping.exists());
       THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
     }
     for (const TableName& name : changes.troubles) {
       base::log_event(
           base::LogLevel::warning, "table_trouble",
-          {{"stream", definition.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
+          {{"stream", delivery.stream.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
     }
-    note_missing(definition, now);
+    note_missing(delivery, now);
   }
   std::lock_guard lock(mutex_);
-  if (definition_) shown_ = *records_;
+  if (delivery_) shown_ = *records_;
   return {};
 }
 

@@ -41,7 +41,7 @@ class TableWatch {
   TableWatch& operator=(const TableWatch&) = delete;
 
   // From now on these tables; one that another engine applies, or that is dropped: none.
-  void watch(const control::Delivery& definition);
+  void watch(const control::Delivery& delivery);
   // Another thread has recorded something: reads it again, and looks as soon as possible.
   void refresh();
   // Somebody has asked for its copy: it is missing only if the next look does not find it.
@@ -56,15 +56,17 @@ class TableWatch {
   void add_to(std::vector<control::TableStatus>& tables) const;
 
  private:
+  // Whether a copied table has this name by now, which its record gets at the next start.
+  bool is_followed(const instantiation::TableName& name) const;
   void run(const std::stop_token& stop);
-  bool look(const control::Delivery& definition, bool read_again, const std::string& failed);
-  base::Result<void> compare(const control::Delivery& definition, bool read_again, const std::string& failed);
-  base::Result<void> settle(const control::Delivery& definition, instantiation::SourceTables& now,
+  bool look(const control::Delivery& delivery, bool read_again, const std::string& failed);
+  base::Result<void> compare(const control::Delivery& delivery, bool read_again, const std::string& failed);
+  base::Result<void> settle(const control::Delivery& delivery, instantiation::SourceTables& now,
                             const std::string& failed);
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
-  base::Result<void> read_records(const control::Delivery& definition);
-  std::vector<instantiation::TableName> without_record(const control::Delivery& definition) const;
-  void note_missing(const control::Delivery& definition, const instantiation::SourceTables& now);
+  base::Result<void> read_records(const control::Delivery& delivery);
+  std::vector<instantiation::TableName> without_record(const control::Delivery& delivery) const;
+  void note_missing(const control::Delivery& delivery, const instantiation::SourceTables& now);
 
   const base::Clock& clock_;
   std::atomic<bool> abandon_{false};  // Writer: the destructor. Reader: the thread's connections
@@ -76,7 +78,7 @@ class TableWatch {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;
-  std::optional<control::Delivery> definition_;
+  std::optional<control::Delivery> delivery_;
   bool read_again_ = true;
   std::string failed_;
   uint64_t asked_ = 0;  // looks that somebody wanted

@@ -92,7 +92,7 @@ std::vector<control::WaitStatus> WaitWatch::waits(const control::StreamDefinitio
   std::vector<control::WaitStatus> out;
   const auto add = [&](const Wait& wait, std::string_view side, const control::DatabaseRef& database,
                        const std::string& destination) {
-    // Of a standby source the sessions lead to one server or the other, the definition to none of them yet.
+    // Sessions at a standby source lead to one server or the other, the definition to none of them yet.
     if (wait.session.conninfo.text != database.conninfo.text) return;
     control::WaitStatus& status = out.emplace_back(wait.status);
     status.side = side;

@@ -20,7 +20,7 @@ namespace thalweg::daemon {
 // sessions of its own, once a statement has run for seconds.
 class WaitWatch {
  public:
-  // Both outlive it.
+  // The board and the clock outlive it.
   WaitWatch(const pg::SessionBoard& board, const base::Clock& clock);
   ~WaitWatch();
   WaitWatch(const WaitWatch&) = delete;

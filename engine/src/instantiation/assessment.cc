@@ -321,8 +321,9 @@ base::Result<void> Instantiation::State::check_destination(const TableShape& sha
                            (!record->second.finished || record->second.copied_from == record->second.copied_to);
   THALWEG_TRY(
       check_same_table(sent_shape(shape), *there, key_follows ? KeyAtDestination::follows : KeyAtDestination::needed));
-  // Partitions are added to a table of the engine's before its rows go, and are not to be in anything's way.
-  if (record != known.end() && !record->second.finished && is_copied(record->second)) {
+  // Partitions are added before the rows go, and are not to be in anything's way.
+  if (record != known.end() && !record->second.finished && is_copied(record->second) &&
+      gets_partitions(shape_there(shape), *there, record->second.created)) {
     THALWEG_TRY(DestinationSchema(destination->connection, destination->catalogue)
                     .check_partition_names(shape_there(shape), *there));
   }

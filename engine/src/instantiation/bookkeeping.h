@@ -87,7 +87,7 @@ class Bookkeeping {
   base::Result<std::optional<InstantiationRecord>> read();
   base::Result<std::vector<TableRecord>> tables();
   base::Result<std::vector<RangeRecord>> ranges();
-  // Of the copies that count, finished or not; zero: none.
+  // The youngest snapshot of the copies that count, finished or not; zero: none.
   base::Result<base::Lsn> youngest_snapshot();
 
   base::Result<void> add_tables(const std::vector<NewTable>& tables);
@@ -96,7 +96,7 @@ class Bookkeeping {
   base::Result<void> set_identity(const TableName& table, const TableIdentity& identity);
   base::Result<void> set_trouble(const TableName& table, const TableIdentity& was, const TableTrouble& trouble,
                                  bool stopped);
-  // Those that committed below are needed no longer.
+  // Forgets truncations that committed below: they are needed no longer.
   base::Result<void> forget_truncations(base::Lsn below);
   // An operator's decision: the table's present identity becomes its recorded one.
   base::Result<void> accept(const TableName& table, const TableIdentity& identity);

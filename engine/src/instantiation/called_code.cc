@@ -17,7 +17,7 @@ constexpr std::string_view kQuestions =
     ;
 constexpr size_t kShown = 10;
 
-// Of several that semicolons part.
+// The number-th question of several that semicolons part.
 constexpr std::string_view question(size_t number) {
   std::string_view rest = kQuestions;
   for (; number > 0; --number) rest.remove_prefix(rest.find(';') + 1);

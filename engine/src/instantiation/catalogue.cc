@@ -89,7 +89,7 @@ base::Result<std::set<TableName>> Catalogue::existing(const std::vector<TableNam
   return found;
 }
 
-base::Result<std::string> Catalogue::what_is(const TableName& relation) {
+base::Result<std::string> Catalogue::in_words(const TableName& relation) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection_.query("SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) || "
                                    "coalesce(' of ' || i.indrelid::regclass::text, '') FROM pg_class c "

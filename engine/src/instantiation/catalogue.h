@@ -24,7 +24,7 @@ class Catalogue {
   base::Result<void> open();
   // nullopt when there is no relation of that name.
   base::Result<std::optional<TableShape>> table(const TableName& name);
-  // Those that are there; the same number of statements for one and for a thousand.
+  // Tables that are there; it takes the same number of statements for one and for a thousand.
   using Tables = std::map<TableName, TableShape>;
   base::Result<Tables> tables(const std::vector<TableName>& names);
   // The user-defined types that the table's columns need, each after those it needs itself. Types that were
@@ -32,10 +32,10 @@ class Catalogue {
   base::Result<void> types_of(const TableShape& table, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
   // The same of one type by its OID, which is the last of them unless it is built in.
   base::Result<void> collect_type(uint32_t oid, std::set<uint32_t>& seen, std::vector<TypeShape>& out);
-  // Those of the relations, tables or others, that are there.
+  // The relations, tables or others, that are there.
   base::Result<std::set<TableName>> existing(const std::vector<TableName>& relations);
-  // Such a relation in words: "index public.r_pkey of public.z".
-  base::Result<std::string> what_is(const TableName& relation);
+  // A relation in words: "index public.r_pkey of public.z".
+  base::Result<std::string> in_words(const TableName& relation);
   base::Result<std::set<IndexOf>> indexes(const std::vector<TableName>& relations);  // those that are indexes
   base::Result<std::set<std::string>> schemas();
   // nullopt when there is no type of that name.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(20);  // at the engine's wish to stop
 constexpr auto kCancelAgain = std::chrono::milliseconds(200);
-// Of statements that are cancelled. A server that has not ended them by then is taken to stand still.
+// Time that cancelled statements have to end. A server that has not ended them by then is taken to stand still.
 constexpr auto kCancelPatience = std::chrono::seconds(5);
 
 // Outcome that the workers of one run report to the thread that waits for them.
@@ -49,18 +49,27 @@ class Outcome {
   std::atomic<bool> failed_{false};  // writers: any worker, and who waits; readers: all; nothing else depends on it
 };
 
+// False: it is a range that the worker's snapshot is too old for.
+base::Result<bool> take(CopyWorker& worker, const WorkQueue::Turn& turn, const std::atomic<bool>& stop) {
+  if (const auto* const range = std::get_if<RangeStep>(turn.step)) return worker.copy(*turn.table, *range, stop);
+  THALWEG_TRY(worker.build(*turn.table, std::get<BuildStep>(*turn.step)));
+  return true;
+}
+
 void work(CopyWorker& worker, WorkQueue& queue, Outcome& outcome) {
   while (const auto turn = queue.take()) {
-    const auto* range = std::get_if<RangeStep>(turn->step);
-    if (!range && !queue.has_rows()) worker.close_source();
-    auto done = range ? worker.copy(*turn->table, *range, outcome.failed())
-                      : worker.build(*turn->table, std::get<BuildStep>(*turn->step));
+    if (!std::holds_alternative<RangeStep>(*turn->step) && !queue.has_rows()) worker.close_source();
+    auto done = take(worker, *turn, outcome.failed());
     if (!done) {
       if (done.error().table.empty()) done.error().table = turn->table->shape->name.quoted();
       outcome.fail(done.error());
       queue.end();
     }
-    queue.done(*turn);
+    if (done.value_or(true)) {
+      queue.done(*turn);
+    } else {
+      queue.postpone(*turn);
+    }
   }
   outcome.leave();
 }

@@ -29,7 +29,8 @@ class Copier {
   base::Result<void> open(const Snapshot& snapshot);
   // A session within the snapshot, for planning, before run().
   pg::Connection& source();
-  // Does all work. The first failure stops every worker, and ends what they do on either side: within seconds, even
+  // Does all work, but that of tables which the snapshot is too old for: their ranges stay as they are, and nothing is
+  // built of them. The first failure stops every worker, and ends what they do on either side: within seconds, even
   // where a server or the network stands still. Once `stop` is set it fails: with engine_stopping, or as a session does
   // that was given up for it.
   base::Result<void> run(std::vector<TableWork> works);

@@ -106,6 +106,7 @@ base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
       connection.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
                                     connection.quote_literal(snapshot.name))));
   source_ = std::move(connection);
+  shown_.clear();
   snapshot_lsn_ = snapshot.consistent_point;
   return {};
 }
@@ -115,6 +116,26 @@ std::vector<pg::Connection::Canceller> CopyWorker::cancellers() const {
   if (source_) both.push_back(source_->canceller());
   if (destination_) both.push_back(destination_->canceller());
   return both;
+}
+
+// A table that was truncated or rewritten after the snapshot is empty in it, rows that it should show included: their
+// old versions went with the old file. pg_class is read as the snapshot has it, pg_relation_filenode() and
+// to_regclass() answer from the catalog as it is now; the lock, which the transaction keeps, makes that last.
+base::Result<bool> CopyWorker::snapshot_shows(const TableShape& table) {
+  if (shown_.contains(table.oid)) return true;
+  THALWEG_ASSIGN(
+      const pg::Rows rows,
+      source_->script(fmt::format(
+          "SELECT FROM {} LIMIT 0; "
+          "WITH RECURSIVE part (oid) AS (SELECT {}::oid UNION ALL SELECT i.inhrelid FROM part JOIN "
+          "pg_catalog.pg_inherits i ON i.inhparent = part.oid AND NOT i.inhdetachpending WHERE {}) "
+          "SELECT coalesce(pg_catalog.to_regclass({})::oid = {}::oid, false) AND NOT EXISTS (SELECT FROM part JOIN "
+          "pg_catalog.pg_class c USING (oid) WHERE pg_catalog.pg_relation_filenode(c.oid) IS DISTINCT FROM "
+          "nullif(c.relfilenode, 0)) AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = {}::oid)",
+          read_from(table), table.oid, table.kind == 'p', source_->quote_literal(table.name.quoted()), table.oid,
+          table.oid)));
+  if (rows.boolean(0, 0)) shown_.insert(table.oid);
+  return rows.boolean(0, 0);
 }
 
 base::Result<int64_t> CopyWorker::stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
@@ -183,7 +204,9 @@ base::Result<void> CopyWorker::merge(const TableShape& table) {
   return {};
 }
 
-base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop) {
+base::Result<bool> CopyWorker::copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop) {
+  THALWEG_ASSIGN(const bool is_shown, snapshot_shows(*table.shape));
+  if (!is_shown) return false;
   progress_.begin_table(*table.counters);
   RangeCount count(*table.counters);
   THALWEG_TRY(destination_->script("BEGIN; SET LOCAL session_replication_role = replica"));
@@ -196,7 +219,7 @@ base::Result<void> CopyWorker::copy(const CopyTable& table, const RangeStep& ste
   count.keep();
   if (table.counters->ranges_copied.fetch_add(1) + 1 == table.counters->ranges_total)
     progress_.end_rows(*table.counters);
-  return {};
+  return true;
 }
 
 base::Result<void> CopyWorker::build(const CopyTable& table, const BuildStep& step) {
@@ -221,11 +244,11 @@ base::Result<void> CopyWorker::build_alone(const Statement& statement) {
   base::Error& error = tried.error();
   if (destination_->broken() || !is_refusal(error)) return std::unexpected(std::move(error));
   if (statement.is_essential()) {
-    error.message = fmt::format("{} cannot be made: {}", statement.what(), error.message);
+    error.message = fmt::format("{} cannot be made: {}", statement.in_words(), error.message);
     error.table = statement.table.quoted();
     return std::unexpected(std::move(error));
   }
-  const std::string warning = fmt::format("{} left out: {}", statement.what(), error.message);
+  const std::string warning = fmt::format("{} left out: {}", statement.in_words(), error.message);
   THALWEG_TRY(Bookkeeping(*destination_, options_.stream_id).warn(warning));
   progress_.warn(warning);
   return {};

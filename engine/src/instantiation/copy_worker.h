@@ -3,6 +3,7 @@
 #include <atomic>
 #include <expected>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct CopyOptions {
   std::string mask_key = {};  // of masks that the source computes; empty: none needs it
 };
 
-// Of every worker's sessions, on both sides.
+// The application name of every worker's sessions, on both sides.
 std::string copy_application_name(const std::string& stream_id);
 
 // engine_stopping.
@@ -56,17 +57,20 @@ class CopyWorker {
   pg::Connection& source() { return *source_; }
   // Lets the source's snapshot go: the source keeps row versions for it.
   void close_source() { source_.reset(); }
-  // Of its sessions, on both sides.
+  // Cancellers of its sessions, on both sides.
   std::vector<pg::Connection::Canceller> cancellers() const;
 
-  // `stop` ends it early with engine_stopping, between two rows; one that waits has to be cancelled.
-  base::Result<void> copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop);
+  // `stop` ends it early with engine_stopping, between two rows; one that waits has to be cancelled. False: nothing is
+  // copied, for the snapshot is too old to show the table.
+  base::Result<bool> copy(const CopyTable& table, const RangeStep& step, const std::atomic<bool>& stop);
   // All or nothing. Where the destination refuses a statement, each runs by itself, and what it refuses is left out
   // with a warning. A primary key is an error: apply needs it.
   base::Result<void> build(const CopyTable& table, const BuildStep& step);
 
  private:
   class RangeCount;
+  // Asks once for each table of a session: the lock that it takes then keeps the answer true.
+  base::Result<bool> snapshot_shows(const TableShape& table);
   base::Result<int64_t> stream(const CopyTable& table, const RangeStep& step, RangeCount& count,
                                const std::atomic<bool>& stop);
   base::Result<void> merge(const TableShape& table);
@@ -77,6 +81,7 @@ class CopyWorker {
   const std::atomic<bool>& abandon_source_;
   const std::atomic<bool>& abandon_destination_;
   std::optional<pg::Connection> source_;
+  std::set<uint32_t> shown_;  // tables, by oid, that its snapshot shows
   std::optional<pg::Connection> destination_;
   base::Lsn snapshot_lsn_;
 };

@@ -18,7 +18,7 @@ class DestinationNames {
   // Partitions, and sequences of its columns, that are in the table's schema go along into another one, under their own
   // names.
   void add_parts(const TableShape& table);
-  // Its own name where it has no other one.
+  // A table's name at the destination: its own if it has no other there.
   const TableName& of(const TableName& table) const;
   bool empty() const { return names_.empty(); }
 

@@ -81,10 +81,10 @@ base::Result<void> DestinationSchema::check_key_names(const std::vector<const Ta
   THALWEG_ASSIGN(const std::set<TableName> taken, catalogue_.existing(names));
   if (taken.empty()) return {};
   const TableName& name = *taken.begin();
-  THALWEG_ASSIGN(const std::string what, catalogue_.what_is(name));
+  THALWEG_ASSIGN(const std::string existing, catalogue_.in_words(name));
   return differs(keys.at(name), fmt::format("The primary key of {} cannot be made: the destination's {} has its name. "
                                             "Rename it there.",
-                                            keys.at(name).quoted(), what));
+                                            keys.at(name).quoted(), existing));
 }
 
 base::Result<void> DestinationSchema::rehearse(const std::vector<TypeShape>& types,
@@ -116,7 +116,7 @@ base::Result<void> DestinationSchema::run(std::span<const Statement> statements,
   if (statements.size() == 1 && missing == Missing::fails && first.is_essential())
     return std::unexpected(tried.error());
   THALWEG_TRY(connection_.script("ROLLBACK TO SAVEPOINT thalweg_try; RELEASE SAVEPOINT thalweg_try"));
-  if (statements.size() == 1) return warn(fmt::format("{} left out: {}", first.what(), tried.error().message));
+  if (statements.size() == 1) return warn(fmt::format("{} left out: {}", first.in_words(), tried.error().message));
   const size_t half = statements.size() / 2;
   THALWEG_TRY(run(statements.first(half), missing, warn));
   return run(statements.subspan(half), missing, warn);
@@ -132,19 +132,29 @@ base::Result<void> DestinationSchema::check_partition_names(const TableShape& so
   THALWEG_ASSIGN(const std::set<TableName> taken, catalogue_.existing(missing));
   if (taken.empty()) return {};
   const TableName& name = *taken.begin();
-  THALWEG_ASSIGN(const std::string what, catalogue_.what_is(name));
+  THALWEG_ASSIGN(const std::string existing, catalogue_.in_words(name));
   return differs(source.name,
                  fmt::format("{0} is to be a partition of {1}, as at the source. The destination's {2} has that name "
                              "and is no partition of {1}: rename or drop it there, or attach it.",
-                             name.quoted(), source.name.quoted(), what));
+                             name.quoted(), source.name.quoted(), existing));
 }
 
-base::Result<void> DestinationSchema::add_partitions(const TableShape& table, const Warn& warn) {
+bool gets_partitions(const TableShape& source, const TableShape& destination, bool created) {
+  if (destination.kind != 'p' || source.kind != 'p') return false;
+  if (created) return true;
+  if (source.partition_key != destination.partition_key) return false;
+  const auto is_shared = [&](const TableShape& partition) {
+    return std::ranges::find(source.partitions, partition.name, &TableShape::name) != source.partitions.end();
+  };
+  return destination.partitions.empty() || std::ranges::any_of(destination.partitions, is_shared);
+}
+
+base::Result<void> DestinationSchema::add_partitions(const TableShape& table, bool created, const Warn& warn) {
   THALWEG_ASSIGN(const std::optional<TableShape> there, catalogue_.table(table.name));
   if (!there)
     return base::fail(ErrorCode::missing_table, fmt::format("{} is gone from the destination.", table.name.quoted()),
                       base::ErrorSide::destination);
-  if (there->kind != 'p') return {};
+  if (!gets_partitions(table, *there, created)) return {};
   THALWEG_TRY(check_partition_names(table, *there));
   std::set<TableName> existing;
   for (const TableShape& partition : there->partitions) existing.insert(partition.name);

@@ -40,7 +40,7 @@ class DestinationSchema {
   base::Result<void> check_empty(const TableShape& table);
   // For a table that is there, within the caller's transaction, too: partitions that only the source has; no rows; its
   // other name, unless it bears that already; its partitions stay where they are.
-  base::Result<void> add_partitions(const TableShape& table, const Warn& warn);
+  base::Result<void> add_partitions(const TableShape& table, bool created, const Warn& warn);
   base::Result<void> empty_table(const TableName& table);
   base::Result<void> rename_table(const TableName& from, const TableName& to);
 
@@ -54,6 +54,11 @@ class DestinationSchema {
   pg::Connection& connection_;
   Catalogue& catalogue_;
 };
+
+// Whether partitions that only the source has are made at the destination: of a table that the engine created, or that
+// is partitioned by the same key, into partitions of the same names as far as there are any. Others have partitions of
+// their own. `source` by its names at the destination.
+bool gets_partitions(const TableShape& source, const TableShape& destination, bool created);
 
 // Whether the destination cannot have the object at all. An error that a retry or an operator may cure is not a
 // refusal.

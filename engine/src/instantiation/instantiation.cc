@@ -57,7 +57,7 @@ base::Result<void> Instantiation::identify() {
   std::vector<WatchedTable> watched;
   for (const TableShape& shape : s.shapes) {
     const auto record = s.known.find(shape.name);
-    if (record == s.known.end() || (record->second.copy_again && !record->second.planned)) {
+    if (record == s.known.end() || s.waits_for_copy(shape)) {
       watched.push_back({.name = shape.name, .was = {}});
     }
   }
@@ -77,8 +77,8 @@ base::Result<void> Instantiation::State::make_room() {
     if (record == known.end() || !record->second.copy_again || record->second.planned) continue;
     const bool create = to_create.contains(shape.name);
     if (!create) {
-      THALWEG_TRY(
-          schema.add_partitions(shape_there(shape), [&](std::string warning) { return bookkeeping->warn(warning); }));
+      THALWEG_TRY(schema.add_partitions(shape_there(shape), record->second.created,
+                                        [&](std::string warning) { return bookkeeping->warn(warning); }));
       THALWEG_TRY(schema.empty_table(shape_there(shape).name));
     }
     THALWEG_TRY(bookkeeping->begin_copy_again(shape.name, create, identities[shape.name]));
@@ -114,6 +114,7 @@ base::Result<bool> Instantiation::State::may_resume(const TableShape& shape) {
 // Tables of an interrupted copy go on with the ranges that are left, or start anew: without what was copied.
 base::Result<void> Instantiation::State::prepare_resumption() {
   DestinationSchema schema(destination->connection, destination->catalogue);
+  const Warn warn = [&](std::string warning) { return bookkeeping->warn(warning); };
   std::map<TableName, std::pair<bool, bool>> ranges;  // any copied, any left
   THALWEG_ASSIGN(const std::vector<RangeRecord> records, bookkeeping->ranges());
   for (const RangeRecord& record : records) {
@@ -122,12 +123,12 @@ base::Result<void> Instantiation::State::prepare_resumption() {
   }
   for (const TableShape& shape : shapes) {
     const auto record = known.find(shape.name);
-    if (record == known.end() || !record->second.planned || !waits_for_copy(shape)) continue;
+    if (record == known.end() || !waits_for_copy(shape)) continue;
     const auto [copied, left] = ranges[shape.name];
-    if (!left) continue;
-    if (!to_create.contains(shape.name))
-      THALWEG_TRY(
-          schema.add_partitions(shape_there(shape), [&](std::string warning) { return bookkeeping->warn(warning); }));
+    if (record->second.planned && !left) continue;
+    if (!to_create.contains(shape.name)) {
+      THALWEG_TRY(schema.add_partitions(shape_there(shape), record->second.created, warn));
+    }
     if (copied) {
       THALWEG_ASSIGN(const bool resumes, may_resume(shape));
       if (resumes) continue;
@@ -135,7 +136,9 @@ base::Result<void> Instantiation::State::prepare_resumption() {
                       {{"stream", options.stream_id}, {"table", shape.name.quoted()}});
       if (!to_create.contains(shape.name)) THALWEG_TRY(schema.empty_table(shape_there(shape).name));
     }
-    THALWEG_TRY(bookkeeping->forget_plan(shape.name));
+    if (record->second.planned) THALWEG_TRY(bookkeeping->forget_plan(shape.name));
+    // Nothing is left of what was copied: it is the table of the next snapshot.
+    THALWEG_TRY(bookkeeping->begin_copy_again(shape.name, false, identities[shape.name]));
   }
   return {};
 }
@@ -177,16 +180,19 @@ base::Result<void> Instantiation::prepare() {
   return s.show_progress();
 }
 
-base::Result<void> Instantiation::copy(const std::string& snapshot_name, base::Lsn consistent_point) {
+base::Result<bool> Instantiation::copy(const std::string& snapshot_name, base::Lsn consistent_point) {
   auto copied = state_->copy({snapshot_name, consistent_point});
   // A session that was given up, or cancelled, says so; why it was is what counts.
   if (!copied && state_->stop) return interrupted();
   return copied;
 }
 
-base::Result<void> Instantiation::State::copy(const Snapshot& snapshot) {
+base::Result<bool> Instantiation::State::copy(const Snapshot& snapshot) {
+  bool complete = true;
   const auto waits = [&](const TableShape& shape) { return waits_for_copy(shape); };
-  if (std::ranges::any_of(shapes, waits)) THALWEG_TRY(copy_tables(snapshot));
+  if (std::ranges::any_of(shapes, waits)) {
+    THALWEG_ASSIGN(complete, copy_tables(snapshot));
+  }
   std::vector<FinishedTable> without_rows;
   for (const TableShape& shape : shapes) {
     if (known.at(shape.name).finished || waits(shape)) continue;
@@ -194,7 +200,8 @@ base::Result<void> Instantiation::State::copy(const Snapshot& snapshot) {
     progress.table(shape.name).state = CopyState::copied;
   }
   if (!without_rows.empty()) THALWEG_TRY(bookkeeping->finish_tables(without_rows, snapshot.consistent_point));
-  return read_records();
+  THALWEG_TRY(read_records());
+  return complete;
 }
 
 base::Result<base::Lsn> Instantiation::add_constraints(base::Lsn applied) {

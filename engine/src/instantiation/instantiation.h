@@ -97,8 +97,9 @@ class Instantiation {
   // Creates missing objects at the destination and records the tables, in one transaction.
   base::Result<void> prepare();
   // Copies the remaining ranges, and builds the indexes of tables that one snapshot has filled. Without initial_copy it
-  // only records the snapshot's position.
-  base::Result<void> copy(const std::string& snapshot_name, base::Lsn consistent_point);
+  // only records the snapshot's position. False: tables are left that were truncated or rewritten, or replaced, after
+  // the snapshot. Another Instantiation copies them, as after a crash, from a snapshot of their own.
+  base::Result<bool> copy(const std::string& snapshot_name, base::Lsn consistent_point);
   // Builds missing indexes and constraints of tables whose copy is consistent: those of one snapshot, and, once every
   // transaction below `applied` is applied, those of several; then foreign keys. Returns the position from which the
   // rest can be done; zero: all done.

@@ -53,7 +53,7 @@ class InstantiationTest : public testing::Test {
     return std::string(run(connection, sql).text(0, 0));
   }
 
-  // Of a definition, as AcceptedCode has it: "default app.f(1)".
+  // The digest of a definition, as AcceptedCode has it: "default app.f(1)".
   std::string digest(const std::string& definition) {
     return value(*destination_, "SELECT encode(sha256(convert_to($d$" + definition + "$d$, 'UTF8')), 'hex')");
   }

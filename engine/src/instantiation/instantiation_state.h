@@ -62,11 +62,11 @@ struct Instantiation::State {
   base::Result<void> read_transformations(const TableShape& shape);
   base::Result<void> check_taken_along(const TableShape& shape);
   void name_shapes();
-  // By its names at the destination, as which the engine makes it. `shape` is one of `shapes`.
+  // The table by its names at the destination, as the engine makes it. `shape` is one of `shapes`.
   const TableShape& shape_there(const TableShape& shape) const {
     return shapes_there.at(static_cast<size_t>(&shape - shapes.data()));
   }
-  // The same, as its rows come to the destination.
+  // The table as its rows come to the destination.
   const TableShape& sent_shape(const TableShape& shape) const {
     const auto sent = sent_tables.find(shape.name);
     return sent == sent_tables.end() ? shape_there(shape) : sent->second.shape;
@@ -106,8 +106,9 @@ struct Instantiation::State {
   base::Result<void> plan_ranges(const std::vector<const TableShape*>& waiting);
   base::Result<Builds> plan_indexes(const std::vector<const TableShape*>& tables);
   base::Result<std::vector<TableWork>> plan_copy(const std::vector<const TableShape*>& waiting);
-  base::Result<void> copy(const Snapshot& snapshot);
-  base::Result<void> copy_tables(const Snapshot& snapshot);
+  base::Result<bool> copy(const Snapshot& snapshot);
+  base::Result<std::set<TableName>> postponed_tables();
+  base::Result<bool> copy_tables(const Snapshot& snapshot);
   base::Result<void> build_indexes(const Builds& builds);
   base::Result<void> build_foreign_keys(const Builds& builds);
 };

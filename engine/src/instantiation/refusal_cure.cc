@@ -20,8 +20,10 @@ Cure cure_of_refusal(const Refusal& refusal, int source_version, int destination
   if (state == "42501") return {.words = "Grant the privilege that the message names.", .sql = {}};
   if (state == "42P07") return {.words = "Rename what has the name at the destination.", .sql = {}};
   if (state == "55P03") return {.words = "Wait for the session that holds the lock, or end it.", .sql = {}};
-  // A syntax that it does not know, a feature that it does not have, an object that it does not bring.
-  const bool unknown = state == "42601" || state == "0A000" || state == "42883" || state == "42704" || state == "42P17";
+  // A syntax that it does not know, a feature that it does not have, an object that it does not bring, a constant that
+  // its type cannot hold (an infinite interval before 17).
+  const bool unknown = state == "42601" || state == "0A000" || state == "42883" || state == "42704" ||
+                       state == "42P17" || state == "22007" || state == "22P02" || state == "22023";
   if (unknown && source > destination) {
     return {.words = fmt::format("PostgreSQL {} of the destination may lack what PostgreSQL {} of the source has: "
                                  "upgrade the destination, or make the table there yourself, with what it knows.",

@@ -56,7 +56,7 @@ std::string cure_before_start(base::ErrorCode code) {
   }
 }
 
-Finding finding_of(const base::Error& error, std::string part, const TableName& about) {
+Problem problem_of(const base::Error& error, std::string part, const TableName& about) {
   return {.outcome = Outcome::refused,
           .part = std::move(part),
           .table = about.quoted(),
@@ -78,7 +78,7 @@ class Rehearsal {
         source_catalogue_(source_),
         destination_catalogue_(destination_) {}
 
-  base::Result<std::vector<Finding>> run();
+  base::Result<std::vector<Problem>> run();
 
  private:
   base::Result<void> read_source();
@@ -99,10 +99,10 @@ class Rehearsal {
   DestinationNames names_;          // with the parts of tables
   std::vector<TableShape> shapes_;  // of tables that the destination lacks
   std::vector<TypeShape> types_;    // that tables need
-  // By their names at the destination: tables that cannot be made, whose reason is a finding already.
+  // By their names at the destination: tables that cannot be made, whose reason is a problem already.
   std::set<TableName> hopeless_;
   std::set<std::pair<TableName, std::string>> hopeless_parts_;
-  std::vector<Finding> findings_;
+  std::vector<Problem> problems_;
 };
 
 base::Result<void> Rehearsal::read_source() {
@@ -114,11 +114,11 @@ base::Result<void> Rehearsal::read_source() {
       const auto gone =
           base::fail(base::ErrorCode::missing_table, fmt::format("{} does not exist at the source.", name.quoted()),
                      base::ErrorSide::source);
-      findings_.push_back(finding_of(gone.error(), "table", name));
+      problems_.push_back(problem_of(gone.error(), "table", name));
     } else if (const auto fit = check_source_table(table->second, options_.inserts_only.contains(name)); !fit) {
-      findings_.push_back(finding_of(fit.error(), "table", name));
+      problems_.push_back(problem_of(fit.error(), "table", name));
     } else if (const auto sent = sent_shape(table->second); !sent) {
-      findings_.push_back(finding_of(sent.error(), "table", name));
+      problems_.push_back(problem_of(sent.error(), "table", name));
     } else {
       THALWEG_TRY(source_catalogue_.types_of(*sent, seen, types_));
       shapes_.push_back(std::move(table->second));
@@ -154,7 +154,7 @@ base::Result<void> Rehearsal::compare_tables() {
     const auto found = there.find(names_.of(shape.name));
     const TableShape* const existing = found == there.end() ? nullptr : &found->second;
     if (const auto fit = check_fits(shape, existing); !fit) {
-      findings_.push_back(finding_of(fit.error(), "table", shape.name));
+      problems_.push_back(problem_of(fit.error(), "table", shape.name));
       return true;
     }
     return existing != nullptr;
@@ -168,15 +168,15 @@ base::Result<void> Rehearsal::compare_types() {
     THALWEG_ASSIGN(const std::optional<TypeShape> there, destination_catalogue_.find_type(type.name));
     if (there) {
       if (const auto same = check_same_type(type, *there); !same) {
-        Finding finding = finding_of(same.error(), "type", type.name);
-        finding.cure_sql = missing_labels_sql(type, *there, destination_);
-        if (!finding.cure_sql.empty()) finding.cure = "Add the labels at the destination.";
-        findings_.push_back(std::move(finding));
+        Problem problem = problem_of(same.error(), "type", type.name);
+        problem.cure_sql = missing_labels_sql(type, *there, destination_);
+        if (!problem.cure_sql.empty()) problem.cure = "Add the labels at the destination.";
+        problems_.push_back(std::move(problem));
       }
     } else if (!type.create_sql.empty()) {
       missing.push_back(std::move(type));
     } else if (type.extension.empty()) {  // what an extension brings is missing with the extension
-      findings_.push_back(finding_of(check_creatable(type).error(), "type", type.name));
+      problems_.push_back(problem_of(check_creatable(type).error(), "type", type.name));
     }
   }
   types_ = std::move(missing);
@@ -190,7 +190,7 @@ base::Result<void> Rehearsal::compare_requirements() {
   for (const Lack& lack : lacks) by_cure[lack.statement].push_back(&lack);
   for (const auto& [statement, group] : by_cure) {
     const Requirement& first = *group.front()->requirement;
-    Finding finding{.outcome = Outcome::left_out,
+    Problem problem{.outcome = Outcome::left_out,
                     .part = first.is_extension() ? "extension" : "function",
                     .table = group.size() == 1 ? first.table.quoted() : "",
                     .name = first.is_extension() ? first.extension : first.function,
@@ -206,7 +206,7 @@ base::Result<void> Rehearsal::compare_requirements() {
       const auto shape = std::ranges::find(shapes_, table, &TableShape::name);
       const ConstraintShape* key = shape == shapes_.end() ? nullptr : shape->primary_key();
       if (part.empty() || (key && key->name == part)) {
-        finding.outcome = Outcome::refused;
+        problem.outcome = Outcome::refused;
         hopeless_.insert(names_.of(table));
       } else {
         hopeless_parts_.emplace(names_.of(table), part);
@@ -216,9 +216,9 @@ base::Result<void> Rehearsal::compare_requirements() {
       if (!part.empty()) dependants += fmt::format(" ({})", pg::quote_identifier(part));
     }
     if (group.size() > kDependantsShown) dependants += fmt::format(" and {} more", group.size() - kDependantsShown);
-    finding.message =
-        fmt::format("The destination lacks the {} {}. It is needed by {}.", finding.part, finding.name, dependants);
-    findings_.push_back(std::move(finding));
+    problem.message =
+        fmt::format("The destination lacks the {} {}. It is needed by {}.", problem.part, problem.name, dependants);
+    problems_.push_back(std::move(problem));
   }
   return {};
 }
@@ -232,7 +232,7 @@ base::Result<void> Rehearsal::leave_out_called_code() {
     if (shape == shapes_.end() || hopeless_.contains(names_.of(call.table))) continue;
     leave_out(*shape, call);
     for (const TableShape& partition : shape->partitions) leave_out(partition, call);
-    findings_.push_back({.outcome = Outcome::not_tried,
+    problems_.push_back({.outcome = Outcome::not_tried,
                          .part = call.part,
                          .table = call.table.quoted(),
                          .name = call.name,
@@ -289,7 +289,7 @@ base::Result<std::vector<Statement>> Rehearsal::plan() {
     for (const IndexShape& index : table->indexes) {
       if (!present.relations.contains({table->name.schema, index.name})) continue;
       hopeless_parts_.insert({table->name, index.name});
-      findings_.push_back({.outcome = Outcome::left_out,
+      problems_.push_back({.outcome = Outcome::left_out,
                            .part = "index",
                            .table = table->name.quoted(),
                            .name = index.name,
@@ -324,7 +324,7 @@ base::Result<void> Rehearsal::try_statements() {
   THALWEG_TRY(use_stand_ins(destination_, statements, denied));
   THALWEG_ASSIGN(const pg::Rows role, destination_.query("SELECT pg_catalog.quote_ident(current_user)"));
   for (const Statement& statement : denied) {
-    findings_.push_back(
+    problems_.push_back(
         {.outcome = Outcome::left_out,
          .part = std::string(name_of(statement.part)),
          .table = statement.table.quoted(),
@@ -344,7 +344,7 @@ base::Result<void> Rehearsal::try_statements() {
     if (is_stand_in(statements[refusal.statement])) continue;
     const Statement statement = without_stand_in(statements[refusal.statement]);
     const Cure cure = cure_of_refusal(refusal, source_.server_version(), destination_.server_version());
-    findings_.push_back({.outcome = statement.is_essential() ? Outcome::refused : Outcome::left_out,
+    problems_.push_back({.outcome = statement.is_essential() ? Outcome::refused : Outcome::left_out,
                          .part = std::string(name_of(statement.part)),
                          .table = statement.table.quoted(),
                          .name = statement.name,
@@ -358,7 +358,7 @@ base::Result<void> Rehearsal::try_statements() {
   return {};
 }
 
-base::Result<std::vector<Finding>> Rehearsal::run() {
+base::Result<std::vector<Problem>> Rehearsal::run() {
   THALWEG_TRY(source_catalogue_.open());
   THALWEG_TRY(destination_catalogue_.open());
   THALWEG_TRY(read_source());
@@ -367,7 +367,7 @@ base::Result<std::vector<Finding>> Rehearsal::run() {
   THALWEG_TRY(compare_requirements());
   THALWEG_TRY(leave_out_called_code());
   THALWEG_TRY(try_statements());
-  return std::move(findings_);
+  return std::move(problems_);
 }
 
 }  // namespace
@@ -384,9 +384,9 @@ std::string_view name_of(Outcome outcome) {
   return "";
 }
 
-base::Result<std::vector<Finding>> rehearse(const RehearsalOptions& options) {
+base::Result<std::vector<Problem>> rehearse(const RehearsalOptions& options) {
   const auto end = std::chrono::steady_clock::now() + options.time_max;
-  auto found = [&]() -> base::Result<std::vector<Finding>> {
+  auto found = [&]() -> base::Result<std::vector<Problem>> {
     auto opening = std::async(std::launch::async, [&] { return open(options.source_conninfo, options); });
     auto destination = open(options.destination_conninfo, options);
     THALWEG_ASSIGN(pg::Connection source, opening.get());

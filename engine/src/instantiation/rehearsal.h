@@ -38,7 +38,7 @@ enum class Outcome {
 
 std::string_view name_of(Outcome outcome);
 
-struct Finding {
+struct Problem {
   Outcome outcome = Outcome::refused;
   std::string part;   // table, type, extension, function, index, foreign key, ...
   std::string table;  // schema-qualified and quoted: that needs it; empty: several, which the message names
@@ -53,6 +53,6 @@ struct Finding {
 // Fails where one of the databases cannot be reached or read, and with database_busy once its time is over: nothing is
 // known then. Creates nothing. A role with powers beyond its own tables runs no code of the databases' users meanwhile:
 // a constant argument is enough for the server to call a function of a check or of an index while it makes them.
-base::Result<std::vector<Finding>> rehearse(const RehearsalOptions& options);
+base::Result<std::vector<Problem>> rehearse(const RehearsalOptions& options);
 
 }  // namespace thalweg::instantiation

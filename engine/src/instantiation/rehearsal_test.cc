@@ -36,15 +36,15 @@ class RehearsalTest : public testing::Test {
   void at_source(const std::string& sql) { run(source_name_, sql); }
   void at_destination(const std::string& sql) { run(destination_name_, sql); }
 
-  // The superuser of these tests tries no code of functions: that is no finding of theirs.
-  std::vector<Finding> rehearse_tables(const std::vector<std::string>& names,
+  // The superuser of these tests tries no code of functions: that is no problem of theirs.
+  std::vector<Problem> rehearse_tables(const std::vector<std::string>& names,
                                        const std::set<TableName>& inserts_only = {}) {
-    std::vector<Finding> findings = rehearse_all(names, inserts_only);
-    std::erase_if(findings, [](const Finding& finding) { return finding.outcome == Outcome::not_tried; });
-    return findings;
+    std::vector<Problem> problems = rehearse_all(names, inserts_only);
+    std::erase_if(problems, [](const Problem& problem) { return problem.outcome == Outcome::not_tried; });
+    return problems;
   }
 
-  std::vector<Finding> rehearse_all(const std::vector<std::string>& names,
+  std::vector<Problem> rehearse_all(const std::vector<std::string>& names,
                                     const std::set<TableName>& inserts_only = {}) {
     RehearsalOptions options{test::shared_cluster().conninfo(source_name_),
                              test::shared_cluster().conninfo(destination_name_),
@@ -53,18 +53,18 @@ class RehearsalTest : public testing::Test {
     for (const std::string& name : names) options.tables.push_back({"public", name});
     const std::string count = "SELECT count(*) FROM pg_class";
     const std::string before = run(destination_name_, count);
-    auto findings = rehearse(options);
-    if (!findings) throw std::runtime_error(findings.error().message);
+    auto problems = rehearse(options);
+    if (!problems) throw std::runtime_error(problems.error().message);
     EXPECT_EQ(run(destination_name_, count), before) << "something stayed behind";
-    return *findings;
+    return *problems;
   }
 
-  // The only finding, or one that says what there was.
-  static Finding only(const std::vector<Finding>& findings) {
+  // The only problem, or one that says what there was.
+  static Problem only(const std::vector<Problem>& problems) {
     std::string all;
-    for (const Finding& finding : findings) all += finding.part + " " + finding.name + ": " + finding.message + "\n";
-    EXPECT_EQ(findings.size(), 1u) << all;
-    return findings.empty() ? Finding{} : findings.front();
+    for (const Problem& problem : problems) all += problem.part + " " + problem.name + ": " + problem.message + "\n";
+    EXPECT_EQ(problems.size(), 1u) << all;
+    return problems.empty() ? Problem{} : problems.front();
   }
 
   std::string source_name_, destination_name_;
@@ -97,7 +97,7 @@ TEST_F(RehearsalTest, ATableWithoutAKeyNeedsSomebodyWhoGivesUpItsUpdates) {
 TEST_F(RehearsalTest, AnEnumWithoutALabelIsRefusedAndTheCureWorks) {
   at_source("CREATE TYPE mood AS ENUM ('zero', 'a', 'b''s', 'c'); CREATE TABLE t (id int PRIMARY KEY, m mood[])");
   at_destination("CREATE TYPE mood AS ENUM ('a', 'c')");
-  const Finding found = only(rehearse_tables({"t"}));
+  const Problem found = only(rehearse_tables({"t"}));
   EXPECT_EQ(found.outcome, Outcome::refused);
   EXPECT_EQ(found.part, "type");
   EXPECT_NE(found.message.find("'zero'"), std::string::npos) << found.message;
@@ -115,13 +115,13 @@ TEST_F(RehearsalTest, DomainsAndCompositesThatDifferAreRefused) {
     CREATE DOMAIN small AS int CHECK (VALUE < 10); CREATE TYPE pair AS (a int, c text);
     CREATE TABLE exists (id int PRIMARY KEY, s small);
   )sql");
-  const std::vector<Finding> found = rehearse_tables({"t", "exists"});
+  const std::vector<Problem> found = rehearse_tables({"t", "exists"});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_NE(found[0].message.find("CHECK ((VALUE < 10))"), std::string::npos) << found[0].message;
   EXPECT_NE(found[1].message.find("(a integer, c text)"), std::string::npos) << found[1].message;
 }
 
-TEST_F(RehearsalTest, AMissingExtensionIsOneFindingWithItsCure) {
+TEST_F(RehearsalTest, AMissingExtensionIsOneProblemWithItsCure) {
   at_source(R"sql(
     CREATE EXTENSION pg_trgm; CREATE EXTENSION citext;
     CREATE TABLE t (id int PRIMARY KEY, words text, mail citext, mails citext[]);
@@ -129,15 +129,15 @@ TEST_F(RehearsalTest, AMissingExtensionIsOneFindingWithItsCure) {
     CREATE TABLE u (id int PRIMARY KEY, words text); CREATE INDEX u_words ON u USING gist (words gist_trgm_ops);
     CREATE TABLE v (id int PRIMARY KEY REFERENCES t);
   )sql");
-  std::vector<Finding> found = rehearse_tables({"t", "u", "v"});
+  std::vector<Problem> found = rehearse_tables({"t", "u", "v"});
   ASSERT_EQ(found.size(), 2u);
-  std::ranges::sort(found, {}, &Finding::name);
+  std::ranges::sort(found, {}, &Problem::name);
   EXPECT_EQ(found[0].name, "citext");
   EXPECT_EQ(found[0].outcome, Outcome::refused);
   EXPECT_EQ(found[1].name, "pg_trgm");
   EXPECT_EQ(found[1].outcome, Outcome::left_out);
   EXPECT_NE(found[1].message.find("\"u\" (\"u_words\")"), std::string::npos) << found[1].message;
-  for (const Finding& finding : found) at_destination(finding.cure_sql);
+  for (const Problem& problem : found) at_destination(problem.cure_sql);
   EXPECT_TRUE(rehearse_tables({"t", "u", "v"}).empty());
 }
 
@@ -149,13 +149,13 @@ TEST_F(RehearsalTest, FunctionsAreNamedWithTheirDefinition) {
     CREATE INDEX t_tag ON t (tag(w));
     CREATE TABLE g (id int PRIMARY KEY, w text, x text GENERATED ALWAYS AS (tag(w)) STORED);
   )sql");
-  const std::vector<Finding> found = rehearse_tables({"t", "g"});
+  const std::vector<Problem> found = rehearse_tables({"t", "g"});
   ASSERT_EQ(found.size(), 2u);
-  for (const Finding& finding : found) {
-    EXPECT_EQ(finding.part, "function");
-    EXPECT_EQ(finding.outcome, finding.name == "public.tag(text)" ? Outcome::refused : Outcome::left_out)
-        << finding.name;
-    at_destination(finding.cure_sql);
+  for (const Problem& problem : found) {
+    EXPECT_EQ(problem.part, "function");
+    EXPECT_EQ(problem.outcome, problem.name == "public.tag(text)" ? Outcome::refused : Outcome::left_out)
+        << problem.name;
+    at_destination(problem.cure_sql);
   }
   EXPECT_TRUE(rehearse_tables({"t", "g"}).empty());
 }
@@ -169,12 +169,12 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirSchemaAndEnums) {
     CREATE FUNCTION lib.one() RETURNS int LANGUAGE sql AS 'SELECT 1';
     CREATE TABLE t (id int PRIMARY KEY, k zoo.kind DEFAULT zoo.next('ant'), n int DEFAULT lib.one());
   )sql");
-  const std::vector<Finding> found = rehearse_tables({"t"});
+  const std::vector<Problem> found = rehearse_tables({"t"});
   ASSERT_EQ(found.size(), 2u);
-  for (const Finding& finding : found) {
-    EXPECT_EQ(finding.part, "function");
-    at_destination(finding.cure_sql);
-    at_destination(finding.cure_sql);  // as often as somebody types it
+  for (const Problem& problem : found) {
+    EXPECT_EQ(problem.part, "function");
+    at_destination(problem.cure_sql);
+    at_destination(problem.cure_sql);  // as often as somebody types it
   }
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
@@ -192,14 +192,14 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirDomainsCompositesAndRanges) {
     CREATE TABLE t (id int PRIMARY KEY, g numeric DEFAULT lib.gross(ROW(1, 'low'), ARRAY[]::lib.amount[]),
                     w text CHECK (lib.whole() IS NULL));
   )sql");
-  const std::vector<Finding> found = rehearse_tables({"t"});
+  const std::vector<Problem> found = rehearse_tables({"t"});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_NE(found[0].cure.find("\"lib\".\"price\""), std::string::npos) << found[0].cure;
   EXPECT_NE(found[1].cure.find("\"lib\".\"span\""), std::string::npos) << found[1].cure;
-  for (const Finding& finding : found) {
-    EXPECT_EQ(finding.part, "function");
-    at_destination(finding.cure_sql);
-    at_destination(finding.cure_sql);  // as often as somebody types it
+  for (const Problem& problem : found) {
+    EXPECT_EQ(problem.part, "function");
+    at_destination(problem.cure_sql);
+    at_destination(problem.cure_sql);  // as often as somebody types it
   }
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
@@ -211,7 +211,7 @@ TEST_F(RehearsalTest, WhatTheServerRefusesIsToldWithItsStatement) {
     CREATE TABLE x (id int PRIMARY KEY REFERENCES t, y int REFERENCES u);
   )sql");
   at_destination("CREATE TABLE u_v (id int)");
-  const std::vector<Finding> found = rehearse_tables({"t", "u", "x"});
+  const std::vector<Problem> found = rehearse_tables({"t", "u", "x"});
   ASSERT_EQ(found.size(), 2u);  // nothing about what only follows from these
   EXPECT_EQ(found[0].outcome, Outcome::left_out);
   EXPECT_EQ(found[0].name, "u_v");
@@ -235,10 +235,10 @@ TEST_F(RehearsalTest, CallsNoCodeThatNobodyHasAccepted) {
   )sql");
   at_destination(function);
   std::set<std::string> parts;
-  for (const Finding& finding : rehearse_all({"t", "whole", "plain"})) {
-    EXPECT_EQ(finding.outcome, Outcome::not_tried) << finding.message;
-    EXPECT_EQ(finding.name, "public.f(integer)");
-    parts.insert(finding.part);
+  for (const Problem& problem : rehearse_all({"t", "whole", "plain"})) {
+    EXPECT_EQ(problem.outcome, Outcome::not_tried) << problem.message;
+    EXPECT_EQ(problem.name, "public.f(integer)");
+    parts.insert(problem.part);
   }
   EXPECT_EQ(parts,
             (std::set<std::string>{"default of n", "constraint checked", "index public.indexed", "type public.bound"}));
@@ -278,7 +278,7 @@ TEST_F(RehearsalTest, AForeignKeyThatDoesNotFitATableThatIsThereIsTold) {
     CREATE TABLE child (id int PRIMARY KEY REFERENCES there, o text REFERENCES there (other));
   )sql");
   at_destination("CREATE TABLE there (id int PRIMARY KEY, other text)");
-  const Finding found = only(rehearse_tables({"child"}));
+  const Problem found = only(rehearse_tables({"child"}));
   EXPECT_EQ(found.outcome, Outcome::left_out);
   EXPECT_EQ(found.part, "foreign key");
   EXPECT_EQ(found.sqlstate, "42830");

@@ -25,7 +25,7 @@ struct Requirement {
   bool is_extension() const { return !extension.empty(); }
 };
 
-// Of the tables and their partitions; one entry for each part that needs it.
+// Requirements of the tables and their partitions; one entry for each part that needs it.
 base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source, const std::vector<TableShape>& tables);
 
 struct Lack {

@@ -130,5 +130,99 @@ TEST_F(ResumedCopy, PartitionsThatCameMeanwhileAreMade) {
   expect_same_content("t");
 }
 
+TEST_F(ResumedCopy, PartitionsOfATableThatIsPartitionedOtherwiseAreNotMade) {
+  run(*destination_,
+      "CREATE TABLE t (id int, p int, PRIMARY KEY (id, p)) PARTITION BY HASH (id); "
+      "CREATE TABLE t_all PARTITION OF t FOR VALUES WITH (MODULUS 1, REMAINDER 0)");
+  interrupt_copy(
+      "CREATE TABLE t (id int, p int, PRIMARY KEY (id, p)) PARTITION BY RANGE (p); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (10) PARTITION BY LIST (p); "
+      "CREATE TABLE t_11 PARTITION OF t_1 DEFAULT; "
+      "INSERT INTO t SELECT g, g % 10 FROM generate_series(1, 5000) g; ANALYZE t");
+  const auto resumed = resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  expect_same_content("t");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_partition_tree('t')"), "2");
+}
+
+TEST_F(ResumedCopy, PartitionsOfATableThatIsPartitionedAlikeAreMade) {
+  run(*destination_,
+      "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (9999)");
+  interrupt_copy(
+      "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (9999); "
+      "INSERT INTO t SELECT generate_series(1, 5000); ANALYZE t");
+  run(*source_, "CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (9999) TO (99999); INSERT INTO t VALUES (9999)");
+  const auto resumed = resume();
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  expect_same_content("t");
+}
+
+// Rows that a snapshot should show are gone with the file that a table had then.
+class OldSnapshot : public ResumedCopy {
+ protected:
+  void copy_after(const std::string& change);
+};
+
+void OldSnapshot::copy_after(const std::string& change) {
+  run(*source_,
+      "CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (2500); "
+      "CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM (2500) TO (9999) PARTITION BY RANGE (id); "
+      "CREATE TABLE t_21 PARTITION OF t_2 DEFAULT; "
+      "CREATE TABLE u (id int PRIMARY KEY); CREATE INDEX ON u (id); INSERT INTO u VALUES (1); "
+      "INSERT INTO t SELECT g, 0 FROM generate_series(1, 5000) g; ANALYZE");
+  InstantiationOptions with = options({{"public", "t"}, {"public", "u"}});
+  with.copy_range_rows = 1000;
+  {
+    Instantiation first(with, progress_, stop_);
+    ASSERT_TRUE(first.assess(true));
+    ASSERT_TRUE(first.identify());
+    const NamedSnapshot taken = snapshot();
+    first_point_ = taken.slot.consistent_point;
+    ASSERT_TRUE(first.prepare());
+    run(*source_, change);
+    const auto copied = first.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
+    ASSERT_TRUE(copied) << copied.error().message;
+    EXPECT_FALSE(*copied);
+    EXPECT_EQ(value(*destination_, "SELECT count(*) FROM t"), "0");
+    EXPECT_EQ(value(*destination_, "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass"), "0");
+  }
+  expect_same_content("u");
+  Instantiation second(with, progress_, stop_);
+  const auto assessed = second.assess(false);
+  ASSERT_TRUE(assessed) << assessed.error().message;
+  EXPECT_TRUE(assessed->needs_snapshot);
+  ASSERT_TRUE(second.identify());
+  const NamedSnapshot taken = snapshot();
+  ASSERT_TRUE(second.prepare());
+  const auto copied = second.copy(taken.slot.snapshot_name, taken.slot.consistent_point);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_TRUE(*copied);
+  const auto tables = second.copied_tables();
+  ASSERT_TRUE(tables);
+  EXPECT_EQ((*tables)[0].copied_from, taken.slot.consistent_point);
+  EXPECT_EQ((*tables)[0].copied_to, taken.slot.consistent_point);
+  EXPECT_EQ((*tables)[1].copied_from, first_point_);
+  ASSERT_TRUE(second.add_constraints(taken.slot.consistent_point));
+  expect_same_content("t");
+  expect_same_shape({"public", "t"});
+  // Otherwise the partitions would be taken for ones that were truncated after the copy.
+  EXPECT_EQ(value(*destination_,
+                  "SELECT string_agg(l->>1, ',' ORDER BY l->>3) FROM thalweg.stream_table, "
+                  "jsonb_array_elements(identity->'leaves') l WHERE table_name = 't'"),
+            value(*source_, "SELECT pg_relation_filenode('t_1') || ',' || pg_relation_filenode('t_21')"));
+}
+
+TEST_F(OldSnapshot, OfATableThatWasRewritten) {
+  copy_after("ALTER TABLE t ALTER v TYPE int USING v + 1");
+  EXPECT_EQ(value(*destination_, "SELECT count(*) FROM t WHERE v = 1"), "5000");
+}
+
+TEST_F(OldSnapshot, OfATableThatWasTruncated) { copy_after("TRUNCATE t; INSERT INTO t VALUES (7, 7), (2507, 7)"); }
+
+TEST_F(OldSnapshot, OfATableWithAPartitionThatWasTruncated) { copy_after("TRUNCATE t_21"); }
+
 }  // namespace
 }  // namespace thalweg::instantiation

@@ -5,7 +5,7 @@
 namespace thalweg::instantiation {
 namespace {
 
-// Of a table that has a trouble already nothing is to be decided.
+// Whether there is something to decide: of a table that has a trouble already, there is not.
 bool is_open(const TableRecord& record) {
   return !record.copy_again && (!record.trouble || record.trouble->loses_nothing());
 }
@@ -50,7 +50,7 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
       waiting[file] = seen;
       // Errors name it as the destination does.
       const TableName leaf_there{record.there.schema, leaf.name.name};
-      const auto is_named = [&](const TableName& one) { return one.quoted() == suspect; };
+      const auto is_named = [&](const TableName& called) { return called.quoted() == suspect; };
       const bool is_suspect = is_named(name) || is_named(leaf.name) || is_named(record.there) || is_named(leaf_there);
       if (low_watermark < seen && !is_suspect) leaf.file = was->file;
     }

@@ -62,13 +62,13 @@ base::Result<void> Statement::check_alone() const {
   if (pg::is_one_statement(sql)) return {};
   base::Error error =
       base::fail(base::ErrorCode::unsupported_table,
-                 fmt::format("{}: the source describes it by more than one statement, which is not run.", what()))
+                 fmt::format("{}: the source describes it by more than one statement, which is not run.", in_words()))
           .error();
   error.table = table.quoted();
   return std::unexpected(std::move(error));
 }
 
-std::string Statement::what() const {
+std::string Statement::in_words() const {
   return fmt::format("{}: {} {}", table.quoted(), name_of(part), pg::quote_identifier(name));
 }
 

@@ -38,7 +38,7 @@ struct Statement {
 
   // A part that a table can do without is left out, with a warning, where the destination refuses it.
   bool is_essential() const { return part < Part::column_default || part == Part::primary_key; }
-  std::string what() const;  // `"public"."t": index "i"`
+  std::string in_words() const;  // `"public"."t": index "i"`
   // Texts of the source's are in it: where they hold a second statement, it is not run. Fails with unsupported_table.
   base::Result<void> check_alone() const;
 };
@@ -52,12 +52,12 @@ struct Present {
 // The relations to look up for Present: sequences, indexes, and the tables that foreign keys name.
 std::vector<TableName> relations_of(const TableShape& table);
 
-// Before the copy. `type` must be missing, and have create_sql.
+// Statements before the copy. `type` must be missing, and have create_sql.
 std::vector<Statement> plan_type(const TypeShape& type, Present& present);
 // The table with its partitions, sequences and defaults. It must be missing.
 std::vector<Statement> plan_table(const TableShape& table, Present& present);
 
-// Those partitions of a table that is there which `existing` lacks.
+// Statements for the partitions of an existing table that `existing` lacks.
 std::vector<Statement> plan_partitions(const TableShape& table, const std::set<TableName>& existing, Present& present);
 
 // After the rows. `there`: the table as the destination has it, or nullptr when the plan makes it. Constraints without

@@ -23,7 +23,7 @@ struct Planned {
   std::vector<SentColumn> sent;
 };
 
-// Of its primary key, and of the index that is its replica identity: rows are found by the one or the other.
+// Columns of the primary key and of the index that is the replica identity: rows are found by either.
 base::Result<std::set<std::string>> key_columns(pg::Connection& source, const TableShape& shape) {
   std::set<std::string> columns;
   if (const ConstraintShape* const key = shape.primary_key()) columns.insert(key->columns.begin(), key->columns.end());
@@ -78,7 +78,7 @@ bool computes(const Planned& plan) {
   return std::ranges::any_of(plan.sent, [](const SentColumn& sent) { return sent.computed.has_value(); });
 }
 
-// As expressions see it: read only where there are any.
+// The table as expressions see it: read only if there are any.
 base::Result<rules::RuleTable> seen_table(pg::Connection& source, const TableShape& shape, const Planned& plan) {
   if (!computes(plan)) return rules::RuleTable{};
   THALWEG_ASSIGN(auto table, rules::read_table(source, shape.name.schema, shape.name.name));

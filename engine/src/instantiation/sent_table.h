@@ -26,7 +26,7 @@ base::Result<SentTable> sent_table(pg::Connection& source, const TableShape& sha
 base::Result<std::vector<std::string>> values_that_may_lack(pg::Connection& source, const TableShape& shape,
                                                             const transform::Steps& steps);
 
-// After it: fails with transformation_refused where a constant is none of its column's type.
+// Fails with transformation_refused if a constant is not of its column's type. Call it after sent_table().
 base::Result<void> check_constants(pg::Connection& source, const TableShape& shape, const transform::Steps& steps);
 
 // After sent_table(). `there`: its name at the destination. `destination`: null where the engine would have to make the

@@ -48,7 +48,7 @@ struct StandIn {
   std::string sql;
 };
 
-// By the table that it stands for.
+// Stand-ins by the tables that they stand for.
 using StandIns = std::map<TableName, StandIn>;
 
 base::Result<StandIns> read_stand_ins(pg::Connection& destination, const std::vector<Statement>& plan) {

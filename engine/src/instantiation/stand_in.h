@@ -20,7 +20,7 @@ base::Result<void> use_stand_ins(pg::Connection& destination, std::vector<Statem
 
 // Whether it is about one of them: the source has nothing of that name, and its failure says nothing.
 bool is_stand_in(const Statement& statement);
-// As it was before use_stand_ins().
+// The statement as it was before use_stand_ins().
 Statement without_stand_in(Statement statement);
 
 }  // namespace thalweg::instantiation

@@ -15,7 +15,7 @@ namespace thalweg::instantiation {
 
 struct TableBuild {
   const TableShape* table = nullptr;
-  // Those that the destination lacks, of the table and its partitions.
+  // Statements for what the destination lacks, of the table and its partitions.
   std::vector<Statement> primary_keys = {};
   std::vector<Statement> constraints = {};
   std::vector<Statement> indexes = {};

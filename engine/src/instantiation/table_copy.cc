@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/log.h"
 #include "instantiation/instantiation_state.h"
 #include "pg/text_array.h"
 #include "pg/value_forms.h"
@@ -144,7 +145,22 @@ base::Result<std::vector<TableWork>> Instantiation::State::plan_copy(const std::
   return works;
 }
 
-base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
+// The tables that the workers should have copied, but for which their snapshot is too old.
+base::Result<std::set<TableName>> Instantiation::State::postponed_tables() {
+  std::set<TableName> postponed;
+  THALWEG_ASSIGN(const std::vector<RangeRecord> ranges, bookkeeping->ranges());
+  for (const RangeRecord& range : ranges) {
+    const auto shape = std::ranges::find(shapes, range.table, &TableShape::name);
+    if (range.copied || shape == shapes.end() || !waits_for_copy(*shape)) continue;
+    if (!postponed.insert(range.table).second) continue;
+    built.erase(range.table);
+    base::log_event(base::LogLevel::info, "snapshot_too_old",
+                    {{"stream", options.stream_id}, {"table", range.table.quoted()}});
+  }
+  return postponed;
+}
+
+base::Result<bool> Instantiation::State::copy_tables(const Snapshot& snapshot) {
   THALWEG_TRY(end_predecessors());
   THALWEG_TRY(workers().open(snapshot));
   std::vector<const TableShape*> waiting;
@@ -155,13 +171,16 @@ base::Result<void> Instantiation::State::copy_tables(const Snapshot& snapshot) {
   THALWEG_ASSIGN(std::vector<TableWork> works, plan_copy(waiting));
   THALWEG_TRY(copier->run(std::move(works)));
 
+  THALWEG_ASSIGN(const std::set<TableName> postponed, postponed_tables());
   const ProgressReport report = progress.report();
   std::vector<FinishedTable> finished;
   for (const TableShape* shape : waiting) {
+    if (postponed.contains(shape->name)) continue;
     const auto shown = std::ranges::find(report.tables, shape->name, &TableProgress::table);
     finished.push_back({.table = shape->name, .seconds = shown->seconds});
   }
-  return bookkeeping->finish_tables(finished, snapshot.consistent_point);
+  THALWEG_TRY(bookkeeping->finish_tables(finished, snapshot.consistent_point));
+  return postponed.empty();
 }
 
 base::Result<void> Instantiation::State::build_indexes(const Builds& builds) {
@@ -185,7 +204,7 @@ base::Result<void> Instantiation::State::build_foreign_keys(const Builds& builds
     if (!build.foreign_keys.empty()) works.push_back(foreign_key_work(build, counters, shapes_there));
     for (const Statement& key : build.without_target) {
       const std::string warning =
-          fmt::format("{} left out: {} does not exist at the destination", key.what(), key.references->quoted());
+          fmt::format("{} left out: {} does not exist at the destination", key.in_words(), key.references->quoted());
       THALWEG_TRY(bookkeeping->warn(warning));
       progress.warn(warning);
       progress.add_built(counters, 1);

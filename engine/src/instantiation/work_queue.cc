@@ -1,6 +1,7 @@
 #include "instantiation/work_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thalweg::instantiation {
 namespace {
@@ -67,18 +68,39 @@ std::optional<WorkQueue::Turn> WorkQueue::take() {
   }
 }
 
-void WorkQueue::done(const Turn& turn) {
-  std::lock_guard lock(mutex_);
-  State& state = states_[turn.work];
+// Notes that one step less is under way.
+void WorkQueue::leave(size_t work) {
+  State& state = states_[work];
   if (--state.running == 0) {
-    for (const TableName& table : works_[turn.work].locks) locked_.erase(table);
-    if (state.next == works_[turn.work].stages[state.stage].size()) {
+    for (const TableName& table : works_[work].locks) locked_.erase(table);
+    if (state.postponed) {
+      --unfinished_;
+    } else if (state.next == works_[work].stages[state.stage].size()) {
       ++state.stage;
       state.next = 0;
-      offer(turn.work);
+      offer(work);
     }
   }
   changed_.notify_all();
+}
+
+void WorkQueue::done(const Turn& turn) {
+  std::lock_guard lock(mutex_);
+  leave(turn.work);
+}
+
+void WorkQueue::postpone(const Turn& turn) {
+  std::lock_guard lock(mutex_);
+  State& state = states_[turn.work];
+  if (!std::exchange(state.postponed, true)) {
+    ready_.erase(place_of(turn.work));
+    const auto& stages = works_[turn.work].stages;
+    for (size_t stage = state.stage; stage < stages.size(); ++stage) {
+      const auto first = stages[stage].begin() + static_cast<std::ptrdiff_t>(stage == state.stage ? state.next : 0);
+      rows_left_ -= static_cast<size_t>(std::count_if(first, stages[stage].end(), is_range));
+    }
+  }
+  leave(turn.work);
 }
 
 void WorkQueue::end() {

@@ -59,8 +59,10 @@ class WorkQueue {
   };
   // Waits while what is left has to wait for what others do. nullopt: nothing is left, or end() was called.
   std::optional<Turn> take();
-  // Once for each turn, when its step has succeeded.
+  // Once for each turn, when its step has succeeded; or when it cannot be done by now, and nothing more of its table is
+  // to be handed out.
   void done(const Turn& turn);
+  void postpone(const Turn& turn);
   void end();
   // Whether rows are still to be handed out.
   bool has_rows() const;
@@ -76,10 +78,12 @@ class WorkQueue {
     size_t stage = 0;
     size_t next = 0;  // of the stage's steps
     size_t running = 0;
+    bool postponed = false;
   };
   Place place_of(size_t work) const;
   bool is_free(size_t work) const;
   void offer(size_t work);
+  void leave(size_t work);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -70,6 +70,33 @@ TEST(WorkQueueTest, NoTwoWorksThatLockOneTableAtOnce) {
   EXPECT_EQ(name_of(*queue.take()), "second");
 }
 
+TEST(WorkQueueTest, OfWhatIsPostponedNothingMoreIsHandedOut) {
+  WorkQueue queue({work({{range(1), range(2), range(3)}, {build("a")}, {range(4)}}), work({{range(5)}, {build("b")}})});
+  const auto first = queue.take();
+  const auto second = queue.take();
+  queue.postpone(*first);
+  EXPECT_TRUE(queue.has_rows());
+  const auto other = queue.take();
+  EXPECT_EQ(name_of(*other), "5");
+  EXPECT_FALSE(queue.has_rows());
+  queue.done(*other);
+  queue.postpone(*second);
+  const auto last = queue.take();
+  EXPECT_EQ(name_of(*last), "b");
+  queue.done(*last);
+  EXPECT_FALSE(queue.take());
+}
+
+TEST(WorkQueueTest, AStepOfAPostponedTableMayStillSucceed) {
+  WorkQueue queue({work({{range(1), range(2)}, {build("a")}})});
+  const auto first = queue.take();
+  const auto second = queue.take();
+  queue.postpone(*second);
+  queue.done(*first);
+  EXPECT_FALSE(queue.has_rows());
+  EXPECT_FALSE(queue.take());
+}
+
 TEST(WorkQueueTest, EndWakesThoseWhoWait) {
   WorkQueue queue({work({{range(1)}, {build("a")}})});
   const auto taken = queue.take();

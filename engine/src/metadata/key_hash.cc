@@ -120,7 +120,7 @@ uint64_t hash_floating_text(std::span<const std::byte> text) {
   return read.ec == std::errc{} ? hash_double(value) : hash_bytes(text, 0);
 }
 
-// Without the zeros at the end of its fraction.
+// Hashes a numeric without the zeros at the end of its fraction.
 uint64_t hash_numeric_text(std::span<const std::byte> text) {
   std::string_view digits = as_text(text);
   if (digits.contains('.')) {

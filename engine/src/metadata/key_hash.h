@@ -21,7 +21,7 @@ enum class KeyForm : uint8_t {
   interval,  // a month is 30 days, a day 24 hours; of its binary form only, a text says nothing
   unknown,   // nothing: equal values may have any bytes
 };
-// By pg_type.oid, of built-in types.
+// The form of a built-in type's values, by pg_type.oid.
 KeyForm key_form(uint32_t type);
 // Whether values of one form and another hash are other values, however they come.
 constexpr bool tells_apart(KeyForm form) { return form != KeyForm::unknown && form != KeyForm::interval; }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "metadata/table_metadata.h"
 #include "support/test_cluster.h"
@@ -154,6 +157,57 @@ TEST(TableLoader, LaysTheSourceOverTheDestination) {
   EXPECT_EQ(load(other).error().code, base::ErrorCode::destination_table_differs);
   other.table_name = "nothing";
   EXPECT_EQ(load(other).error().code, base::ErrorCode::missing_table);
+}
+
+// A type that was dropped meanwhile, and one that nests deeper than the engine reads: the message has no oid.
+TEST(TableLoader, NamesTheColumnWhoseTypeItCannotRead) {
+  constexpr int kLevels = 66;
+  auto connection = open("postgres");
+  run(connection, "DROP SCHEMA IF EXISTS deep CASCADE; CREATE SCHEMA deep; CREATE TYPE deep.level_0 AS (v int)");
+  for (int level = 1; level <= kLevels; ++level) {
+    run(connection, fmt::format("CREATE TYPE deep.level_{} AS (v deep.level_{})", level, level - 1));
+  }
+  run(connection, fmt::format("CREATE TABLE deep.nested (id int PRIMARY KEY, v deep.level_{})", kLevels));
+  run(connection, "CREATE TYPE deep.pair AS (v int); CREATE TABLE deep.gone (id int PRIMARY KEY, \"V\" text)");
+  const auto refuse = [&](const std::string& name, const std::string& column) {
+    std::atomic<uint64_t> generations{0};
+    TableLoader loader(generations);
+    SourceTable described;
+    described.description = {.relation = {1},
+                             .version = 1,
+                             .schema_name = "deep",
+                             .table_name = name,
+                             .replica_identity = 'd',
+                             .columns = {{.name = column, .type = {20'000}, .type_modifier = -1, .is_key = false}}};
+    described.quoted_name = pg::quote_table("deep", name);
+    const auto loaded = loader.load(connection, described);
+    EXPECT_FALSE(loaded);
+    if (loaded) return std::string{};
+    EXPECT_EQ(loaded.error().code, base::ErrorCode::destination_table_differs);
+    EXPECT_EQ(loaded.error().table, described.quoted_name);
+    return loaded.error().message;
+  };
+  EXPECT_EQ(refuse("nested", "v"),
+            "column \"v\" of \"deep\".\"nested\" cannot be read at the destination: its type contains deep.level_1 on "
+            "level 65, and the engine reads types down to level 64: use one that nests less deep");
+  run(connection,
+      "SET allow_system_table_mods = on; UPDATE pg_attribute SET atttypid = 4000000000 "
+      "WHERE attrelid = 'deep.gone'::regclass AND attname = 'V'");
+  EXPECT_EQ(refuse("gone", "V"),
+            "column \"V\" of \"deep\".\"gone\" cannot be read at the destination: its type does not exist at the "
+            "destination any more");
+  run(connection,
+      "UPDATE pg_attribute SET atttypid = 4000000000 WHERE attrelid = 'deep.pair'::regclass AND attname = 'v'; "
+      "UPDATE pg_attribute SET atttypid = 'deep.pair'::regtype WHERE attrelid = 'deep.gone'::regclass "
+      "AND attname = 'V'");
+  EXPECT_EQ(
+      refuse("gone", "V"),
+      "column \"V\" of \"deep\".\"gone\" cannot be read at the destination: a type within its type does not exist "
+      "at the destination any more");
+  run(connection,
+      "UPDATE pg_attribute SET atttypid = 'int'::regtype WHERE atttypid = 4000000000 AND "
+      "attrelid = 'deep.pair'::regclass; UPDATE pg_attribute SET atttypid = 'text'::regtype WHERE "
+      "attrelid = 'deep.gone'::regclass AND attname = 'V'; DROP SCHEMA deep CASCADE");
 }
 
 }  // namespace

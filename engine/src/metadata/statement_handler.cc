@@ -15,7 +15,7 @@ using base::BindKind;
 
 bool is_column(BindKind kind) { return kind == BindKind::new_value || kind == BindKind::old_value; }
 
-// Of a value that is no column's.
+// The type of a value that is not a column's.
 base::TypeId type_of(BindKind kind) {
   constexpr uint32_t kBigint = 20;
   constexpr uint32_t kText = 25;
@@ -39,6 +39,7 @@ HandlerStatement without_values(const StatementHandler& handler) {
           .of_inserts = handler.of_inserts,
           .of_updates = handler.of_updates,
           .of_deletes = handler.of_deletes,
+          .errors = handler.errors,
           .sql = handler.statement.sql};
 }
 

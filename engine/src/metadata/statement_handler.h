@@ -10,7 +10,8 @@
 #include "base/ids.h"
 #include "lcr/frame.h"
 
-// Statements of a user that are executed for changes of a table, or at the end of each transaction
+// Statements of a user that are executed for changes of a table, in the place of those that fail, or at the end of each
+// transaction
 // (docs/decisions/statement-handlers.md).
 
 namespace thalweg::metadata {
@@ -19,9 +20,10 @@ enum class HandlerTime : uint8_t {
   instead,    // of what the change would do
   after,      // behind it
   precommit,  // behind the last change of the transaction
+  error,      // in the place of a change that has failed
 };
 
-// As somebody has set it. Immutable.
+// A statement handler as somebody has set it. Immutable.
 struct StatementHandler {
   int number = 0;          // its place in the parameter, from 1
   std::string table = {};  // schema-qualified and quoted, as at the destination; empty: any, or of precommit none
@@ -29,6 +31,7 @@ struct StatementHandler {
   bool of_inserts = true;  // not of precommit, as the next two
   bool of_updates = true;
   bool of_deletes = true;
+  std::vector<std::string> errors = {};  // of error: those of ErrorPolicy::error that it is for; empty: any
   base::BoundStatement statement = {};
 };
 
@@ -45,6 +48,7 @@ struct HandlerStatement {
   bool of_inserts = false;
   bool of_updates = false;
   bool of_deletes = false;
+  std::vector<std::string> errors = {};
   std::string sql = {};
   std::vector<base::TypeId> types = {};
   std::vector<BindSource> sources = {};
@@ -58,7 +62,7 @@ struct HandlerStatement {
 
 struct TableMetadata;
 
-// Of precommit: its statement names no columns.
+// The statement of a precommit handler, which names no columns.
 HandlerStatement precommit_statement(const StatementHandler& handler);
 // Those of its handlers, in their order, of a table whose columns are known. Fails with destination_table_differs where
 // one names a column that the table's changes do not have.

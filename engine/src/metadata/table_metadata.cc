@@ -109,7 +109,12 @@ base::Result<void> load_columns(pg::Connection& connection, TypeCatalog& types, 
     column.source_key = source.is_key;
     column.written = !rows.boolean(row, 3);
     column.identity_always = rows.boolean(row, 4);
-    THALWEG_ASSIGN(column.type, types.find(connection, {static_cast<uint32_t>(rows.integer(row, 2))}));
+    auto type = types.find(connection, {static_cast<uint32_t>(rows.integer(row, 2))});
+    if (!type && type.error().code == ErrorCode::destination_table_differs) {
+      return differs(table, fmt::format("column {} of {} cannot be read at the destination: {}", column.quoted_name,
+                                        table.quoted_name, type.error().message));
+    }
+    THALWEG_ASSIGN(column.type, std::move(type));
     column.in_sets = column.type->array_type.value != 0 && column.type->kind != TypeKind::array &&
                      column.type->kind != TypeKind::composite && column.type->has_binary_input;
     column.exact_equality = rows.boolean(row, 5) && has_exact_equality(column.type->value_type);
@@ -265,9 +270,12 @@ size_t heap_bytes(const TableMetadata& table) {
   for (const auto& key : table.unique_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   for (const auto& key : table.foreign_keys) bytes += sizeof(key) + key.columns.capacity() * sizeof(uint16_t);
   bytes += table.parent_hashes.capacity() * sizeof(uint64_t) + table.compared.capacity() * sizeof(uint16_t);
-  for (const auto& statement : table.statements) {
-    bytes += sizeof(statement) + statement.sql.capacity() + statement.types.capacity() * sizeof(base::TypeId) +
-             statement.sources.capacity() * sizeof(BindSource);
+  for (const auto* statements : {&table.statements, &table.error_statements}) {
+    for (const auto& statement : *statements) {
+      bytes += sizeof(statement) + statement.sql.capacity() + statement.types.capacity() * sizeof(base::TypeId) +
+               statement.sources.capacity() * sizeof(BindSource);
+      for (const auto& error : statement.errors) bytes += sizeof(error) + error.capacity();
+    }
   }
   return bytes;
 }
@@ -334,7 +342,11 @@ base::Result<std::unique_ptr<const TableMetadata>> TableLoader::load(pg::Connect
   THALWEG_TRY(load_columns(connection, types_, *table));
   THALWEG_TRY(load_keys(connection, *table));
   THALWEG_TRY(choose_compared(connection, *table));
-  THALWEG_ASSIGN(table->statements, statements_of(*table, handlers_));
+  THALWEG_ASSIGN(std::vector<HandlerStatement> statements, statements_of(*table, handlers_));
+  for (HandlerStatement& statement : statements) {
+    const bool is_of_errors = statement.time == HandlerTime::error;
+    (is_of_errors ? table->error_statements : table->statements).push_back(std::move(statement));
+  }
   return std::unique_ptr<const TableMetadata>(std::move(table));
 }
 

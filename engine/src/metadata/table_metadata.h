@@ -90,7 +90,8 @@ struct TableMetadata {
   // Columns whose old value an update or delete has to find in the row, else it is a conflict (ComparedTable). Never
   // those of the identity.
   std::vector<uint16_t> compared;
-  std::vector<HandlerStatement> statements;  // in the order of the parameter
+  std::vector<HandlerStatement> statements;        // of its changes, in the order of the parameter
+  std::vector<HandlerStatement> error_statements;  // of those that fail: nobody else need look at them
   // Initial copy (apply.h, CatchUpSpan).
   base::Lsn copied_from;
   base::Lsn copied_to;

@@ -10,7 +10,7 @@ namespace {
 
 using base::ErrorCode;
 
-constexpr int kDepthMax = 64;  // nesting of types; PostgreSQL itself has no way to make it endless
+constexpr int kDepthMax = 64;  // nesting of types: PostgreSQL sets no limit, and no type contains itself
 
 constexpr const char* kTypeQuery =
     "SELECT t.typtype, t.typarray, t.typelem, t.typbasetype, t.typrelid, t.typreceive <> 0, "
@@ -43,13 +43,18 @@ base::Result<std::shared_ptr<const TypeNode>> TypeCatalog::find(pg::Connection& 
 base::Result<std::shared_ptr<const TypeNode>> TypeCatalog::load(pg::Connection& connection, base::TypeId oid,
                                                                 int depth) {
   if (const auto known = nodes_.find(oid.value); known != nodes_.end()) return known->second;
-  if (depth > kDepthMax) {
-    return base::fail(ErrorCode::destination_table_differs, fmt::format("type {} nests too deep", oid.value));
-  }
   THALWEG_ASSIGN(const pg::Rows rows, connection.query(kTypeQuery, {std::to_string(oid.value)}));
   if (rows.size() != 1) {
     return base::fail(ErrorCode::destination_table_differs,
-                      fmt::format("the destination has no type with oid {}", oid.value));
+                      depth == 0 ? "its type does not exist at the destination any more"
+                                 : "a type within its type does not exist at the destination any more");
+  }
+  if (depth > kDepthMax) {
+    return base::fail(
+        ErrorCode::destination_table_differs,
+        fmt::format("its type contains {} on level {}, and the engine reads types down to level {}: use one that nests "
+                    "less deep",
+                    rows.text(0, 7), depth, kDepthMax));
   }
   const char type_type = rows.text(0, 0).front();
   auto node = std::make_shared<TypeNode>();

@@ -37,7 +37,8 @@ struct TypeNode {
 // Loads and caches. Owner: one thread (the one that owns the connection).
 class TypeCatalog {
  public:
-  // Fails with what the query fails with, or destination_table_differs where the oid is unknown.
+  // Fails with what the query fails with, or destination_table_differs where the type, or one within it, does not exist
+  // or nests too deep: the message goes on from the name of what has the type.
   base::Result<std::shared_ptr<const TypeNode>> find(pg::Connection& connection, base::TypeId oid);
 
  private:

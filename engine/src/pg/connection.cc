@@ -12,6 +12,7 @@
 #include "pg/cancel_request.h"
 #include "pg/connection_settings.h"
 #include "pg/libpq_handles.h"
+#include "pg/own_session.h"
 #include "pg/received_bytes.h"
 
 namespace thalweg::pg {
@@ -34,12 +35,10 @@ constexpr std::chrono::milliseconds kCancelPatience{500};
 // A read-only default is not overruled: administrators, and services whose disk is full, mean it.
 constexpr const char* kSessionSettings =
     "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c lc_monetary=C "
-    "-c xmloption=content -c standard_conforming_strings=on "
+    "-c xmloption=content -c standard_conforming_strings=on -c array_nulls=on -c transform_null_equals=off "
     "-c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 "
     "-c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c jit=off -c tcp_keepalives_idle=5 "
-    "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000 -c thalweg.session=1";
-// Empty where a pooler has dropped the settings without a word.
-constexpr const char* kSessionQuery = "SELECT pg_catalog.current_setting('thalweg.session', true)";
+    "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000";
 constexpr const char* kNewerSettings = "SET transaction_timeout = 0";
 constexpr int kNewerVersion = 170'000;
 
@@ -59,11 +58,12 @@ std::string sqlstate_in(std::string_view message) {
   return {};
 }
 
-base::Error pooler(std::string message) { return base::fail(ErrorCode::connection_pooler, std::move(message)).error(); }
-
 base::Error connect_error(PGconn* conn) {
   std::string message = tidy_message(PQerrorMessage(conn));
-  if (message.contains("unsupported startup parameter")) return pooler(std::move(message));
+  // PgBouncer's refusal, and that of Amazon's RDS Proxy.
+  if (message.contains("unsupported startup parameter") || message.contains("command-line options")) {
+    return base::fail(ErrorCode::connection_pooler, std::move(message)).error();
+  }
   const std::string sqlstate = sqlstate_in(message);
   if (!sqlstate.empty()) {
     message.erase(message.find(sqlstate + ": "), sqlstate.size() + 2);
@@ -199,8 +199,9 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   for (const auto& [keyword, value] : server.settings) set(keyword.c_str(), value.c_str());
   set("application_name", options.application_name.c_str());  // later entries win
   set("client_encoding", "UTF8");
-  const std::string session_settings =
-      fmt::format("{} -c search_path={} {}", kSessionSettings, options.search_path, options.session_settings);
+  const std::string mark = new_session_mark();
+  const std::string session_settings = fmt::format("{} -c search_path={} {} {}", kSessionSettings, options.search_path,
+                                                   session_mark_setting(mark), options.session_settings);
   set("options", session_settings.c_str());
   if (options.replication == Replication::database) set("replication", "database");
   set(nullptr, nullptr);
@@ -222,10 +223,7 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   }
   if (PQsetnonblocking(impl->conn, 1) != 0) return std::unexpected(impl->lost());
   Connection connection{std::move(impl)};
-  THALWEG_ASSIGN(const Rows session, connection.script(kSessionQuery));
-  if (session.text(0, 0) != "1") {
-    return std::unexpected(pooler("The session's settings did not reach the server: something between drops them."));
-  }
+  THALWEG_TRY(expect_own_session(connection, mark));
   if (connection.server_version() >= kNewerVersion) THALWEG_TRY(connection.script(kNewerSettings));
   return connection;
 }

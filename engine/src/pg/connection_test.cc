@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/fake_server.h"
 #include "support/sanitized.h"
@@ -219,6 +220,30 @@ TEST(Connection, IsCancelledFromAnotherThread) {
   other.join();
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().sqlstate, "57014");
+}
+
+// Something between that tells processes of its own of the login: it may give the session to us alone, or to all.
+TEST(Connection, ASessionIsOursWhoseStatementsReachOneProcess) {
+  const auto open = [](std::vector<int> processes) {
+    const test::FakeServer server({.statements = 3, .processes = std::move(processes)});
+    return Connection::open(server.conninfo(), {});
+  };
+  EXPECT_TRUE(open({7}));
+  for (const auto& processes : {std::vector{7, 8}, std::vector{7, 7, 8}}) {
+    const auto shared = open(processes);
+    ASSERT_FALSE(shared);
+    EXPECT_EQ(shared.error().code, ErrorCode::connection_pooler) << shared.error().message;
+  }
+}
+
+TEST(Connection, EverySessionHasItsOwnMark) {
+  Connection one = connect();
+  Connection other = connect();
+  const auto mark = [](Connection& connection) {
+    return std::string(connection.query("SELECT current_setting('thalweg.session')")->text(0, 0));
+  };
+  EXPECT_EQ(mark(one).size(), 16u);
+  EXPECT_NE(mark(one), mark(other));
 }
 
 // A server, or whatever answers for one, that takes the connection and says nothing: libpq would wait for ever.

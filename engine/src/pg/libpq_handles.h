@@ -61,7 +61,7 @@ class BoardEntry {
   void enter(SessionBoard& board, SessionBoard::Session session);
   void leave(bool abandoned);
 
-  // While a statement runs. One that was given up stays on the board.
+  // A statement on the board while it runs. One that was given up stays there.
   class Statement {
    public:
     Statement(BoardEntry& entry, const bool& abandoned, std::string_view sql);
@@ -83,7 +83,7 @@ class BoardEntry {
 // comes, by COPY or by a replication stream, has no such end. Owner: whoever reads the answer.
 class AnswerBound {
  public:
-  // After each read: fails with database_error, and gives the session up, once there is too much.
+  // Checks the answer's size after each read: once it is too large, fails with database_error and gives the session up.
   base::Result<void> check(Connection::Impl& connection);
   // The next answer begins.
   void restart() { reads_ = 0; }
@@ -122,7 +122,7 @@ struct Connection::Impl {
   base::Error lost() const;
   // libpq refused to send a command: connection_lost, or invalid_request when the connection is well.
   base::Error send_failed() const;
-  // Until the session exists; database_unreachable after `timeout`.
+  // Waits until the session exists; database_unreachable after `timeout`.
   base::Result<void> wait_until_connected(std::chrono::seconds timeout);
   // Polls the socket for at most `timeout`; the events that came, 0 when none did. connection_lost once abandoned.
   base::Result<short> wait(short events, std::chrono::milliseconds timeout);

@@ -10,7 +10,7 @@ bool is_name_start(char c) {
 }
 bool is_name(char c) { return is_name_start(c) || (c >= '0' && c <= '9') || c == '$'; }
 
-// Behind the quote that ends what begins at `from`; two quotes are one of the text.
+// The place behind the quote that ends what begins at `from`; two quotes are one of the text.
 size_t end_of_quoted(std::string_view sql, size_t from, char quote, bool escapes) {
   for (size_t at = from; at < sql.size(); ++at) {
     if (escapes && sql[at] == '\\') {
@@ -23,7 +23,7 @@ size_t end_of_quoted(std::string_view sql, size_t from, char quote, bool escapes
   return kNowhere;
 }
 
-// Behind $tag$...$tag$ that begins at `from`; `from` + 1 where no such quote begins there.
+// The place behind $tag$...$tag$ that begins at `from`; `from` + 1 if no such quote begins there.
 size_t end_of_dollar_quoted(std::string_view sql, size_t from) {
   size_t tag_end = from + 1;
   if (tag_end < sql.size() && is_name_start(sql[tag_end])) {

@@ -248,8 +248,31 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
       options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
       options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "");
   bound_window_of_near_source(PQsocket(impl_->conn()));
+  return start(sql);
+}
+
+base::Result<base::Lsn> ReplicationStream::create_physical_slot(const std::string& slot, bool temporary) {
+  auto rows = impl_->connection.script(fmt::format("CREATE_REPLICATION_SLOT {}{} PHYSICAL RESERVE_WAL",
+                                                   quote_identifier(slot), temporary ? " TEMPORARY" : ""));
+  if (!rows) return std::unexpected(impl_->named(std::move(rows).error()));
+  // The position that the command itself answers with is of nothing: a physical slot has no consistent point.
+  THALWEG_ASSIGN(const Rows found,
+                 impl_->connection.script(fmt::format("SELECT restart_lsn FROM pg_catalog.pg_replication_slots WHERE "
+                                                      "slot_name = {}",
+                                                      impl_->connection.quote_literal(slot))));
+  const auto restart = found.size() == 1 ? base::parse_lsn(found.text(0, 0)) : std::nullopt;
+  if (!restart) return base::fail(ErrorCode::slot_lost, fmt::format("The slot {} has no position.", slot));
+  return *restart;
+}
+
+base::Result<void> ReplicationStream::start_physical(const std::string& slot, base::Lsn from, int timeline) {
+  return start(fmt::format("START_REPLICATION SLOT {} PHYSICAL {} TIMELINE {}", quote_identifier(slot),
+                           base::to_string(from), timeline));
+}
+
+base::Result<void> ReplicationStream::start(const std::string& command) {
   THALWEG_TRY(impl_->libpq().ready_for_command());
-  if (PQsendQuery(impl_->conn(), sql.c_str()) == 0) return std::unexpected(impl_->libpq().send_failed());
+  if (PQsendQuery(impl_->conn(), command.c_str()) == 0) return std::unexpected(impl_->libpq().send_failed());
   THALWEG_TRY(impl_->libpq().flush());
   auto result = impl_->libpq().finish_command();
   if (!result) return std::unexpected(impl_->named(std::move(result).error()));

@@ -14,8 +14,9 @@
 #include "pg/connection.h"
 #include "pg/timeline_history.h"
 
-// The streaming replication protocol's logical half (PostgreSQL documentation, chapter "Streaming Replication
-// Protocol"; src/backend/replication/walsender.c).
+// The streaming replication protocol (PostgreSQL documentation, chapter of that name;
+// src/backend/replication/walsender.c): changes that the source decodes, or its WAL as it is. Both go over a session of
+// a database, which pg_hba.conf lets in by the database's name.
 
 namespace thalweg::pg {
 
@@ -32,7 +33,7 @@ struct SystemIdentity {
 // The output plugin, which decodes at the source. thalweg_output sends pgoutput's messages in batches, and says which
 // subtransactions committed (docs/formats/output-batch.md).
 enum class OutputPlugin : uint8_t { pgoutput, thalweg_output };
-// As pg_replication_slots shows it.
+// The plugin's name, as pg_replication_slots shows it.
 std::string_view name_of(OutputPlugin plugin);
 
 struct SlotPlace {
@@ -53,7 +54,7 @@ struct StreamMessage {
   base::Lsn wal_start;   // XLogData
   base::Lsn wal_end;     // XLogData: server's current end; keepalive: everything before it was sent
   base::UnixMicros server_time;
-  std::span<const std::byte> payload;  // the output plugin's bytes, valid until the next call
+  std::span<const std::byte> payload;  // the output plugin's bytes, or WAL; valid until the next call
 };
 
 struct Feedback {
@@ -74,9 +75,9 @@ class ReplicationStream {
 
   // Errors of the three below name the slot's trouble: slot_lost, slot_in_use, slot_limit_reached, wal_level_too_low.
   base::Result<SystemIdentity> identify();
-  // On which the server is now, in one round trip.
+  // The timeline on which the server is now, in one round trip.
   base::Result<int> timeline();
-  // Of the server that is on `timeline` now. Fails with database_error where the server has lost the file.
+  // The history of the server that is on `timeline` now. Fails with database_error if it has lost the file.
   base::Result<TimelineHistory> timeline_history(int timeline);
   // Logical slot that exports its snapshot. Temporary slots vanish with the connection. Fails with
   // output_plugin_unavailable where the server does not offer the plugin; the connection stays usable.
@@ -94,6 +95,12 @@ class ReplicationStream {
   // a release that does not know the batches' version; the connection stays usable.
   base::Result<void> start(const std::string& slot, base::Lsn from, const std::vector<std::string>& publications,
                            StartOptions options);
+  // Slot that keeps WAL from its own restart position on, and that position: a redo pointer (ReplicationSlotReserveWal
+  // of src/backend/replication/slot.c). No output plugin runs for it.
+  base::Result<base::Lsn> create_physical_slot(const std::string& slot, bool temporary);
+  // START_REPLICATION ... PHYSICAL: the WAL of `timeline` from `from` on. The stream ends with connection_lost
+  // where the server leaves that timeline.
+  base::Result<void> start_physical(const std::string& slot, base::Lsn from, int timeline);
   // The next message; nullopt when none comes until `timeout`. Messages that libpq already holds cost no system call.
   // Fails with connection_lost, publication_lost, slot_lost or what the server's decoding reports.
   base::Result<std::optional<StreamMessage>> receive(std::chrono::milliseconds timeout);
@@ -110,6 +117,7 @@ class ReplicationStream {
 
  private:
   struct Impl;
+  base::Result<void> start(const std::string& command);
   explicit ReplicationStream(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -78,7 +78,7 @@ base::Result<void> SessionBoard::end_given_up(const base::Conninfo& conninfo) {
   return {};
 }
 
-// Of several servers another one answers now: what the dead one did, if it comes back, it did not do there.
+// Whether another one of several servers answers now: what the dead one did, it did not do there.
 bool SessionBoard::leads_elsewhere(const Session& session) {
   SessionBoard board;
   const auto now =

@@ -10,7 +10,7 @@ namespace thalweg::pg {
 
 // Quotes every element, so that none is taken for NULL or for syntax.
 std::string text_array(const std::vector<std::string>& elements);
-// Of one dimension, as the server writes it.
+// Elements of an array of one dimension, as the server writes it.
 std::vector<std::string> parse_text_array(std::string_view array);
 
 }  // namespace thalweg::pg

@@ -259,7 +259,8 @@ TEST(Propagation, ASilentPeerIsGivenUpByBothSides) {
   NumberedChecker checker(*b.queue, 0, 6'000);
   ASSERT_TRUE(eventually([&] { return checker.seen() == 3'000; }));
   proxy.freeze(true);
-  ASSERT_TRUE(eventually([&] { return a.sender->status().breaks == 1 && b.receiver->status().breaks == 1; }));
+  // More than once where a busy machine has kept either of them silent for so long by itself.
+  ASSERT_TRUE(eventually([&] { return a.sender->status().breaks >= 1 && b.receiver->status().breaks >= 1; }));
   EXPECT_EQ(a.await_link_error().code, ErrorCode::engine_unreachable);
   ASSERT_TRUE(b.receiver->status().link_error);
   EXPECT_EQ(b.receiver->status().link_error->code, ErrorCode::engine_unreachable);

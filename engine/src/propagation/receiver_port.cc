@@ -217,8 +217,8 @@ std::unexpected<base::Error> ReceiverPort::State::refuse(Handshake& handshake, R
 
 void ReceiverPort::State::note_refusal(const base::Error& why) {
   const auto now = std::chrono::steady_clock::now();
-  if (now - refusal_told >= kTellInterval) {  // anybody can make them
-    refusal_told = now;
+  if (now - refusal_logged >= kTellInterval) {  // anybody can make them
+    refusal_logged = now;
     base::log_error("propagation_handshake_failed", why);
   }
   const std::lock_guard lock(mutex);

@@ -65,7 +65,7 @@ struct ReceiverPort::State {
   base::Strangers strangers;
   uint64_t last_number = 0;
   std::vector<std::unique_ptr<Handshake>> handshakes;
-  Time refusal_told = {};       // the log's last one
+  Time refusal_logged = {};     // the log's last one
   Time accept_again = {};       // not before
   bool accept_failing = false;  // told already
 };

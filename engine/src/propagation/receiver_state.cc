@@ -156,7 +156,7 @@ base::Result<void> Receiver::State::greet(Arrival& arrived) {
   return {};
 }
 
-// Until the connection breaks (an error), says goodbye, is replaced, or the receiver stops.
+// Receives until the connection breaks (an error), says goodbye, is replaced, or the receiver stops.
 base::Result<void> Receiver::State::converse() {
   while (!stopping() && !has_arrival.load(std::memory_order_acquire)) {
     THALWEG_ASSIGN(const bool all_enqueued, enqueue_pending());

@@ -42,7 +42,7 @@ class SendWindow {
   // --- link
   // The next bytes to send: at most `bytes_max`, from one message or several that lie behind each other. Empty: none.
   std::span<const std::byte> unsent(size_t bytes_max) const;
-  // At a message's boundary: something else may be sent now.
+  // Whether the last message is sent whole: something else may be sent now.
   bool at_boundary() const { return offset_ == 0; }
   // Bytes until the end of the message that is being sent.
   size_t message_rest() const;

@@ -100,7 +100,7 @@ struct Sender::State {
     return shared.stop.load(std::memory_order_acquire) || shared.drain.load(std::memory_order_acquire);
   }
 
-  // Both threads end.
+  // Ends both threads.
   void end() {
     {
       const std::lock_guard lock(mutex);  // so that no waiter misses the change between its look and its sleep

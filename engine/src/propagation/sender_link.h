@@ -28,7 +28,7 @@ class SenderLink {
 
   SenderLink(const SenderOptions& options, SendWindow& window, SenderShared& shared, Callbacks callbacks);
 
-  // Until shared.stop; or until an error after which this sender cannot go on (receiver_restarted).
+  // Runs until shared.stop, or until an error after which this sender cannot go on (receiver_restarted).
   base::Result<void> run();
   void wake() { wake_.ring(); }
 

@@ -30,7 +30,7 @@ class TestCertificates {
 
   // Certificate of `engine`, valid from an hour ago for `seconds` from now (negative: expired).
   TlsFiles issue(const std::string& engine, long seconds = 3600) { return issue(engine, seconds, ca_, "ca"); }
-  // The same by another CA, which trusts itself only.
+  // Files from another CA, which trusts itself only.
   TlsFiles issue_by_stranger(const std::string& engine) {
     const auto stranger = make_ca("stranger");
     return issue("stranger-" + engine, 3600, stranger, "stranger", engine);

@@ -44,7 +44,7 @@ struct BacklogOptions {
 
 struct BacklogStatistics {
   bool on_disk = false;                // the agent reads, or would read, from disk
-  uint64_t frames = 0;                 // not taken yet, in memory and on disk
+  uint64_t frames = 0;                 // not taken yet, in the queue's memory and on disk
   uint64_t frames_on_disk = 0;         // of those
   uint64_t lcrs = 0;                   // on disk
   uint64_t spilled_lcrs = 0;           // moved to disk so far
@@ -103,7 +103,7 @@ class BacklogConsumer final : public FrameSource, public Spillable {
 
  private:
   void join();
-  // All with mutex_ held.
+  // Functions that are called with mutex_ held.
   base::Result<bool> take_batch();
   base::Result<void> append(const lcr::FrameView& frame);
   base::Result<void> sync_if_due(bool now);

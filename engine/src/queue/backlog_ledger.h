@@ -17,14 +17,14 @@ namespace thalweg::queue {
 class BacklogLedger {
  public:
   BacklogLedger() = default;
-  // All that commits below `position` has gone another way, which knows these tables.
+  // A ledger from `position` on: all that commits below has gone another way, which knows these tables.
   BacklogLedger(base::Lsn position, std::map<uint32_t, std::vector<std::byte>> tables)
       : position_(position), tables_(std::move(tables)) {}
   // `frame` was appended to segment `segment`.
   void appended(const lcr::FrameView& frame, uint32_t segment);
   // A segment may end here: outside a transaction that comes whole.
   bool is_between_transactions() const { return !in_whole_; }
-  // All that commits below it has been appended; zero: nothing is known yet.
+  // The position below which all commits have been appended; zero: nothing is known yet.
   base::Lsn position() const { return position_; }
   // The latest description of each table, for the beginning of a segment.
   const std::map<uint32_t, std::vector<std::byte>>& tables() const { return tables_; }

@@ -23,10 +23,12 @@ class FrameSource {
   // The browsed frame is not being looked at any more; browse gives it again. For an agent that waits for something
   // else before it takes the frame.
   virtual void release() = 0;
-  // Has the producer call `helper` where it would wake the agent (LcrQueue::set_helper), and ring `bell` where that
-  // returns false: for an agent whose work others may do in its place. From then on browse() must not wait. False: the
-  // source has nobody who could. Before the first frame; without a helper: no more, while the producer is quiet.
-  virtual bool share(base::Doorbell* /*bell*/, std::function<bool()> /*helper*/) { return false; }
+  // Has the producer do the agent's `work` where it would wake the agent (LcrQueue::set_producer_work), and ring `bell`
+  // where that returns false: for an agent whose work other threads may do (base/baton.h). From then on browse() must
+  // not wait. False: the source has no producer that could. Before the first frame only.
+  virtual bool let_producer_work(base::Doorbell& /*bell*/, std::function<bool()> /*work*/) { return false; }
+  // The end of it. Call it only while the producer is quiet.
+  virtual void end_producer_work() {}
 };
 
 // A consumer of a queue as it is.
@@ -38,12 +40,13 @@ class QueueFrames final : public FrameSource {
   }
   void dequeue() override { queue_.dequeue(consumer_); }
   void release() override {}
-  bool share(base::Doorbell* bell, std::function<bool()> helper) override {
+  bool let_producer_work(base::Doorbell& bell, std::function<bool()> work) override {
     if (queue_.consumers() != 1) return false;
-    if (helper) queue_.set_doorbell(consumer_, bell);
-    queue_.set_helper(std::move(helper));
+    queue_.set_doorbell(consumer_, &bell);
+    queue_.set_producer_work(std::move(work));
     return true;
   }
+  void end_producer_work() override { queue_.set_producer_work({}); }
 
  private:
   LcrQueue& queue_;

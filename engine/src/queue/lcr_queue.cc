@@ -72,7 +72,7 @@ struct LcrQueue::State {
   uint64_t sequence = 0;
   uint64_t recycled = 0;  // frames whose memory was given back
   std::span<std::byte> reserved;
-  std::function<bool()> helper;
+  std::function<bool()> producer_work;
   telemetry::Counter enqueued_lcrs, enqueued_bytes;  // writer: the producer, reader: gauges
 };
 
@@ -100,8 +100,8 @@ void LcrQueue::enqueue() {
 }
 
 void LcrQueue::flush() {
-  if (state_->helper) {
-    state_->queue.flush_unless(state_->helper);
+  if (state_->producer_work) {
+    state_->queue.work_or_flush(state_->producer_work);
   } else {
     state_->queue.flush();
   }
@@ -129,9 +129,9 @@ void LcrQueue::dequeue(size_t consumer) {
 
 void LcrQueue::set_doorbell(size_t consumer, base::Doorbell* bell) { state_->queue.set_doorbell(consumer, bell); }
 
-void LcrQueue::set_helper(std::function<bool()> helper) {
-  assert(!helper || consumers() == 1);
-  state_->helper = std::move(helper);
+void LcrQueue::set_producer_work(std::function<bool()> work) {
+  assert(!work || consumers() == 1);
+  state_->producer_work = std::move(work);
 }
 
 LcrQueueGauges LcrQueue::gauges() const {

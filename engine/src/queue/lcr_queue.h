@@ -66,10 +66,10 @@ class LcrQueue {
   // Sets a doorbell that is rung, instead of the queue's own, when something arrives for this consumer: for an agent
   // that waits on several sources. Before the first enqueue only.
   void set_doorbell(size_t consumer, base::Doorbell* bell);
-  // For a queue with one consumer: flush() calls `helper`, on the producer's thread, before it rings. True: the helper
-  // has taken everything, as the consumer; its agent sleeps on. The caller makes sure that helper and agent take turns.
-  // Call it only while the producer is quiet.
-  void set_helper(std::function<bool()> helper);
+  // For a queue with one consumer: flush() does the consumer's `work`, on the producer's thread, before it rings. True:
+  // everything has been taken, or is left to a thread that will take it; the consumer's agent sleeps on. `work` and
+  // agent take turns (base/baton.h). Empty: the producer does none. Call it only while the producer is quiet.
+  void set_producer_work(std::function<bool()> work);
 
   LcrQueueGauges gauges() const;
   ConsumerLag lag(size_t consumer) const;

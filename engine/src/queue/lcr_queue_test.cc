@@ -54,13 +54,13 @@ TEST(LcrQueue, FullOfSlotsUntilTheSlowestConsumerDequeues) {
   EXPECT_TRUE(put(queue, 40, 3));
 }
 
-TEST(LcrQueue, AHelperTakesWhatTheAgentWouldBeWokenFor) {
+TEST(LcrQueue, TheProducerTakesWhatTheAgentWouldBeWokenFor) {
   LcrQueue queue({.slots = 16, .memory_bytes = 4096, .consumers = 1});
   base::Doorbell bell;
   queue.set_doorbell(0, &bell);
   bool takes = true;
   int asked = 0;
-  queue.set_helper([&] {
+  queue.set_producer_work([&] {
     ++asked;
     if (!takes) return false;
     while (queue.browse(0, 0us) != nullptr) queue.dequeue(0);
@@ -80,7 +80,7 @@ TEST(LcrQueue, AHelperTakesWhatTheAgentWouldBeWokenFor) {
   EXPECT_EQ(asked, 2);
   EXPECT_NE(bell.ticket(), silent);
   expect_front(queue, 0, 40, 2);
-  queue.set_helper({});
+  queue.set_producer_work({});
   queue.dequeue(0);
   ASSERT_TRUE(put(queue, 40, 3));
   queue.flush();

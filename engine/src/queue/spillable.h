@@ -6,7 +6,7 @@ namespace thalweg::queue {
 class Spillable {
  public:
   virtual ~Spillable() = default;
-  // One batch, where something is to be moved now. Whether it moved any.
+  // Moves one batch, if something is to be moved now. Whether it moved any.
   virtual bool move() = 0;
   virtual bool is_spilling() const = 0;
 };

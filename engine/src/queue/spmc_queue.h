@@ -96,12 +96,12 @@ class SpmcQueue {
     for (auto& consumer : consumers_) consumer.bell->ring();
   }
 
-  // The same, unless `helper` says that it has done what the one consumer would be woken for.
-  template <typename Helper>
-  void flush_unless(const Helper& helper) {
+  // The same for one consumer, if items came: does that consumer's `work` first, and rings only where it returns false.
+  template <typename Work>
+  void work_or_flush(const Work& work) {
     assert(consumers_.size() == 1);
     if (producer_.unannounced == 0) return;
-    if (helper()) {
+    if (work()) {
       producer_.unannounced = 0;
     } else {
       flush();

@@ -22,7 +22,7 @@ class TakenFrames {
     if (lcr::is_change(frame.kind()) && (in_whole_ || frame.xid().value == last_open_)) return;
     note(frame);
   }
-  // It goes on behind the last frame of a log.
+  // Goes on behind the last frame of a log.
   void follow(const BacklogLedger& log);
 
   bool is_between_transactions() const { return !in_whole_ && open_.empty(); }

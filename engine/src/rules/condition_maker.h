@@ -60,7 +60,7 @@ class ConditionMaker {
     return values;
   }
 
-  // Of that type, or one that converts to it: a column, a literal, or up to `depth` operations over them.
+  // A value of that type, or one that converts to it: a column, a literal, or up to `depth` operations over them.
   std::string value(Type type, int depth) {
     if (depth <= 0 || below(3) == 0) return below(4) == 0 ? literal(type) : column(type);
     const std::string inner = value(type, depth - 1);

@@ -251,5 +251,25 @@ TEST(ConditionTest, BytesThatAreNoValueFail) {
   EXPECT_EQ(outcome_of("id = 1", broken.view()), "XX001");
 }
 
+// A server whose encoding does not forbid them may send them.
+TEST(ConditionTest, BytesThatAreNoCharactersFillNothing) {
+  const SampleFrame tails = SampleFrame::insert(row(1, SampleValue::int4(1), "\x80\x81"));
+  EXPECT_EQ(outcome_of("lpad('abc', 5, label) = 'abc'", tails.view()), "true");
+  EXPECT_EQ(outcome_of("rpad('abc', 5, label) = 'abc'", tails.view()), "true");
+}
+
+// Each of these would take from minutes to hours.
+TEST(ConditionTest, AnEvaluationHasOnlySoManySteps) {
+  const SampleFrame longest = SampleFrame::insert(row(1, SampleValue::int4(1), std::string(1'000'000, 'a')));
+  EXPECT_EQ(outcome_of("trim(both repeat('b', 400000) || 'a' from label) = ''", longest.view()), "54000");
+  EXPECT_EQ(outcome_of("translate(substr(label, 1, 200000), repeat('b', 60000), 'c') = ''", longest.view()), "54000");
+  EXPECT_EQ(outcome_of("label like '%' || repeat('a', 30000) || 'b'", longest.view()), "54000");
+  EXPECT_EQ(outcome_of("trim(both 'ab' from label) = ''", longest.view()), "true");
+  EXPECT_EQ(outcome_of("label like '%aab%'", longest.view()), "false");
+  const std::string constant =
+      outcome_of("trim(both repeat('b', 400000) || 'a' from repeat('a', 400000)) = label", longest.view());
+  EXPECT_NE(constant.find("SQLSTATE 54000"), std::string::npos) << constant;
+}
+
 }  // namespace
 }  // namespace thalweg::rules

@@ -17,7 +17,7 @@ Integer network_integer(const void* from) {
   return std::endian::native == std::endian::little ? std::byteswap(value) : value;
 }
 
-// Of every type but the integers.
+// Decodes a value of any type but the integers.
 Failure decode_other(Type type, std::string_view bytes, Datum& out);
 
 template <typename Integer>

@@ -17,7 +17,7 @@ Failure repeat(Scratch& scratch, const Datum& a, const Datum& b, const Datum&, D
   return give_text(out, {bytes, a.size * count});
 }
 
-// The first `count` characters of `fill` over and over, which is not empty.
+// The first `count` characters of `fill` over and over, which has some.
 Failure filling(Scratch& scratch, std::string_view fill, int64_t count, std::string_view& out) {
   const auto whole = static_cast<size_t>(count / characters(fill));
   const size_t rest = bytes_of(fill, count % characters(fill));
@@ -34,7 +34,7 @@ template <bool Left>
 Failure pad_with(Scratch& scratch, std::string_view text, int64_t length, std::string_view fill, Datum& out) {
   length = std::max<int64_t>(length, 0);
   const int64_t missing = length - characters(text);
-  if (missing <= 0 || fill.empty()) return give_text(out, text.substr(0, bytes_of(text, length)));
+  if (missing <= 0 || characters(fill) == 0) return give_text(out, text.substr(0, bytes_of(text, length)));
   std::string_view filled;
   if (const Failure failure = filling(scratch, fill, missing, filled); failure != Failure::none) return failure;
   char* const bytes = scratch.take(text.size() + filled.size());
@@ -86,6 +86,7 @@ bool exchanged(std::string_view character, std::string_view from, std::string_vi
 }
 Failure translate(Scratch& scratch, const Datum& a, const Datum& b, const Datum& c, Datum& out) {
   constexpr size_t kGrowth = 4;  // a character of one byte becomes one of four
+  if (!scratch.spend(uint64_t{a.size} * b.size)) return Failure::too_costly;
   char* const bytes = scratch.take(size_t{a.size} * kGrowth);
   if (bytes == nullptr) return Failure::too_large;
   size_t size = 0;

@@ -31,9 +31,9 @@ Failure concatenate(Scratch& scratch, const Datum& a, const Datum& b, const Datu
 }
 
 template <bool Wanted>
-Failure like(Scratch&, const Datum& a, const Datum& b, const Datum&, Datum& out) {
+Failure like(Scratch& scratch, const Datum& a, const Datum& b, const Datum&, Datum& out) {
   bool matches = false;
-  const Failure failure = match_like(a.text(), b.text(), matches);
+  const Failure failure = match_like(scratch, a.text(), b.text(), matches);
   out.integer = matches == Wanted ? 1 : 0;
   return failure;
 }
@@ -143,25 +143,32 @@ bool holds(std::string_view set, std::string_view character) {
   }
   return false;
 }
-std::string_view trim_left(std::string_view text, std::string_view set) {
-  while (!text.empty() && holds(set, text.substr(0, character_bytes(text)))) text.remove_prefix(character_bytes(text));
-  return text;
-}
-std::string_view trim_right(std::string_view text, std::string_view set) {
+Failure trim_left(Scratch& scratch, std::string_view& text, std::string_view set) {
   while (!text.empty()) {
+    if (!scratch.spend(set.size())) return Failure::too_costly;
+    const size_t bytes = character_bytes(text);
+    if (!holds(set, text.substr(0, bytes))) break;
+    text.remove_prefix(bytes);
+  }
+  return Failure::none;
+}
+Failure trim_right(Scratch& scratch, std::string_view& text, std::string_view set) {
+  while (!text.empty()) {
+    if (!scratch.spend(set.size())) return Failure::too_costly;
     size_t start = text.size() - 1;
     while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
     if (!holds(set, text.substr(start))) break;
     text.remove_suffix(text.size() - start);
   }
-  return text;
+  return Failure::none;
 }
 template <bool Left, bool Right>
-Failure trim(Scratch&, const Datum& a, const Datum& b, const Datum&, Datum& out) {
+Failure trim(Scratch& scratch, const Datum& a, const Datum& b, const Datum&, Datum& out) {
   std::string_view text = a.text();
-  if (Left) text = trim_left(text, b.text());
-  if (Right) text = trim_right(text, b.text());
-  return give_text(out, text);
+  Failure failure = Failure::none;
+  if (Left) failure = trim_left(scratch, text, b.text());
+  if (Right && failure == Failure::none) failure = trim_right(scratch, text, b.text());
+  return failure == Failure::none ? give_text(out, text) : failure;
 }
 template <bool Left, bool Right>
 Failure trim_blanks(Scratch&, const Datum& a, const Datum&, const Datum&, Datum& out) {

@@ -32,7 +32,7 @@ std::span<const Evaluator> text_evaluators();
 std::span<const Evaluator> text_part_evaluators();
 std::span<const Evaluator> time_evaluators();
 
-// For comparisons: relation(x, 0) with x below, at or above zero.
+// Relations for comparisons: relation(x, 0) with x below, at or above zero.
 struct Equal {
   static bool holds(int order) { return order == 0; }
 };

@@ -50,7 +50,7 @@ Ruled<void> fold_arguments(Typed& node, Scratch& scratch, Strings& strings) {
 // Computes an expression that depends on no row, by the program that every row would run.
 Ruled<void> compute(Typed& node, Scratch& scratch, Strings& strings) {
   Program program(node);
-  scratch.clear();
+  scratch.clear_memory();  // all parts of the expression share its steps
   const Datum result = program.value(scratch);
   if (program.failure() != Failure::none) {
     return refuse("this fails for every row: " + std::string(message_of(program.failure())) + " (SQLSTATE " +

@@ -5,7 +5,7 @@
 namespace thalweg::rules {
 
 // A mismatch goes back to the last % only: what an earlier one took may be taken by the last one as well.
-Failure match_like(std::string_view text, std::string_view pattern, bool& matches) {
+Failure match_like(Scratch& scratch, std::string_view text, std::string_view pattern, bool& matches) {
   std::string_view retry_text;
   std::string_view retry_pattern;  // what follows the last %
   bool wild = false;
@@ -22,6 +22,7 @@ Failure match_like(std::string_view text, std::string_view pattern, bool& matche
     return true;
   };
   for (;;) {
+    if (!scratch.spend(1)) return Failure::too_costly;
     if (pattern.empty()) {
       if (text.empty()) {
         matches = true;

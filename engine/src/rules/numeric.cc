@@ -146,6 +146,12 @@ bool divide_digits(Scratch& scratch, const Parts& a, const Parts& b, int32_t quo
   return true;
 }
 
+// Of a product or a quotient, in those of texts: the longest numbers that PostgreSQL has can be multiplied once.
+uint64_t digit_steps(int32_t left, int32_t right) {
+  constexpr uint64_t kDigitsAtOnce = 8;
+  return static_cast<uint64_t>(left) * static_cast<uint64_t>(right) / kDigitsAtOnce;
+}
+
 // a/b cut to `scale` decimals; neither is special, b is not zero.
 Failure quotient(Scratch& scratch, const Parts& a, const Parts& b, int32_t scale, bool half_away, Parts& out) {
   const int32_t weight = a.weight - b.weight;
@@ -156,6 +162,7 @@ Failure quotient(Scratch& scratch, const Parts& a, const Parts& b, int32_t scale
          .scale = scale,
          .sign = a.sign == b.sign ? kPositive : kNegative};
   if (out.digits == nullptr) return Failure::too_large;
+  if (!scratch.spend(digit_steps(count, b.count))) return Failure::too_costly;
   *out.digits++ = 0;
   if (count > 0 && !divide_digits(scratch, a, b, count, out.digits)) return Failure::too_large;
   round_parts(out, scale, half_away);
@@ -321,6 +328,7 @@ Failure numeric_multiply(Scratch& scratch, const Datum& a, const Datum& b, Datum
   }
   Parts left, right;
   if (!take_apart(scratch, a, left) || !take_apart(scratch, b, right)) return Failure::too_large;
+  if (!scratch.spend(digit_steps(left.count, right.count))) return Failure::too_costly;
   const int32_t count = left.count + right.count;
   Parts product{.digits = scratch.take_array<int32_t>(static_cast<size_t>(count) + 1),
                 .count = count,

@@ -13,7 +13,7 @@ namespace thalweg::rules {
 const Candidate* resolve_operator(std::span<const Candidate> candidates, Type left, Type right);
 const Candidate* resolve_function(std::span<const Candidate> candidates, std::span<const Type> arguments);
 
-// Of CASE, COALESCE and IN; none where the types do not go together.
+// The common type of CASE, COALESCE and IN; none if the types do not go together.
 Type common_type(std::span<const Type> types);
 
 bool converts_implicitly(Type source, Type target);

@@ -111,15 +111,16 @@ Ruled<RowExpression> RowExpression::compile(const Expression& expression, const 
     give_text(out, made.strings_->back());
     out.state = State::value;
   };
-  for (const Load& one : made.program_.loads()) {
-    if (one.from == Load::From::row) {
-      if (std::ranges::find(made.columns_, one.column) == made.columns_.end()) made.columns_.push_back(one.column);
+  for (const Load& needed : made.program_.loads()) {
+    if (needed.from == Load::From::row) {
+      if (std::ranges::find(made.columns_, needed.column) == made.columns_.end())
+        made.columns_.push_back(needed.column);
       continue;
     }
-    Datum& out = made.program_.at(one.place);
-    if (one.attribute == Attribute::schema) give(table.schema, out);
-    if (one.attribute == Attribute::table) give(table.name, out);
-    if (one.attribute == Attribute::source) give(source, out);
+    Datum& out = made.program_.at(needed.place);
+    if (needed.attribute == Attribute::schema) give(table.schema, out);
+    if (needed.attribute == Attribute::table) give(table.name, out);
+    if (needed.attribute == Attribute::source) give(source, out);
   }
   return made;
 }
@@ -127,10 +128,11 @@ Ruled<RowExpression> RowExpression::compile(const Expression& expression, const 
 Failure RowExpression::evaluate(std::span<const lcr::Value> row, Scratch& scratch, Datum& out) {
   static constexpr lcr::Value kNull{};
   scratch.clear();
-  for (const Load& one : program_.loads()) {
-    if (one.from != Load::From::row) continue;
-    const lcr::Value& value = one.column < row.size() ? row[one.column] : kNull;
-    if (const Failure failure = load(one.type, value, scratch, program_.at(one.place)); failure != Failure::none) {
+  for (const Load& needed : program_.loads()) {
+    if (needed.from != Load::From::row) continue;
+    const lcr::Value& value = needed.column < row.size() ? row[needed.column] : kNull;
+    if (const Failure failure = load(needed.type, value, scratch, program_.at(needed.place));
+        failure != Failure::none) {
       return failure;
     }
   }

@@ -75,7 +75,7 @@ class TableRules {
 
   // Whether updates are judged by the row before them, too.
   bool make_subset() const { return makes_subset_; }
-  // Those that read values of old rows that only REPLICA IDENTITY FULL sends.
+  // Rules that read values of old rows which only REPLICA IDENTITY FULL sends.
   std::vector<OldRowRead> rules_of_old_rows() const;
   // Those that read a long value after an update, which it may not bring; and those that make a subset where it may
   // lack one for the INSERT that it becomes.

@@ -64,7 +64,7 @@ Failure seconds_of(Scratch& scratch, Wide micros, Datum& out) {
   return numeric_from_text(scratch, {text, static_cast<size_t>(size)}, out);
 }
 
-// Of the time of a day or of an interval, whose hours have no bound.
+// A field of the time of a day or of an interval, whose hours have no bound.
 Failure extract_clock(Scratch& scratch, Field field, int64_t micros, Datum& out) {
   switch (field) {
     case Field::second:
@@ -76,7 +76,7 @@ Failure extract_clock(Scratch& scratch, Field field, int64_t micros, Datum& out)
   }
 }
 
-// Of an infinite date: years and epochs are infinite, fields that go round are NULL.
+// A field of an infinite date: years and epochs are infinite, fields that go round are NULL.
 Failure infinite(Scratch& scratch, Field field, bool minus, Datum& out) {
   if (field == Field::year || field == Field::epoch) {
     return numeric_from_text(scratch, minus ? "-infinity" : "infinity", out);

@@ -8,7 +8,7 @@
 
 namespace thalweg::rules {
 
-// Of the first character; `text` is not empty.
+// Bytes of the first character; `text` is not empty.
 inline size_t character_bytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t bytes = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;

@@ -24,6 +24,7 @@ constexpr std::array kMeanings{
     Meaning{"22023", "an argument has a value that the function does not take"},
     Meaning{"0A000", "PostgreSQL has no such conversion for this value"},
     Meaning{"54000", "a value is too large to compute with"},
+    Meaning{"54000", "the values are too long to compute with in the time that a rule may take"},
     Meaning{"XX001", "a value of the row cannot be of its column's type"},
     Meaning{"0A000", "this way of writing the value depends on PostgreSQL's settings"},
 };

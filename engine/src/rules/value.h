@@ -71,6 +71,7 @@ enum class Failure : uint8_t {
   invalid_parameter,
   not_supported,
   too_large,         // the value does not fit into the scratch memory
+  too_costly,        // more steps than one evaluation may take
   corrupt,           // bytes that cannot be a value of the column's type
   unsupported_form,  // a literal that PostgreSQL may read, but not without its settings; only while compiling
 };
@@ -79,6 +80,8 @@ std::string_view sqlstate_of(Failure failure);
 std::string_view message_of(Failure failure);
 
 inline constexpr size_t kScratchBytes = size_t{1} << 20;
+// Steps of functions whose time grows with the product of two lengths: a few tenths of a second.
+inline constexpr uint64_t kStepsMax = uint64_t{1} << 27;
 
 // Memory for the strings and numbers of one evaluation, taken at once and never grown. Owner: one thread.
 class Scratch {
@@ -96,11 +99,22 @@ class Scratch {
   T* take_array(size_t count) {
     return reinterpret_cast<T*>(take(count * sizeof(T)));
   }
-  void clear() { used_ = 0; }
+  // False: the evaluation has used up its steps.
+  bool spend(uint64_t steps) {
+    steps_ += steps;
+    return steps_ <= kStepsMax;
+  }
+  void clear_memory() { used_ = 0; }
+  // Empties the memory for the next evaluation.
+  void clear() {
+    clear_memory();
+    steps_ = 0;
+  }
 
  private:
   std::unique_ptr<char[]> bytes_;
   size_t used_ = 0;
+  uint64_t steps_ = 0;
 };
 
 // All arguments are values, never NULL; those that the function has not are unspecified. Fills `out`, whose state is

@@ -10,7 +10,7 @@
 
 namespace thalweg::spill {
 
-// As it lies in the file: little-endian, as every machine that the engine runs on.
+// A mark as it lies in the file: little-endian, as every machine that the engine runs on.
 struct LogMark {
   uint64_t magic;
   uint64_t sequence;  // the higher one counts

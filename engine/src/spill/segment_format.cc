@@ -20,7 +20,7 @@ using base::Result;
 constexpr std::array<char, 8> kMagic{'T', 'H', 'W', 'S', 'P', 'I', 'L', 'L'};
 constexpr uint16_t kVersion = 1;
 
-// As they lie in the file: little-endian, as every machine that the engine runs on.
+// Headers as they lie in the file: little-endian, as every machine that the engine runs on.
 struct HeaderBytes {
   std::array<char, 8> magic;
   uint16_t version;

@@ -189,7 +189,7 @@ Result<void> SpillLog::write(Segment& segment, std::span<const std::byte> bytes)
   return {};
 }
 
-// After a failed write: what is behind `bytes` was never there.
+// Takes back a failed write: what is behind `bytes` was never there.
 void SpillLog::take_back(Segment& segment, uint64_t bytes, uint32_t blocks) {
   // Should the file not shrink, the next write begins at the same place all the same.
   static_cast<void>(::truncate(path_of(segment.number).c_str(), static_cast<off_t>(bytes)));

@@ -47,7 +47,7 @@ class SpillLog {
   // end of the log needs no disk.
   std::vector<std::byte> take_buffered();
 
-  // From the first segment that is left. The log outlives the reader.
+  // A reader from the first segment that is left. The log outlives the reader.
   LogReader read() const;
   // Removes the segments before `number`, which every reader has passed.
   void drop_before(uint32_t number);

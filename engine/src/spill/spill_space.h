@@ -55,7 +55,7 @@ class SpillSpace {
   // A segment begins or goes; `begun` is what segment_begun or segment_found returned.
   using Begun = std::chrono::steady_clock::time_point;
   Begun segment_begun();
-  // One that outlived a process, or a session: it is as old as its file.
+  // A segment that outlived a process or a session: it is as old as its file.
   Begun segment_found(base::UnixMicros born);
   void segment_gone(Begun begun);
 

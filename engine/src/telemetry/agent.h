@@ -75,8 +75,9 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// The state text of a component or sub-component, from a fixed set of string literals ("CAPTURING CHANGES").
-// Writer: its agent. Reader: anybody.
+// The state text of a component or sub-component, from a fixed set of string literals ("CAPTURING CHANGES"). One writer
+// at a time: the agent, the holder of its baton, or the owner of an agent that has no thread. Readers: anybody
+// (relaxed: a literal says nothing but itself).
 class StateText {
  public:
   explicit StateText(const char* initial) : text_(initial) {}

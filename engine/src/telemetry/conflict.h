@@ -64,7 +64,15 @@ struct LoggedConflict {
   std::string logged_at;  // RFC 3339, UTC
 };
 
+// A page of the log.
+struct LoggedConflicts {
+  std::vector<LoggedConflict> conflicts = {};
+  bool more = false;  // there may be older ones
+};
+
 inline constexpr uint64_t kConflictListMax = 1000;
+// A page ends behind the entry whose values exceed it.
+inline constexpr uint64_t kConflictPageBytesMax = 8 << 20;
 // The log keeps no longer beginning of a value.
 inline constexpr uint64_t kLoggedCharactersMax = 100'000;
 

@@ -40,7 +40,7 @@ class MarkerLog {
     const std::lock_guard lock(mutex_);
     return {passages_.begin(), passages_.end()};
   }
-  // Of the last one, from its commit at the source to here.
+  // The latency of the last marker, from its commit at the source to here.
   std::optional<int64_t> latency_micros() const {
     const std::lock_guard lock(mutex_);
     if (passages_.empty()) return std::nullopt;
@@ -59,7 +59,7 @@ constexpr std::string_view name_of(MarkerState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-// One that this engine has placed.
+// A marker that this engine has placed.
 struct PlacedMarker {
   std::string id;     // empty: a heartbeat
   std::string label;  // what the user calls it

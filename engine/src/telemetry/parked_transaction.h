@@ -38,7 +38,7 @@ struct ParkedPart {
   std::string cause = {};  // those with this cause only; empty: any
 };
 
-// One that waits behind another, which is the root of a tree.
+// A transaction that waits behind another, which is the root of a tree.
 struct ParkedDependant {
   ParkedTransaction transaction;
   int64_t parent = 0;  // the first transaction of the tree with which it shares a row or a table
@@ -58,7 +58,7 @@ struct ParkedTree {
   std::optional<uint64_t> next_after = {};  // of the next part; none: it is the last
 };
 
-// In commit order those that committed at a higher LSN than `after`.
+// A part of a tree: in commit order those that committed at a higher LSN than `after`.
 struct TreePart {
   uint64_t after = 0;
   uint64_t limit = 100;  // kParkedListMax at most

@@ -158,7 +158,7 @@ class Planner {
     if (column.computed) return refuse(step.column, "it is cast already");
     const auto* const type = std::ranges::find(kAddedTypes, step.type, &AddedType::name);
     if (type == kAddedTypes.end() || type->computed.empty()) {
-      const auto is_target = [](const AddedType& one) { return !one.computed.empty(); };
+      const auto is_target = [](const AddedType& added) { return !added.computed.empty(); };
       return refuse(
           step.column,
           fmt::format(

@@ -121,9 +121,9 @@ base::Result<void> RowTransformation::rewrite(const lcr::RowFrame& change, bool 
     const SentColumn& column = columns_[i];
     if (computations_[i]) {
       // Of a row of which only the key is told, nothing else can be computed.
-      const bool is_told = !is_key_only || computations_[i]->is_of_key;
+      const bool has_come = !is_key_only || computations_[i]->is_of_key;
       lcr::Value value;
-      if (is_told) {
+      if (has_come) {
         THALWEG_ASSIGN(value, computed(change, is_old, i));
       }
       sent_.push_back(value);

@@ -25,7 +25,7 @@ struct ComputeContext {
   rules::Scratch* scratch = nullptr;  // outlives the transformation, and holds nothing between two rows
 };
 
-// Of one version of a table. Owner: the agent that captures.
+// Transforms rows of one version of a table. Owner: the agent that captures.
 class RowTransformation {
  public:
   // `context`: of steps that have_computed_columns(). Fails with transformation_refused.

@@ -13,7 +13,7 @@ namespace {
 const TableShape* shape_by_oid(const Parameter& parameter) {
   uint32_t oid = 0;
   std::from_chars(parameter.bytes->data(), parameter.bytes->data() + parameter.bytes->size(), oid);
-  for (const TableShape& shape : shapes()) {
+  for (const TableShape& shape : shapes_there()) {
     if (shape.destination_oid() == oid) return &shape;
   }
   return nullptr;
@@ -22,15 +22,16 @@ const TableShape* shape_by_oid(const Parameter& parameter) {
 Outcome columns_of(const TableShape& shape) {
   std::vector<Row> found;
   for (size_t i = 0; i < shape.columns.size(); ++i) {
-    found.push_back(
-        {shape.columns[i].name, std::to_string(i + 1), std::to_string(shape.columns[i].type), "f", "f", "t"});
+    if (shape.columns[i].is_gone) continue;
+    found.push_back({shape.columns[i].name, std::to_string(shape.attribute(i)), std::to_string(shape.columns[i].type),
+                     "f", "f", "t"});
   }
   return rows(std::move(found));
 }
 
 bool is_referenced(const TableShape& shape) {
-  for (const TableShape& other : shapes()) {
-    if (other.parent >= 0 && &shapes()[static_cast<size_t>(other.parent)] == &shape) return true;
+  for (const TableShape& other : shapes_there()) {
+    if (other.parent >= 0 && &shapes_there()[static_cast<size_t>(other.parent)] == &shape) return true;
   }
   return false;
 }
@@ -38,12 +39,12 @@ bool is_referenced(const TableShape& shape) {
 Outcome indexes_of(const TableShape& shape) {
   std::vector<Row> found;
   if (shape.key >= 0) {
-    const std::string column = std::to_string(shape.key + 1);
+    const std::string column = std::to_string(shape.attribute(static_cast<size_t>(shape.key)));
     found.push_back({std::to_string(shape.key_index()), "t", "t", column, "t", "f", is_referenced(shape) ? "t" : "f",
                      "t", "f", "f", "f", column});
   }
   if (shape.unique >= 0) {
-    const std::string column = std::to_string(shape.unique + 1);
+    const std::string column = std::to_string(shape.attribute(static_cast<size_t>(shape.unique)));
     found.push_back(
         {std::to_string(shape.unique_index()), "f", "t", column, "f", "f", "f", "t", "f", "f", "f", column});
   }
@@ -52,10 +53,11 @@ Outcome indexes_of(const TableShape& shape) {
 
 Outcome foreign_keys_of(const TableShape& shape) {
   if (shape.foreign < 0) return rows({});
-  const TableShape& parent = shapes()[static_cast<size_t>(shape.parent)];
-  const std::string key = std::to_string(parent.key + 1);
-  return rows({{std::to_string(parent.key_index()), fmt::format("{{{}}}", shape.foreign + 1),
-                fmt::format("{{{}}}", key), key, std::to_string(parent.destination_oid())}});
+  const TableShape& parent = shapes_there()[static_cast<size_t>(shape.parent)];
+  const std::string key = std::to_string(parent.attribute(static_cast<size_t>(parent.key)));
+  return rows(
+      {{std::to_string(parent.key_index()), fmt::format("{{{}}}", shape.attribute(static_cast<size_t>(shape.foreign))),
+        fmt::format("{{{}}}", key), key, std::to_string(parent.destination_oid())}});
 }
 
 Outcome type(const std::string& oid) {

@@ -1,7 +1,7 @@
 #include "simulation/destination.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,11 +26,12 @@ std::string hex_text(const std::string& bytes) {
 }  // namespace
 
 Destination::Destination(Scheduler& scheduler, Network& network, std::string name, const History& history, Order order,
-                         bool has_data_layer)
+                         bool has_data_layer, const ConflictRules* conflicts)
     : Server(scheduler, network, std::move(name)),
       history_(history),
       order_(order),
       has_data_layer_(has_data_layer),
+      conflicts_(conflicts),
       locks_(scheduler) {}
 
 void Destination::register_stream(base::Lsn start) {
@@ -83,20 +84,23 @@ void Destination::commit(const std::vector<std::function<void(DestinationState&)
 
 void Destination::check(DestinationState& state) {
   if (!state.stream) return;
-  base::Lsn low_watermark = state.stream->low_watermark;
-  apply::LsnRanges ranges;
+  Expected::Claim claim{.low_watermark = state.stream->low_watermark,
+                        .ranges = {},
+                        .parked = {},
+                        .logged = std::exchange(state.logged, {})};
   for (const auto& [applier, row] : state.progress) {
-    low_watermark = std::max(low_watermark, row.low_watermark);
+    claim.low_watermark = std::max(claim.low_watermark, row.low_watermark);
     const auto decoded = apply::LsnRanges::decode_hex(hex_text(row.ranges));
     if (!decoded) {
       fail("progress of applier {} cannot be read: {}", applier, decoded.error().message);
       return;
     }
-    for (const apply::LsnRange& range : decoded->list()) ranges.add(range);
+    for (const apply::LsnRange& range : decoded->list()) claim.ranges.add(range);
   }
-  std::set<uint64_t> parked;
-  for (const auto& [id, row] : state.error_queue) parked.insert(row.commit_lsn.value);
-  const std::string wrong = state.expected.advance(history_, order_, low_watermark, ranges, parked);
+  for (const auto& [id, row] : state.error_queue) claim.parked.insert(row.commit_lsn.value);
+  for (const LoggedConflict& entry : claim.logged) trace("{} logs {}", name(), describe(entry));
+  state.conflicts += claim.logged.size();
+  const std::string wrong = state.expected.advance(history_, order_, conflicts_, claim);
   if (!wrong.empty()) {
     fail("at a commit of {}: {}", name(), wrong);
     return;

@@ -39,13 +39,16 @@ struct DestinationState {
   std::optional<StreamRow> stream;
   std::map<int64_t, ProgressRow> progress;
   std::map<int64_t, ParkedRow> error_queue;  // by id
+  std::vector<LoggedConflict> logged;        // in the conflict log by this commit
+  uint64_t conflicts = 0;                    // in it by all of them
   Expected expected;
 };
 
 class Destination final : public Server {
  public:
+  // `conflicts`: what is done about them; null where nobody else writes.
   Destination(Scheduler& scheduler, Network& network, std::string name, const History& history, Order order,
-              bool has_data_layer);
+              bool has_data_layer, const ConflictRules* conflicts);
 
   // The stream is registered and the tables are those of `initial`.
   void register_stream(base::Lsn start);
@@ -61,6 +64,8 @@ class Destination final : public Server {
   void unlock_tables();
   // Somebody's CHECK constraint: about one row in so many is refused; 0: none any more.
   void refuse_rows(uint32_t once_in) { refused_once_in_ = once_in; }
+  // Somebody else changes rows, unless others have locked them; returns how many.
+  size_t write_as_other(size_t changes, int64_t keys);
   // Half of the commits take seconds.
   void make_commits_slow(bool slow) { slow_ = slow; }
   // As after an ALTER TABLE that changes nothing that matters: what is known of the tables has to be loaded again.
@@ -81,11 +86,14 @@ class Destination final : public Server {
   void began() override;
   void crashed() override;
   void check(DestinationState& state);
+  Change other_change(int64_t keys);
+  bool lock_for_other(const Change& change);
   void flush(uint64_t up_to);
 
   const History& history_;
   const Order order_;
   const bool has_data_layer_;
+  const ConflictRules* const conflicts_;
   DestinationState working_;                               // with what is not committed
   std::vector<DestinationState> log_{DestinationState{}};  // committed states, from the last one that is on disk
   uint64_t flushed_ = 0;                                   // number of log_.front()

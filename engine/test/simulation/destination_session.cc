@@ -7,6 +7,7 @@
 
 #include "lcr/bytes.h"
 #include "lcr/frame.h"
+#include "simulation/transformations.h"
 #include "simulation/verdict.h"
 
 namespace thalweg::simulation {
@@ -21,6 +22,10 @@ constexpr Time kSlowCommitMax = 4 * kSecond;
 std::string row_lock(int table, const std::string& key) { return fmt::format("r{}:{}", table, key); }
 std::string unique_lock(int table, const std::string& value) { return fmt::format("u{}:{}", table, value); }
 std::string table_lock(int table) { return fmt::format("t{}", table); }
+
+bool has_all(const Row& row, const std::vector<std::pair<size_t, Value>>& compared) {
+  return std::ranges::all_of(compared, [&](const auto& wanted) { return row[wanted.first] == wanted.second; });
+}
 
 // Values of a tuple; `came` is false for those that it leaves out.
 Row read_tuple(lcr::TupleView tuple, std::vector<bool>& came) {
@@ -65,25 +70,39 @@ Outcome DestinationSession::commit() {
   destination_.commit(redo_, synchronous_);
   redo_.clear();
   undo_.clear();
+  refused_.clear();
   destination_.locks().release(channel().pid);
   return {};
 }
 
+void DestinationSession::roll_back_to(size_t changes) {
+  while (undo_.size() > changes) {
+    undo_.back()(destination_.working());
+    undo_.pop_back();
+  }
+  redo_.resize(undo_.size());
+}
+
 void DestinationSession::roll_back() {
-  for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)(destination_.working());
-  redo_.clear();
-  undo_.clear();
+  roll_back_to(0);
+  refused_.clear();
   destination_.locks().release(channel().pid);
 }
 
 void DestinationSession::replicate(const std::string& sql) { fail("the destination was asked to {}", sql); }
 
 Outcome DestinationSession::execute(const std::string& sql, const Parameters& parameters) {
+  must_not_leak(sql, "a statement at the destination");
+  for (const Parameter& parameter : parameters) {
+    if (parameter.bytes) must_not_leak(*parameter.bytes, "a parameter at the destination");
+  }
   if (sql == "SELECT 1") return rows({{"1"}});
   bool known = true;
   if (Outcome outcome = progress_statement(sql, parameters, known); known) return outcome;
   known = true;
   if (Outcome outcome = error_queue_statement(sql, parameters, known); known) return outcome;
+  known = true;
+  if (Outcome outcome = conflict_statement(sql, parameters, known); known) return outcome;
   known = true;
   if (Outcome outcome = catalog_statement(sql, parameters, known); known) return outcome;
   if (sql.starts_with("SELECT thalweg_datalayer.apply_lcrs(")) return data_layer(parameters);
@@ -105,6 +124,7 @@ Outcome DestinationSession::lock_bag(int table, Locks::Mode mode) {
 
 Outcome DestinationSession::make(const Change& change_made) {
   if (!change_made.after.empty() && destination_.refuses(change_made.table, change_made.after)) {
+    refused_.emplace_back(change_made.table, change_made.after);
     return error(kCheckViolation, "new row violates a check constraint");
   }
   Data& data = destination_.working().data;
@@ -157,21 +177,24 @@ Outcome DestinationSession::find_to_change(int table, const Row& key, std::optio
   return affected(0);
 }
 
-Outcome DestinationSession::update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came) {
+Outcome DestinationSession::update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came,
+                                       const Compared& compared) {
   const TableShape& shape = shapes()[static_cast<size_t>(table)];
   std::optional<Row> found;
   if (Outcome locked = find_to_change(table, key, found); !locked.ok()) return locked;
-  if (!found) return affected(0);
+  if (!found || !has_all(*found, compared)) return affected(0);
   const Row& before = *found;
   Row after = before;
   for (size_t i = 0; i < after.size(); ++i) {
     if (came[i]) after[i] = values[i];
   }
-  if (shape.key >= 0 && after[static_cast<size_t>(shape.key)] != before[static_cast<size_t>(shape.key)]) {
+  const bool moves = shape.key >= 0 && after[static_cast<size_t>(shape.key)] != before[static_cast<size_t>(shape.key)];
+  if (moves) {
     const std::string name = row_lock(table, *after[static_cast<size_t>(shape.key)]);
     if (Outcome locked = lock(name, Locks::Mode::exclusive); !locked.ok()) return locked;
   }
-  if (shape.unique >= 0 && after[static_cast<size_t>(shape.unique)] != before[static_cast<size_t>(shape.unique)]) {
+  if (shape.unique >= 0 &&
+      (moves || after[static_cast<size_t>(shape.unique)] != before[static_cast<size_t>(shape.unique)])) {
     for (const Row* row : {&before, static_cast<const Row*>(&after)}) {
       const Value& value = (*row)[static_cast<size_t>(shape.unique)];
       if (!value) continue;
@@ -181,11 +204,11 @@ Outcome DestinationSession::update_row(int table, const Row& key, const Row& val
   return make({.kind = Change::Kind::update, .table = table, .before = before, .after = after});
 }
 
-Outcome DestinationSession::remove_row(int table, const Row& key) {
+Outcome DestinationSession::remove_row(int table, const Row& key, const Compared& compared) {
   const TableShape& shape = shapes()[static_cast<size_t>(table)];
   std::optional<Row> found;
   if (Outcome locked = find_to_change(table, key, found); !locked.ok()) return locked;
-  if (!found) return affected(0);
+  if (!found || !has_all(*found, compared)) return affected(0);
   const Row& before = *found;
   if (shape.key >= 0 && shape.unique >= 0 && before[static_cast<size_t>(shape.unique)]) {
     const std::string name = unique_lock(table, *before[static_cast<size_t>(shape.unique)]);
@@ -230,13 +253,16 @@ Outcome DestinationSession::row_statement(const RowStatement& statement, const P
       came[column] = true;
     }
     for (const auto& [column, parameter] : statement.key) key[column] = value(parameter, row);
-    Outcome outcome = statement.kind == RowStatement::Kind::insert   ? insert_row(statement.table, values)
-                      : statement.kind == RowStatement::Kind::update ? update_row(statement.table, key, values, came)
-                                                                     : remove_row(statement.table, key);
+    Compared compared;
+    for (const auto& [column, parameter] : statement.compared) compared.emplace_back(column, value(parameter, row));
+    Outcome outcome = statement.kind == RowStatement::Kind::insert ? insert_row(statement.table, values)
+                      : statement.kind == RowStatement::Kind::update
+                          ? update_row(statement.table, key, values, came, compared)
+                          : remove_row(statement.table, key, compared);
     if (!outcome.ok()) return outcome;
     touched += outcome.affected;
   }
-  if (statement.checked && touched == 0) return error("22012", "division by zero");
+  if (statement.checked && touched != 1) return error("22012", "division by zero");
   return affected(touched);
 }
 
@@ -277,16 +303,24 @@ Outcome DestinationSession::data_layer(const Parameters& parameters) {
     if (reader.failed() || table == tables.end()) return error("TW001", "a frame of no table");
     std::vector<bool> came;
     Outcome outcome;
+    const auto whole = [&](const Row& row) {
+      return whole_row(shapes_there()[static_cast<size_t>(table->second)], row);
+    };
     if (table->second == kProgress) {
       outcome = write_progress(frame, fenced);
     } else if (frame.kind() == lcr::FrameKind::insert) {
-      outcome = insert_row(table->second, read_tuple(frame.new_tuple(), came));
+      outcome = insert_row(table->second, whole(read_tuple(frame.new_tuple(), came)));
     } else if (frame.kind() == lcr::FrameKind::remove) {
-      outcome = remove_row(table->second, read_tuple(frame.old_tuple(), came));
+      outcome = remove_row(table->second, whole(read_tuple(frame.old_tuple(), came)));
     } else {
-      const Row values = read_tuple(frame.new_tuple(), came);
+      const Row values = whole(read_tuple(frame.new_tuple(), came));
+      std::vector<bool> came_whole(values.size(), true);
+      for (size_t i = 0, sent = 0; i < values.size(); ++i) {
+        if (!shapes_there()[static_cast<size_t>(table->second)].columns[i].is_gone) came_whole[i] = came[sent++];
+      }
+      came = came_whole;
       std::vector<bool> unused;
-      const Row key = frame.old_tuple().exists() ? read_tuple(frame.old_tuple(), unused) : values;
+      const Row key = frame.old_tuple().exists() ? whole(read_tuple(frame.old_tuple(), unused)) : values;
       outcome = update_row(table->second, key, values, came);
     }
     if (outcome.ok() && outcome.affected == 0) return error("TW002", "the row to change is not there");
@@ -298,6 +332,7 @@ Outcome DestinationSession::data_layer(const Parameters& parameters) {
 
 // COPY "public"."account" ("id", ...) FROM STDIN (FORMAT binary)
 Outcome DestinationSession::copy_in(const std::string& sql, const std::string& bytes) {
+  must_not_leak(bytes, "a COPY at the destination");
   const auto names = parse_table_names(sql.substr(5));
   const int table = names.empty() ? -1 : table_by_name(names.front());
   constexpr size_t kHeaderBytes = 19;
@@ -313,7 +348,8 @@ Outcome DestinationSession::copy_in(const std::string& sql, const std::string& b
       row.emplace_back(length < 0 ? Value() : Value(std::string(reader.text(static_cast<size_t>(length)))));
     }
     if (reader.failed()) break;
-    if (Outcome outcome = insert_row(table, row); !outcome.ok()) return outcome;
+    const Row whole = whole_row(shapes_there()[static_cast<size_t>(table)], row);
+    if (Outcome outcome = insert_row(table, whole); !outcome.ok()) return outcome;
     ++count;
   }
   fail("the model of the destination does not know this COPY: {}", sql);

@@ -28,6 +28,8 @@ class DestinationSession final : public Session {
   Outcome execute(const std::string& sql, const Parameters& parameters) override;
   Outcome commit() override;
   void roll_back() override;
+  size_t changes_made() const override { return undo_.size(); }
+  void roll_back_to(size_t changes) override;
   void set(const std::string& sql) override;
   Outcome copy_in(const std::string& sql, const std::string& bytes) override;
   void replicate(const std::string& sql) override;
@@ -55,6 +57,11 @@ class DestinationSession final : public Session {
   Outcome mark_freed(const Parameters& parameters);
   Outcome show_small(const std::string& ids);
   Outcome delete_parked(const std::string& sql, int64_t id);
+  // conflict_statements.cc: rows that are in the way, and the log of what was done about them
+  Outcome conflict_statement(const std::string& sql, const Parameters& parameters, bool& known);
+  Outcome look_up(const std::string& sql, const Parameters& parameters);
+  Outcome lock_and_compare(const std::string& sql, const Parameters& parameters);
+  Outcome log_conflict(const std::string& sql, const Parameters& parameters);
   // catalog_statements.cc: what apply asks about tables
   Outcome catalog_statement(const std::string& sql, const Parameters& parameters, bool& known);
 
@@ -65,8 +72,11 @@ class DestinationSession final : public Session {
   Outcome insert_row(int table, const Row& row);
   // Locks the row that `key` finds; `found` stays empty where there is none.
   Outcome find_to_change(int table, const Row& key, std::optional<Row>& found);
-  Outcome update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came);
-  Outcome remove_row(int table, const Row& key);
+  // `compared`: what the row has to have besides.
+  using Compared = std::vector<std::pair<size_t, Value>>;
+  Outcome update_row(int table, const Row& key, const Row& values, const std::vector<bool>& came,
+                     const Compared& compared = {});
+  Outcome remove_row(int table, const Row& key, const Compared& compared = {});
   Outcome lock(const std::string& name, Locks::Mode mode);
   Outcome lock_bag(int table, Locks::Mode mode);
   Outcome make(const Change& change);
@@ -77,6 +87,7 @@ class DestinationSession final : public Session {
   bool holds_advisory_lock_ = false;
   std::vector<std::function<void(DestinationState&)>> redo_;
   std::vector<std::function<void(DestinationState&)>> undo_;
+  std::vector<std::pair<int, Row>> refused_;  // rows of the transaction that did not please, by table
 };
 
 }  // namespace thalweg::simulation

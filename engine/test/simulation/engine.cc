@@ -70,6 +70,8 @@ control::StreamDefinition definition_of(const EngineOptions& options) {
   stream.parameters = options.parameters;
   for (const TableShape& shape : shapes()) stream.tables.push_back({"public", shape.name});
   stream.rules = options.rules;
+  stream.transformations = options.transformations;
+  stream.names = options.names;
   for (const EngineOptions::Destination& to : options.destinations) {
     control::DestinationDefinition destination;
     destination.id = to.name;

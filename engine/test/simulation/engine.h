@@ -33,6 +33,8 @@ struct EngineOptions {
   };
   std::vector<Destination> destinations;  // several: each has a backlog; one: it reads the queue
   control::TableRules rules;
+  control::TableTransformations transformations;
+  control::DestinationNames names;
   control::StreamParameters parameters;
   uint64_t backlog_segment_bytes = 4096;
 };

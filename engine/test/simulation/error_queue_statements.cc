@@ -49,10 +49,17 @@ std::string error_lock(int64_t id) { return fmt::format("e{}", id); }
 
 Outcome DestinationSession::error_queue_statement(const std::string& sql, const Parameters& parameters, bool& known) {
   const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
-  // bookkeeping_trust.inc. Here nothing is ever copied: nobody else holds the queue.
-  if (is("WITH RECURSIVE me AS (")) {
-    return rows({{parameters[0].bytes->contains("stream_table") ? "f" : "t", "thalweg", ""}});
+  if (is("WITH RECURSIVE me AS (")) return rows({{"t", "thalweg", ""}});  // bookkeeping_trust.inc
+  // The tables' names. Here nothing is ever copied: nobody else holds the queue.
+  if (is("SELECT coalesce((to_jsonb(t) -> 'identity' ->> 'relation')::bigint, 0), schema_name, ")) {
+    std::vector<Row> names;
+    for (size_t i = 0; i < shapes().size(); ++i) {
+      names.push_back({std::to_string(shapes()[i].oid), "public", shapes()[i].name, "public", shapes_there()[i].name});
+    }
+    return rows(std::move(names));
   }
+  if (is("SELECT coalesce(to_jsonb(t) ->> 'destination_schema', schema_name), ")) return rows({});
+  if (sql.contains("WITH named AS MATERIALIZED (")) return rows({});  // of tables that were copied again
   if (is("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('thalweg error queue ")) {
     return rows({{"t"}});
   }

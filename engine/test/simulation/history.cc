@@ -101,8 +101,7 @@ std::string Expected::check_order(const History& history, Order order, size_t in
   return {};
 }
 
-std::string Expected::advance(const History& history, Order order, base::Lsn low_watermark,
-                              const apply::LsnRanges& ranges, const std::set<uint64_t>& parked) {
+std::string Expected::advance(const History& history, Order order, const ConflictRules* conflicts, const Claim& claim) {
   const auto& all = history.transactions();
   applied_.resize(all.size());
   kept_.resize(all.size());
@@ -111,16 +110,16 @@ std::string Expected::advance(const History& history, Order order, base::Lsn low
   size_t found = 0;
   for (size_t i = prefix_; i < all.size(); ++i) {
     const base::Lsn commit{all[i].commit_lsn};
-    const bool claimed = all[i].changes.empty() || commit < low_watermark || ranges.contains(commit);
+    const bool claimed = all[i].changes.empty() || commit < claim.low_watermark || claim.ranges.contains(commit);
     if (kept_[i] && !claimed) return fmt::format("progress forgets transaction {} at {:X}", i, commit.value);
-    const bool is_parked = parked.contains(commit.value);
+    const bool is_parked = claim.parked.contains(commit.value);
     if (is_parked && !claimed) return fmt::format("transaction {} is parked, and comes again", i);
     if (is_parked && applied_[i]) return fmt::format("transaction {} is parked, and was applied", i);
     if (is_parked) ++found;
     if (claimed && !kept_[i]) came.push_back(i);
     if (claimed && !is_parked && !applied_[i]) fresh.push_back(i);
   }
-  if (found < parked.size()) return "the error queue holds what was applied, or what never was";
+  if (found < claim.parked.size()) return "the error queue holds what was applied, or what never was";
   for (const size_t i : came) kept_[i] = true;
   for (const size_t i : fresh) applied_[i] = true;
   while (kept_prefix_ < all.size() && kept_[kept_prefix_]) ++kept_prefix_;
@@ -133,6 +132,20 @@ std::string Expected::advance(const History& history, Order order, base::Lsn low
     for (const size_t earlier : all[i].needs) {
       if (!has(earlier)) return fmt::format("transaction {} is applied, {} is parked, which it needs", i, earlier);
     }
+  }
+  count_ += fresh.size();
+  return conflicts == nullptr ? apply_fresh(history, fresh)
+                              : apply_fresh(history, fresh, came, *conflicts, claim.logged);
+}
+
+bool Expected::is_stuck(const History& history) const {
+  const auto& all = history.transactions();
+  return prefix_ < all.size() && simulation::is_stuck(data_, all[prefix_].changes);
+}
+
+std::string Expected::apply_fresh(const History& history, const std::vector<size_t>& fresh) {
+  const auto& all = history.transactions();
+  for (const size_t i : fresh) {
     for (const Change& change : all[i].changes) {
       if (!apply_change(data_, change, UniqueCheck::at_end)) {
         return fmt::format("transaction {} cannot follow what is there: {}", i, describe(change));
@@ -146,8 +159,27 @@ std::string Expected::advance(const History& history, Order order, base::Lsn low
       }
     }
   }
-  count_ += fresh.size();
   return {};
+}
+
+std::string Expected::apply_fresh(const History& history, const std::vector<size_t>& fresh,
+                                  const std::vector<size_t>& came, const ConflictRules& conflicts,
+                                  const std::vector<LoggedConflict>& logged) {
+  const auto& all = history.transactions();
+  std::map<base::Lsn, std::vector<LoggedConflict>> by_transaction;
+  for (const LoggedConflict& entry : logged) by_transaction[entry.commit_lsn].push_back(entry);
+  std::vector<Applied> applied;
+  size_t matched = 0;
+  for (const size_t i : fresh) {
+    const base::Lsn commit{all[i].commit_lsn};
+    applied.push_back({.commit_lsn = commit,
+                       .changes = all[i].changes,
+                       .logged = by_transaction[commit],
+                       .was_parked = std::ranges::find(came, i) == came.end()});
+    matched += applied.back().logged.size();
+  }
+  if (matched < logged.size()) return "the conflict log has a change of no transaction that was applied with it";
+  return apply_with_conflicts(data_, conflicts, applied);
 }
 
 }  // namespace thalweg::simulation

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apply/ranges.h"
+#include "simulation/conflicts.h"
 #include "simulation/relational.h"
 
 // The transactions that the source has committed, and the states that a correct destination may have.
@@ -52,10 +53,19 @@ enum class Order : uint8_t { full, dependent };
 // destination, so that it goes back with it after a crash.
 class Expected {
  public:
-  // The progress rows now say this, and these transactions (by commit LSN) are in the error queue. Empty: as it should
-  // be; else what is wrong with it.
-  std::string advance(const History& history, Order order, base::Lsn low_watermark, const apply::LsnRanges& ranges,
-                      const std::set<uint64_t>& parked);
+  // Progress, parked transactions and the conflict log, as the destination has them.
+  struct Claim {
+    base::Lsn low_watermark;
+    apply::LsnRanges ranges;
+    std::set<uint64_t> parked;           // by commit LSN
+    std::vector<LoggedConflict> logged;  // since the last time
+  };
+  // Empty: as it should be; else what is wrong with it. `conflicts`: null where nobody else writes.
+  std::string advance(const History& history, Order order, const ConflictRules* conflicts, const Claim& claim);
+  // Whether the oldest transaction of the error queue cannot be executed as it is: others' rows are in its way.
+  bool is_stuck(const History& history) const;
+  // Somebody else's change, which is possible.
+  void take_other(const Change& change) { apply_change(data_, change); }
   const Data& data() const { return data_; }
   size_t count() const { return count_; }
   bool has(size_t index) const { return index < prefix_ || (index < applied_.size() && applied_[index]); }
@@ -68,6 +78,10 @@ class Expected {
 
  private:
   std::string check_order(const History& history, Order order, size_t index) const;
+  std::string apply_fresh(const History& history, const std::vector<size_t>& fresh);
+  // `came`: those that were not in the error queue.
+  std::string apply_fresh(const History& history, const std::vector<size_t>& fresh, const std::vector<size_t>& came,
+                          const ConflictRules& conflicts, const std::vector<LoggedConflict>& logged);
 
   std::vector<bool> applied_;
   std::vector<bool> kept_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "simulation/libpq_wait.h"
@@ -60,6 +61,14 @@ std::vector<Parameter> parameters_of(int count, const char* const* values, const
     parameters[i].bytes = formats[i] == 1 ? std::string(values[i], static_cast<size_t>(lengths[i])) : values[i];
   }
   return parameters;
+}
+
+std::string session_mark_in(std::string_view options) {
+  constexpr std::string_view kSetting = "thalweg.session=";
+  const size_t at = options.find(kSetting);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = options.substr(at + kSetting.size());
+  return std::string{rest.substr(0, rest.find(' '))};
 }
 
 bool is_lost(const PGconn* conn) { return conn->connected && conn->channel->client_lost; }
@@ -116,6 +125,7 @@ PGconn* PQconnectStartParams(const char* const* keywords, const char* const* val
     if (keyword == "host") conn->server = Server::find(values[i]);
     if (keyword == "application_name") conn->channel->application_name = values[i];
     if (keyword == "replication") conn->channel->replication = true;
+    if (keyword == "options") conn->channel->session_mark = session_mark_in(values[i]);
   }
   conn->channel->client = &world().process();
   conn->channel->latency = static_cast<Time>(1'000 + world().random(world().chance(4) ? 2'000'000 : 100'000));

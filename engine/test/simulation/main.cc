@@ -49,6 +49,7 @@ struct Totals {
   uint64_t transactions = 0;
   uint64_t faults = 0;
   uint64_t migrations = 0;
+  uint64_t conflicts = 0;
   double seconds = 0;
 };
 
@@ -56,7 +57,7 @@ struct Totals {
 struct Report {
   uint64_t seed;
   bool ok;
-  uint64_t steps, transactions, faults, migrations;
+  uint64_t steps, transactions, faults, migrations, conflicts;
   double seconds;
 };
 
@@ -104,6 +105,7 @@ pid_t start_world(uint64_t seed, int out) {
                       .transactions = result.transactions,
                       .faults = result.faults,
                       .migrations = result.migrations,
+                      .conflicts = result.conflicts,
                       .seconds = result.simulated_seconds};
   const bool written = write(out, &report, sizeof(report)) == sizeof(report);
   _exit(written ? 0 : 2);  // the fibers that are left keep their memory: nothing is taken apart
@@ -139,6 +141,7 @@ int run_many(const char* program, uint64_t first, uint64_t last, int jobs) {
     totals.transactions += report.transactions;
     totals.faults += report.faults;
     totals.migrations += report.migrations;
+    totals.conflicts += report.conflicts;
     totals.seconds += report.seconds;
     if (reported && report.ok) continue;
     if (++failures <= kFailuresShown) {
@@ -149,12 +152,13 @@ int run_many(const char* program, uint64_t first, uint64_t last, int jobs) {
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   std::printf(
-      "%llu worlds in %.1f s: %llu transactions, %llu row migrations, %llu faults, %llu steps, %.0f simulated "
+      "%llu worlds in %.1f s: %llu transactions, %llu row migrations, %llu conflicts, %llu faults, %llu steps, %.0f "
+      "simulated "
       "s; %d failed\n",
       static_cast<unsigned long long>(totals.worlds), took.count(),
       static_cast<unsigned long long>(totals.transactions), static_cast<unsigned long long>(totals.migrations),
-      static_cast<unsigned long long>(totals.faults), static_cast<unsigned long long>(totals.steps), totals.seconds,
-      failures);
+      static_cast<unsigned long long>(totals.conflicts), static_cast<unsigned long long>(totals.faults),
+      static_cast<unsigned long long>(totals.steps), totals.seconds, failures);
   return failures == 0 ? 0 : 1;
 }
 

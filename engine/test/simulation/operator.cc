@@ -78,22 +78,22 @@ void Operator::execute_something() {
   const control::DestinationDefinition& chosen = whole.destinations[scheduler_.random(whole.destinations.size())];
   if (at_queue_.joinable()) at_queue_.join();
   is_at_queue_ = true;
-  at_queue_ = std::thread([this, destination = chosen.id, definition = control::delivery_to(whole, chosen)] {
-    execute_parked(destination, definition);
+  at_queue_ = std::thread([this, destination = chosen.id, delivery = control::delivery_to(whole, chosen)] {
+    execute_parked(destination, delivery);
     is_at_queue_ = false;
   });
 }
 
-void Operator::execute_parked(const std::string& destination, const control::Delivery& definition) {
+void Operator::execute_parked(const std::string& destination, const control::Delivery& delivery) {
   const std::atomic<bool> never{false};
-  const auto parked = daemon::parked_errors(definition, {}, never);
+  const auto parked = daemon::parked_errors(delivery, {}, never);
   if (!parked && !is_expected_at_queue(parked.error().code)) {
     fail("the error queue of {}: {}", destination, parked.error().message);
   }
   if (!parked || parked->errors.empty()) return;
   const size_t which = scheduler_.chance(4) ? scheduler_.random(parked->errors.size()) : 0;  // mostly the oldest
   const int64_t id = parked->errors[which].id;
-  const auto executed = daemon::execute_parked_error(definition, {.id = id});
+  const auto executed = daemon::execute_parked_error(delivery, {.id = id});
   note_errors_changed(destination);
   trace("{} are parked at {}; {}: {}", parked->errors.size(), destination, id,
         executed ? "executed" : executed.error().message);

@@ -28,7 +28,7 @@ class Operator {
  private:
   void look_at_destinations(const control::StreamStats& stats);
   void execute_something();
-  void execute_parked(const std::string& destination, const control::Delivery& definition);
+  void execute_parked(const std::string& destination, const control::Delivery& delivery);
   void note_errors_changed(const std::string& destination);
 
   Scheduler& scheduler_;

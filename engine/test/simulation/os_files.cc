@@ -16,6 +16,7 @@
 
 #include "simulation/network.h"
 #include "simulation/storage.h"
+#include "simulation/transformations.h"
 
 namespace fs = std::filesystem;
 
@@ -155,6 +156,7 @@ ssize_t __wrap_write(int descriptor, const void* data, size_t size) {
   }
   Storage* const storage = Storage::current();
   if (storage == nullptr) return __real_write(descriptor, data, size);
+  thalweg::simulation::must_not_leak({static_cast<const char*>(data), size}, "a file of an engine");
   return write_as_storage_does(*storage, data, size, [descriptor, storage](const char* bytes, size_t part) {
     const off_t at = ::lseek(descriptor, 0, SEEK_CUR);
     const ssize_t written = __real_write(descriptor, bytes, part);

@@ -11,6 +11,7 @@
 
 #include "simulation/libpq_wait.h"
 #include "simulation/network.h"
+#include "simulation/transformations.h"
 
 namespace thalweg::simulation {
 
@@ -166,6 +167,7 @@ int __wrap_shutdown(int descriptor, int how) {
 ssize_t __wrap_send(int descriptor, const void* data, size_t size, int flags) {
   Network* const network = network_for(descriptor);
   if (network == nullptr) return __real_send(descriptor, data, size, flags);
+  thalweg::simulation::must_not_leak({static_cast<const char*>(data), size}, "what an engine sends to another");
   Scheduler::current()->maybe_yield(thalweg::simulation::kYieldAtCall);
   return network->send(descriptor, thalweg::simulation::bytes_of(data, size));
 }

@@ -46,7 +46,6 @@ Outcome DestinationSession::progress_statement(const std::string& sql, const Par
   if (is("WITH current AS (SELECT FROM thalweg.stream")) return create_progress_row(parameters);
   if (is("WITH touched AS (UPDATE thalweg.apply_progress")) return write_progress(sql, parameters);
   if (is("UPDATE thalweg.stream SET low_watermark = greatest(")) return record(sql, parameters);
-  if (is("DELETE FROM thalweg.conflict_log WHERE id IN ")) return affected(0);  // no world has handlers
   if (is("WITH RECURSIVE blocker(pid) AS (SELECT unnest(pg_catalog.pg_blocking_pids(")) {
     return blockers(static_cast<int>(integer(parameters[0])));
   }

@@ -56,11 +56,39 @@ const std::vector<TableShape>& shapes() {
   return kShapes;
 }
 
+namespace {
+
+std::vector<TableShape>& changing_shapes_there() {
+  static std::vector<TableShape> there = shapes();
+  return there;
+}
+
+}  // namespace
+
+const std::vector<TableShape>& shapes_there() { return changing_shapes_there(); }
+
+void set_shapes_there(std::vector<TableShape> shapes) { changing_shapes_there() = std::move(shapes); }
+
 int table_by_name(const std::string& name) {
-  for (size_t i = 0; i < shapes().size(); ++i) {
-    if (shapes()[i].name == name) return static_cast<int>(i);
+  for (size_t i = 0; i < shapes_there().size(); ++i) {
+    if (shapes_there()[i].name == name) return static_cast<int>(i);
   }
   return -1;
+}
+
+size_t TableShape::attribute(size_t column) const {
+  size_t number = 0;
+  for (size_t i = 0; i <= column; ++i) number += columns[i].is_gone ? 0 : 1;
+  return number;
+}
+
+Row whole_row(const TableShape& shape, const Row& values) {
+  Row row(shape.columns.size());
+  size_t next = 0;
+  for (size_t i = 0; i < row.size() && next < values.size(); ++i) {
+    if (!shape.columns[i].is_gone) row[i] = values[next++];
+  }
+  return row;
 }
 
 Data empty_data() { return Data(shapes().size()); }

@@ -1,70 +1,50 @@
 #include "simulation/row_statement.h"
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
 
 namespace thalweg::simulation {
 
 namespace {
 
-// Walks over a statement's text.
-class Text {
- public:
-  explicit Text(std::string_view text) : rest_(text) {}
-
-  bool skip(std::string_view expected) {
-    if (!rest_.starts_with(expected)) return false;
-    rest_.remove_prefix(expected.size());
-    return true;
-  }
-  bool at_end() const { return rest_.empty(); }
-  std::string_view rest() const { return rest_; }
-  // "name", quoted
-  std::string name() {
-    if (!skip("\"")) return {};
-    const size_t end = rest_.find('"');
-    const std::string found(rest_.substr(0, end));
-    rest_.remove_prefix(std::min(rest_.size(), end + 1));
-    return found;
-  }
-  // "schema"."table"
-  int table() {
-    name();
-    if (!skip(".")) return -1;
-    return table_by_name(name());
-  }
-  std::optional<size_t> number() {
-    size_t value = 0;
-    size_t digits = 0;
-    while (digits < rest_.size() && std::isdigit(static_cast<unsigned char>(rest_[digits])) != 0) {
-      value = value * 10 + static_cast<size_t>(rest_[digits++] - '0');
-    }
-    if (digits == 0) return std::nullopt;
-    rest_.remove_prefix(digits);
-    return value;
-  }
-  // $1
-  std::optional<size_t> parameter() {
-    if (!skip("$")) return std::nullopt;
-    const auto found = number();
-    return found ? std::optional<size_t>(*found - 1) : std::nullopt;
-  }
-
- private:
-  std::string_view rest_;
-};
-
 std::optional<size_t> column_of(int table, const std::string& name) {
-  const auto& columns = shapes()[static_cast<size_t>(table)].columns;
+  const auto& columns = shapes_there()[static_cast<size_t>(table)].columns;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].name == name) return i;
+    if (columns[i].name == name && !columns[i].is_gone) return i;
   }
   return std::nullopt;
 }
 
+}  // namespace
+
+// "a" = $1 AND "b" IS NOT DISTINCT FROM $2 AND ..., or for tables without a key ctid = (SELECT ctid FROM t WHERE ("a" =
+// $1 OR ("a" IS NULL AND $1 IS NULL)) AND ... LIMIT 1)
+bool parse_condition(StatementText& text, RowStatement& statement) {
+  const bool by_place = text.skip("ctid = (SELECT ctid FROM ");
+  if (by_place && (text.table() != statement.table || !text.skip(" WHERE "))) return false;
+  do {
+    const bool with_null = text.skip("(");
+    const auto column = column_of(statement.table, text.name());
+    const bool is_compared = text.skip(" IS NOT DISTINCT FROM ");
+    if (!column || (!is_compared && !text.skip(" = "))) return false;
+    const auto parameter = text.parameter();
+    if (!parameter) return false;
+    if (is_compared) {
+      statement.compared.emplace_back(*column, *parameter);
+      continue;
+    }
+    statement.key.emplace_back(*column, *parameter);
+    if (!with_null) continue;
+    if (!text.skip(" OR (")) return false;
+    text.name();
+    if (!text.skip(" IS NULL AND ") || !text.parameter() || !text.skip(" IS NULL))")) return false;
+  } while (text.skip(" AND "));
+  return !by_place || text.skip(" LIMIT 1)");
+}
+
+namespace {
+
 // s(k0, v1, ...): where each of its columns comes from.
-std::optional<std::vector<std::pair<std::string, size_t>>> parse_unnest(Text& text) {
+std::optional<std::vector<std::pair<std::string, size_t>>> parse_unnest(StatementText& text) {
   if (!text.skip("unnest(")) return std::nullopt;
   std::vector<size_t> parameters;
   do {
@@ -87,7 +67,7 @@ std::optional<std::vector<std::pair<std::string, size_t>>> parse_unnest(Text& te
   return columns;
 }
 
-bool parse_insert(Text& text, RowStatement& statement) {
+bool parse_insert(StatementText& text, RowStatement& statement) {
   statement.table = text.table();
   if (statement.table < 0 || !text.skip(" (")) return false;
   std::vector<size_t> columns;
@@ -108,41 +88,22 @@ bool parse_insert(Text& text, RowStatement& statement) {
   return text.skip(")");
 }
 
-// "a" = $1 AND ..., or for tables without a key ctid = (SELECT ctid FROM t WHERE ("a" = $1 OR ("a" IS NULL AND $1 IS
-// NULL)) AND ... LIMIT 1)
-bool parse_condition(Text& text, RowStatement& statement) {
-  const bool by_place = text.skip("ctid = (SELECT ctid FROM ");
-  if (by_place && (text.table() != statement.table || !text.skip(" WHERE "))) return false;
-  do {
-    const bool with_null = text.skip("(");
-    const auto column = column_of(statement.table, text.name());
-    if (!column || !text.skip(" = ")) return false;
-    const auto parameter = text.parameter();
-    if (!parameter) return false;
-    statement.key.emplace_back(*column, *parameter);
-    if (!with_null) continue;
-    if (!text.skip(" OR (")) return false;
-    text.name();
-    if (!text.skip(" IS NULL AND ") || !text.parameter() || !text.skip(" IS NULL))")) return false;
-  } while (text.skip(" AND "));
-  return !by_place || text.skip(" LIMIT 1)");
-}
-
-// t."a" = s.k0 AND ...
-bool parse_join(Text& text, RowStatement& statement, const std::vector<std::pair<std::string, size_t>>& from) {
+// t."a" = s.k0 AND t."b" IS NOT DISTINCT FROM s.o1 AND ...
+bool parse_join(StatementText& text, RowStatement& statement, const std::vector<std::pair<std::string, size_t>>& from) {
   do {
     if (!text.skip("t.")) return false;
     const auto column = column_of(statement.table, text.name());
-    if (!column || !text.skip(" = s.")) return false;
+    const bool is_compared = text.skip(" IS NOT DISTINCT FROM s.");
+    if (!column || (!is_compared && !text.skip(" = s."))) return false;
     const auto source =
         std::ranges::find_if(from, [&](const auto& entry) { return text.rest().starts_with(entry.first); });
     if (source == from.end() || !text.skip(source->first)) return false;
-    statement.key.emplace_back(*column, source->second);
+    (is_compared ? statement.compared : statement.key).emplace_back(*column, source->second);
   } while (text.skip(" AND "));
   return true;
 }
 
-bool parse_update(Text& text, RowStatement& statement) {
+bool parse_update(StatementText& text, RowStatement& statement) {
   statement.table = text.table();
   if (statement.table < 0) return false;
   statement.is_set = text.skip(" AS t");
@@ -174,7 +135,7 @@ bool parse_update(Text& text, RowStatement& statement) {
   return parse_join(text, statement, *from);
 }
 
-bool parse_remove(Text& text, RowStatement& statement) {
+bool parse_remove(StatementText& text, RowStatement& statement) {
   statement.table = text.table();
   if (statement.table < 0) return false;
   if (text.skip(" WHERE ")) return parse_condition(text, statement);
@@ -187,7 +148,7 @@ bool parse_remove(Text& text, RowStatement& statement) {
 }  // namespace
 
 std::optional<RowStatement> parse_row_statement(const std::string& sql) {
-  Text text(sql);
+  StatementText text(sql);
   RowStatement statement;
   statement.checked = text.skip("WITH touched AS (");
   bool known = false;
@@ -200,7 +161,7 @@ std::optional<RowStatement> parse_row_statement(const std::string& sql) {
     statement.kind = RowStatement::Kind::remove;
     known = parse_remove(text, statement);
   }
-  if (known && statement.checked) known = text.skip(" RETURNING 1) SELECT 1 / count(*) FROM touched");
+  if (known && statement.checked) known = text.skip(" RETURNING 1) SELECT 1 / (count(*) = 1)::int FROM touched");
   if (!known || !text.at_end()) return std::nullopt;
   return statement;
 }
@@ -234,7 +195,7 @@ std::optional<std::vector<Value>> parse_array(const std::string& bytes) {
 
 std::vector<std::string> parse_table_names(const std::string& list) {
   std::vector<std::string> names;
-  Text text(list);
+  StatementText text(list);
   while (!text.at_end()) {
     text.name();
     if (!text.skip(".")) break;

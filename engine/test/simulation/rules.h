@@ -9,7 +9,7 @@
 #include "simulation/relational.h"
 #include "simulation/scheduler.h"
 
-// Rules of tables as the seed makes them. What they do is worked out here over whole rows, with nothing of the
+// Row rules as the seed makes them. What they do is worked out here over whole rows, with nothing of the
 // engine's.
 
 namespace thalweg::simulation {

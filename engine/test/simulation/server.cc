@@ -111,7 +111,9 @@ Outcome Session::statement(const std::string& sql, const std::vector<Parameter>&
     in_block_ = true;
     return {};
   }
+  if (sql.contains("SAVEPOINT ")) return savepoint_statement(sql);
   if (sql == "COMMIT") {
+    savepoints_.clear();
     Outcome outcome;
     if (block_failed_) {
       roll_back();
@@ -122,6 +124,7 @@ Outcome Session::statement(const std::string& sql, const std::vector<Parameter>&
     return outcome;
   }
   if (sql == "ROLLBACK") {
+    savepoints_.clear();
     roll_back();
     in_block_ = block_failed_ = false;
     return {};
@@ -134,11 +137,42 @@ Outcome Session::statement(const std::string& sql, const std::vector<Parameter>&
     prepared_.erase(sql.substr(11));
     return {};
   }
-  if (sql.contains("'thalweg.session'")) return rows({{"1"}});
+  if (sql.contains("'thalweg.session'")) {
+    return rows({{channel_->session_mark, std::to_string(channel_->pid)}});
+  }
   if (block_failed_) return error("25P02", "current transaction is aborted");
   Outcome outcome = execute(sql, parameters);
   if (!outcome.ok() && in_block_) block_failed_ = true;
   return outcome;
+}
+
+// SAVEPOINT a; ROLLBACK TO SAVEPOINT a; RELEASE SAVEPOINT a: one of them, or several in a row.
+Outcome Session::savepoint_statement(const std::string& sql) {
+  constexpr std::string_view kNext = "; ";
+  if (const size_t end = sql.find(kNext); end != std::string::npos) {
+    Outcome first = savepoint_statement(sql.substr(0, end));
+    return first.ok() ? savepoint_statement(sql.substr(end + kNext.size())) : first;
+  }
+  const std::string name = sql.substr(sql.rfind(' ') + 1);
+  const bool goes_back = sql.starts_with("ROLLBACK TO ");
+  if (!in_block_) return error("25P01", "savepoints are for transaction blocks");
+  if (block_failed_ && !goes_back) return error("25P02", "current transaction is aborted");
+  if (sql.starts_with("SAVEPOINT ")) {
+    savepoints_.push_back({.name = name, .changes = changes_made()});
+    return {};
+  }
+  while (!savepoints_.empty() && savepoints_.back().name != name) savepoints_.pop_back();
+  if (savepoints_.empty()) {
+    block_failed_ = true;
+    return error("3B001", "no savepoint " + name);
+  }
+  if (goes_back) {
+    roll_back_to(savepoints_.back().changes);
+    block_failed_ = false;
+  } else {
+    savepoints_.pop_back();
+  }
+  return {};
 }
 
 void Session::end_implicit(bool failed, Outcome& outcome) {

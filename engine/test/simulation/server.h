@@ -58,6 +58,7 @@ struct Response {
 // One connection, between the two sides. Owner: both sides hold it.
 struct Channel {
   std::string application_name;
+  std::string session_mark;  // thalweg.session, as it came with the startup packet
   bool replication = false;
   int pid = 0;
   Process* client = nullptr;
@@ -88,6 +89,9 @@ class Session {
   // Ends the transaction. commit() may fail like a statement.
   virtual Outcome commit() = 0;
   virtual void roll_back() = 0;
+  // How many changes the transaction has made, and back to so many of them. What it has locked stays locked.
+  virtual size_t changes_made() const { return 0; }
+  virtual void roll_back_to(size_t) {}
   virtual void set(const std::string&) {}  // SET ...
   virtual Outcome copy_in(const std::string& sql, const std::string& bytes) = 0;
   // Takes the connection over after START_REPLICATION; returns when it is gone.
@@ -105,6 +109,7 @@ class Session {
 
  private:
   void handle(Request& request);
+  Outcome savepoint_statement(const std::string& sql);
   Outcome statement(const std::string& sql, const std::vector<Parameter>& parameters);
   void end_implicit(bool failed, Outcome& outcome);
   void respond_with(Outcome outcome, bool end);
@@ -114,6 +119,11 @@ class Session {
   Server& server_;
   const std::shared_ptr<Channel> channel_;
   std::map<std::string, std::string> prepared_;
+  struct Savepoint {
+    std::string name;
+    size_t changes;  // made before
+  };
+  std::vector<Savepoint> savepoints_;
   bool in_block_ = false;
   bool block_failed_ = false;
   bool skipping_ = false;  // until the next sync

@@ -13,7 +13,9 @@ namespace thalweg::simulation {
 
 namespace {
 constexpr size_t kOpenMax = 4;  // transactions at the same time
-}
+
+size_t table_of(const TableShape& shape) { return static_cast<size_t>(&shape - shapes().data()); }
+}  // namespace
 
 Source::Source(Scheduler& scheduler, Network& network, SourceOptions options)
     : Server(scheduler, network, "source"), options_(options), locks_(scheduler) {}
@@ -113,6 +115,9 @@ Row Source::random_row(const TableShape& shape, const Row& before) {
       } else {
         row[i] = std::next(parents.begin(), static_cast<ptrdiff_t>(scheduler().random(parents.size())))->first;
       }
+    } else if (const auto& own = options_.transformations[table_of(shape)];
+               own && own->hides(i) && shape.columns[i].type != 20) {
+      row[i] = random_secret();
     } else if (column == shape.unique) {
       row[i] = scheduler().chance(3) ? Value() : fmt::format("code{}", scheduler().random(12));
     } else if (shape.columns[i].type == 20) {
@@ -126,6 +131,11 @@ Row Source::random_row(const TableShape& shape, const Row& before) {
     }
   }
   return row;
+}
+
+// Each time another text, and perhaps a long one.
+std::string Source::random_secret() {
+  return std::string(kSecret) + std::to_string(next_value_++) + random_text(scheduler().random(100));
 }
 
 Change Source::random_change() {
@@ -269,8 +279,11 @@ void Source::undo(OpenTransaction& open, uint32_t subxid) {
 }
 
 std::optional<Change> Source::passed(const Change& change) const {
-  const auto& rules = options_.rules[static_cast<size_t>(change.table)];
-  return rules ? rules->passed(change) : change;
+  const auto table = static_cast<size_t>(change.table);
+  std::optional<Change> passed = options_.rules[table] ? options_.rules[table]->passed(change) : change;
+  if (passed) passed->is_partial = passed->kind == Change::Kind::update && leaves_value_out(change);
+  if (passed && options_.transformations[table]) passed = options_.transformations[table]->changed(*passed);
+  return passed;
 }
 
 void Source::end(OpenTransaction& open, bool commits) {
@@ -292,14 +305,38 @@ void Source::end(OpenTransaction& open, bool commits) {
   for (const auto& done : open.done) {
     trace("    {}", describe(done.change));
     auto change = passed(done.change);
-    if (!change || change->kind != done.change.kind)
-      trace("      is for the rules {}", change ? describe(*change) : "-");
+    if (!change || change->kind != done.change.kind) trace("      is sent as {}", change ? describe(*change) : "-");
     if (!change) continue;
     if (change->kind != done.change.kind) ++migrations_;
     transaction.changes.push_back(*std::move(change));
   }
   history_.commit(std::move(transaction));
   locks_.release(static_cast<int>(open.xid));
+}
+
+std::string Source::fate_of(uint32_t xid) const {
+  uint32_t top = xid;
+  for (const WalRecord& record : wal_) {
+    if (record.subxid == xid) top = record.xid;
+  }
+  for (const WalRecord& record : wal_) {
+    using Kind = WalRecord::Kind;
+    if (record.kind == Kind::abort_subtransaction && record.subxid == xid) return "aborted";
+    if (record.kind == Kind::abort && record.xid == top) return "aborted";
+    if (record.kind == Kind::commit && record.xid == top) return "committed";
+  }
+  return "in progress";
+}
+
+bool Source::is_table_locked(const std::string& oid) {
+  constexpr int kLooker = -1;
+  bool is_locked = false;
+  for (const TableShape& shape : shapes()) {
+    if (std::to_string(shape.oid) != oid) continue;
+    is_locked = !locks_.try_acquire(kLooker, fmt::format("t{}", table_of(shape)), Locks::Mode::shared);
+  }
+  locks_.release(kLooker);
+  return is_locked;
 }
 
 // The slot may forget only what no crash of the destination can take away.

@@ -12,6 +12,7 @@
 #include "simulation/locks.h"
 #include "simulation/rules.h"
 #include "simulation/server.h"
+#include "simulation/transformations.h"
 #include "simulation/wal.h"
 
 // The source: transactions that write to its tables at the same time, its WAL, and a logical slot with a walsender.
@@ -35,6 +36,7 @@ struct SourceOptions {
   uint32_t forgets_once_in = 0;        // subtransactions that are rolled back are not told of; 0: never
   // By table. Tables without a key have REPLICA IDENTITY FULL in any case.
   std::vector<bool> full_identity = std::vector<bool>(shapes().size());
+  Transformations transformations = Transformations(shapes().size());
   std::vector<std::optional<TableRules>> rules = std::vector<std::optional<TableRules>>(shapes().size());
 };
 
@@ -83,6 +85,7 @@ class Source final : public Server {
   bool try_change(OpenTransaction& open, std::vector<Change> changes);
   bool lock_for(uint32_t xid, const Change& change);
   std::string random_text(size_t size);
+  std::string random_secret();
   Row random_row(const TableShape& shape, const Row& before);
   Change random_change();
   void undo(OpenTransaction& open, uint32_t subxid);
@@ -91,6 +94,10 @@ class Source final : public Server {
   uint64_t write(WalRecord record);
   uint64_t emit_message(const std::string& prefix, const std::string& content);
   void check_feedback(uint64_t flushed);
+  // For its catalogue: what has become of a transaction, or of a subtransaction, in PostgreSQL's words; and whether
+  // somebody keeps all others from a table.
+  std::string fate_of(uint32_t xid) const;
+  bool is_table_locked(const std::string& oid);
 
   const SourceOptions options_;
   const Destination* destination_ = nullptr;

@@ -59,9 +59,44 @@ Outcome SourceSession::execute(const std::string& sql, const std::vector<Paramet
     return rows({{lsn_text(source_.emit_message(*parameters[0].bytes, *parameters[1].bytes))}});
   }
   if (is("SELECT CASE WHEN pg_is_in_recovery()")) return rows({{lsn_text(source_.wal_end_)}});
+  if (const auto looked = catalogue_statement(sql, parameters)) return *looked;
   if (const auto described = table_statement(sql, parameters)) return *described;
   fail("the model of the source does not know this statement: {}", sql);
   return error("42601", "unknown statement");
+}
+
+// Questions of a capture with transformations about columns, and about the transaction that changed the rows:
+// engine/src/capture/catalogue_look.cc.
+std::optional<Outcome> SourceSession::catalogue_statement(const std::string& sql,
+                                                          const std::vector<Parameter>& parameters) {
+  const auto is = [&](const char* beginning) { return sql.starts_with(beginning); };
+  const auto attributes_of = [](const std::string& oid, const Row& behind) {
+    std::vector<Row> found;
+    for (const TableShape& shape : shapes()) {
+      for (size_t i = 0; i < shape.columns.size() && std::to_string(shape.oid) == oid; ++i) {
+        found.push_back({std::to_string(i + 1), shape.columns[i].name, "f", "f"});
+        found.back().insert(found.back().end(), behind.begin(), behind.end());
+      }
+    }
+    return rows(std::move(found));
+  };
+  if (is("SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()")) {
+    return rows({{lsn_text(source_.wal_end_)}});
+  }
+  if (is("SELECT attnum, attname, attisdropped, ")) return attributes_of(*parameters[0].bytes, {});
+  if (is("SELECT pg_catalog.pg_xact_status(")) {
+    return rows({{source_.fate_of(static_cast<uint32_t>(std::stoul(*parameters[0].bytes)))}});
+  }
+  if (is("SELECT a.attnum, a.attname, a.attisdropped, ")) {
+    const bool has_ended = source_.fate_of(static_cast<uint32_t>(std::stoul(*parameters[0].bytes))) != "in progress";
+    const bool is_locked = source_.is_table_locked(*parameters[1].bytes);
+    return attributes_of(*parameters[1].bytes, {has_ended ? "t" : "f", is_locked ? "t" : "f"});
+  }
+  if (is("SELECT pg_catalog.pg_sleep(0.05)")) {
+    scheduler().sleep_until(scheduler().now() + 50 * kMillisecond);
+    return rows({{""}});
+  }
+  return std::nullopt;
 }
 
 // Questions of a capture with rules to the catalogue: engine/src/capture/row_filter.cc and rules/source_table.cc.

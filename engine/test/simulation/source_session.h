@@ -22,6 +22,7 @@ class SourceSession final : public Session {
   Outcome copy_in(const std::string& sql, const std::string& bytes) override;
   void replicate(const std::string& sql) override;
   Outcome take_slot(const std::string& sql, uint64_t& start);
+  std::optional<Outcome> catalogue_statement(const std::string& sql, const std::vector<Parameter>& parameters);
   std::optional<Outcome> table_statement(const std::string& sql, const std::vector<Parameter>& parameters) const;
   // Of START_REPLICATION, 0 where it asks for none; an error where the plugin does not know it.
   Outcome take_batch_version(const std::string& sql);

@@ -4,6 +4,7 @@
 #include "daemon/stream_start.h"
 
 #include <string>
+#include <utility>
 
 #include "apply/progress.h"
 #include "capture/logical/slot.h"
@@ -35,11 +36,11 @@ base::Result<SourceSlot> start_source(const control::StreamDefinition& definitio
                     .confirmed_flush = state.confirmed_flush};
 }
 
-base::Result<StartedDestination> start_destination(const control::Delivery& definition, const StartContext& context) {
+base::Result<StartedDestination> start_destination(const control::Delivery& delivery, const StartContext& context) {
   THALWEG_ASSIGN(pg::Connection destination,
-                 pg::Connection::open(definition.destination.conninfo,
-                                      context.work.session("thalweg supervisor " + definition.id)));
-  THALWEG_ASSIGN(const auto record, apply::find_stream(destination, definition.id));
+                 pg::Connection::open(delivery.destination.conninfo,
+                                      context.work.session("thalweg supervisor " + delivery.stream.id)));
+  THALWEG_ASSIGN(const auto record, apply::find_stream(destination, delivery.stream.id));
   if (!record) return base::fail(base::ErrorCode::not_found, "the destination has not been registered");
   // As Starter::check_record: where others share the slot, backlogs, or the engine that captures, find a gap.
   const bool alone = !context.joins_capture;
@@ -48,13 +49,23 @@ base::Result<StartedDestination> start_destination(const control::Delivery& defi
   expected.system_identifier = record->source_system_identifier;
   expected.shared = !alone;
   pg::SystemIdentity identity;
-  if (auto slot = look_at_slot(definition, context.work, identity, std::move(expected)); !slot) {
+  if (auto slot = look_at_slot(delivery.stream, context.work, identity, std::move(expected)); !slot) {
     return std::unexpected(slot.error());
   }
   if (context.check_backlog) THALWEG_TRY(context.check_backlog(record->low_watermark, record->source_timeline));
   StartedDestination started;
   started.identity = {.system_identifier = record->source_system_identifier, .timeline = record->source_timeline};
   started.low_watermark = record->low_watermark;
+  // Nothing was copied: that their names differ is all that there is to say of the tables.
+  for (const control::TableRef& table : delivery.stream.tables) {
+    const control::TableRef& there = control::name_there(delivery.stream.names, table);
+    apply::CatchUpSpan span;
+    span.schema_name = there.schema;
+    span.table_name = there.table;
+    span.stream_schema = table.schema;
+    span.stream_table = table.table;
+    started.catch_up.push_back(std::move(span));
+  }
   return started;
 }
 

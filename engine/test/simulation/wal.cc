@@ -32,7 +32,11 @@ class Bytes {
   std::string text_;
 };
 
-constexpr size_t kToastedBytes = 64;  // a value that is longer lies outside of its row
+// A value that is longer than this lies outside of its row.
+bool stays_outside(const Value& before, const Value& after) {
+  constexpr size_t kToastedBytes = 64;
+  return after && before == after && after->size() > kToastedBytes;
+}
 
 // The row's values; only those of the key, or with a mark for those outside of the row that are as they were.
 void put_tuple(Bytes& out, const TableShape& shape, const Row& row, bool key_only, const Row* before) {
@@ -40,8 +44,7 @@ void put_tuple(Bytes& out, const TableShape& shape, const Row& row, bool key_onl
   for (size_t i = 0; i < row.size(); ++i) {
     if (!row[i] || (key_only && static_cast<int>(i) != shape.key)) {
       out.raw("n");
-    } else if (before != nullptr && static_cast<int>(i) == shape.toasted && row[i] == (*before)[i] &&
-               row[i]->size() > kToastedBytes) {
+    } else if (before != nullptr && static_cast<int>(i) == shape.toasted && stays_outside((*before)[i], row[i])) {
       out.raw("u");
     } else {
       out.raw("b").u32(row[i]->size()).raw(*row[i]);
@@ -50,6 +53,13 @@ void put_tuple(Bytes& out, const TableShape& shape, const Row& row, bool key_onl
 }
 
 }  // namespace
+
+bool leaves_value_out(const Change& update) {
+  const int toasted = shapes()[static_cast<size_t>(update.table)].toasted;
+  if (toasted < 0) return false;
+  const auto column = static_cast<size_t>(toasted);
+  return stays_outside(update.before[column], update.after[column]);
+}
 
 LogicalDecoding::Open& LogicalDecoding::find(uint32_t xid) {
   const auto found = std::ranges::find(open_, xid, &Open::xid);
@@ -96,10 +106,10 @@ void LogicalDecoding::put_relation(int table, uint32_t stream_xid, std::vector<i
   const bool is_full = sends_whole_old_rows(table);
   Bytes out('R');
   if (stream_xid != 0) out.u32(stream_xid);
-  out.u32(shape.oid).text("public").text(shape.name).raw(is_full ? "f" : "d").u16(shape.columns.size());
+  out.u32(shape.oid).text("public").text(shape.name.c_str()).raw(is_full ? "f" : "d").u16(shape.columns.size());
   for (size_t i = 0; i < shape.columns.size(); ++i) {
     const bool is_key = is_full || static_cast<int>(i) == shape.key;
-    out.u8(is_key ? 1 : 0).text(shape.columns[i].name).u32(shape.columns[i].type).u32(0xFFFFFFFF);
+    out.u8(is_key ? 1 : 0).text(shape.columns[i].name.c_str()).u32(shape.columns[i].type).u32(0xFFFFFFFF);
   }
   send_(0, out.get());
 }

@@ -26,6 +26,9 @@ struct WalRecord {
 // The server's logical decoding of its WAL: pgoutput's messages, protocol version 2. Buffers transactions until their
 // commit, or streams the largest one in pieces when there is too much. It may forget to report a subtransaction that
 // was rolled back, as PostgreSQL does; thalweg_output then says which ones committed.
+// Whether an update leaves the value of its table's toasted column out, which lies outside of the row and is as it was.
+bool leaves_value_out(const Change& update);
+
 class LogicalDecoding {
  public:
   struct Options {

@@ -42,6 +42,9 @@ struct Plan {
   bool storage_faults = false;
   SourceOptions source;
   EngineOptions engine;
+  std::optional<ConflictRules> conflicts;  // others write at the destinations
+  size_t others_most = 0;                  // transactions of theirs
+  bool refuses = false;                    // rows do not please them now and then
 };
 
 // Most tables get some. Conditions read more than the key only where whole old rows come. A table whose updates may
@@ -56,6 +59,32 @@ void add_rules(Scheduler& scheduler, Plan& plan) {
     plan.source.rules[table] = rules;
     plan.engine.rules[{"public", shape.name}] = rules.definition();
   }
+}
+
+// Some tables have other names at the destinations, or columns of theirs; some columns are masked, or do not come.
+void add_transformations(Scheduler& scheduler, Plan& plan) {
+  std::vector<TableShape> there = shapes();
+  for (size_t table = 0; table < shapes().size(); ++table) {
+    if (scheduler.chance(4)) continue;
+    const TableTransformation made = make_transformation(scheduler, shapes()[table]);
+    const control::TableRef name{"public", shapes()[table].name};
+    there[table] = made.shape(shapes()[table]);
+    plan.source.transformations[table] = made;
+    if (!made.steps.empty()) plan.engine.transformations[name] = made.steps;
+    if (there[table].name != name.table) plan.engine.names[name] = {"public", there[table].name};
+  }
+  set_shapes_there(std::move(there));
+}
+
+// Somebody else writes at the destinations.
+void add_conflicts(Scheduler& scheduler, Plan& plan) {
+  if (plan.engine.rules.empty()) {
+    for (size_t table = 0; table < shapes().size(); ++table) plan.source.full_identity[table] = scheduler.chance(2);
+  }
+  plan.conflicts = make_conflict_rules(scheduler, plan.source.full_identity, plan.source.transformations);
+  plan.others_most = 1 + scheduler.random(40);
+  plan.refuses = scheduler.chance(2);
+  plan.conflicts->write(plan.engine.parameters);
 }
 
 Plan make_plan(Scheduler& scheduler) {
@@ -105,6 +134,8 @@ Plan make_plan(Scheduler& scheduler) {
   parameters.propagation_window_mb = 4;
   plan.engine.backlog_segment_bytes = uint64_t{256} << scheduler.random(7);
   if (scheduler.chance(3)) add_rules(scheduler, plan);
+  if (scheduler.chance(3)) add_transformations(scheduler, plan);
+  if (scheduler.chance(3)) add_conflicts(scheduler, plan);
   return plan;
 }
 
@@ -119,9 +150,9 @@ class World {
     network_.make_current();
     storage_.make_current();
     for (size_t i = 0; i < plan_.destinations; ++i) {
-      destinations_.push_back(std::make_unique<Destination>(scheduler_, network_,
-                                                            fans_out() ? kNames[i] : "destination", source_.history(),
-                                                            plan_.order, plan_.has_data_layer));
+      destinations_.push_back(std::make_unique<Destination>(
+          scheduler_, network_, fans_out() ? kNames[i] : "destination", source_.history(), plan_.order,
+          plan_.has_data_layer, plan_.conflicts ? &*plan_.conflicts : nullptr));
     }
     const auto add = [&](const std::string& name, EngineOptions options) {
       options.name = name;
@@ -149,6 +180,8 @@ class World {
     scheduler_.spawn(nature_, [this] { live(); });
     scheduler_.run([this] { return over_ || Verdict::get().failed(); });
     if (!over_ && !Verdict::get().failed()) fail("nothing can happen any more");
+    uint64_t conflicts = 0;
+    for (const auto& destination : destinations_) conflicts += destination->committed().conflicts;
     return {.ok = !Verdict::get().failed(),
             .failure = Verdict::get().reason(),
             .steps = scheduler_.steps(),
@@ -156,7 +189,8 @@ class World {
             .fingerprint = Verdict::get().fingerprint(),
             .transactions = source_.history().transactions().size(),
             .faults = faults_,
-            .migrations = source_.migrations()};
+            .migrations = source_.migrations(),
+            .conflicts = conflicts};
   }
 
  private:
@@ -167,7 +201,10 @@ class World {
     for (size_t table = 0; table < shapes().size(); ++table) {
       const auto& rules = plan_.source.rules[table];
       if (rules) trace("rules of {}: {}", shapes()[table].name, describe(*rules));
+      const auto& transformation = plan_.source.transformations[table];
+      if (transformation) trace("{} becomes {}", shapes()[table].name, describe(*transformation));
     }
+    if (plan_.conflicts) trace("conflicts: {}", describe(*plan_.conflicts));
     if (!fans_out()) source_.check_feedback_against(*destinations_.front());
     source_.start();
     for (const auto& destination : destinations_) {
@@ -176,7 +213,9 @@ class World {
     }
     for (const auto& engine : engines_) engine->start();
     source_.run_clients(nature_);
-    if (!plan_.engine.parameters.disable_on_error) scheduler_.spawn(nature_, [this] { refuse_rows(); });
+    if (plan_.conflicts) scheduler_.spawn(nature_, [this] { write_as_others(); });
+    const bool may_refuse = plan_.conflicts ? plan_.refuses : !plan_.engine.parameters.disable_on_error;
+    if (may_refuse) scheduler_.spawn(nature_, [this] { refuse_rows(); });
     if (plan_.pauses) scheduler_.spawn(nature_, [this] { pause_destinations(); });
     if (fans_out() && plan_.faults == 0) stand_still();
     for (size_t i = 0; i < plan_.faults; ++i) {
@@ -203,8 +242,12 @@ class World {
   bool is_converged() const {
     const size_t all = source_.history().transactions().size();
     for (const auto& destination : destinations_) {
-      if (destination->durable().expected.prefix() < all) return false;
-      if (destination->durable().data != source_.history().final_state()) {
+      const Expected& expected = destination->durable().expected;
+      // Parked transactions know no handlers: they stay in the error queue where others' rows are in the way.
+      const bool is_stuck = plan_.conflicts && expected.kept_prefix() == all && expected.is_stuck(source_.history());
+      if (expected.prefix() < all && !is_stuck) return false;
+      // Where others write, every commit was compared with what has to be there.
+      if (!plan_.conflicts && destination->durable().data != source_.history().final_state()) {
         fail("{} is not what the source is:{}", destination->name(),
              describe_difference(destination->durable().data, source_.history().final_state()));
       }
@@ -216,7 +259,17 @@ class World {
   bool fans_out() const { return plan_.destinations > 1; }
   Destination& any_destination() { return *destinations_[scheduler_.random(destinations_.size())]; }
 
-  // Some rows do not please a destination for a while: their transactions are parked.
+  // In the midst of the stream's work, and between its transactions.
+  void write_as_others() {
+    const Time most = static_cast<Time>(1 + scheduler_.random(1000)) * kMillisecond;
+    for (size_t times = plan_.others_most; times > 0 && !healed_; --times) {
+      pause(most);
+      Destination& destination = any_destination();
+      if (destination.is_up()) destination.write_as_other(1 + scheduler_.random(4), plan_.source.keys);
+    }
+  }
+
+  // Some rows do not please a destination for a while: their transactions are parked, or they are left out.
   void refuse_rows() {
     for (size_t times = 1 + scheduler_.random(3); times > 0 && !healed_; --times) {
       pause(kFaultPauseMax);
@@ -235,6 +288,8 @@ class World {
     while (!healed_) {
       pause(kFaultPauseMax);
       const size_t which = scheduler_.random(destinations_.size());
+      // A pause restarts it, and with it the time after which it is cut off.
+      if (destinations_[which].get() == still_) continue;
       trace("{} is paused", destinations_[which]->name());
       capturing.set_paused(which, true);
       pause(kOutageMax);
@@ -248,6 +303,7 @@ class World {
     pause(2 * kSecond);
     Destination& still = any_destination();
     trace("{} stands still", still.name());
+    still_ = &still;
     still.lock_tables();
     scheduler_.sleep_until(scheduler_.now() + kStandsStill);
     const uint64_t due = source_.wal_end();
@@ -261,6 +317,7 @@ class World {
     while (source_.confirmed() < due && scheduler_.now() < deadline) pause(kSecond);
     if (source_.confirmed() < due) fail("{} stands still, and the source keeps its WAL for it", still.name());
     still.unlock_tables();
+    still_ = nullptr;
   }
 
   void pause(Time most) {
@@ -437,6 +494,7 @@ class World {
   Process nature_{.name = "nature"};
   Source source_;
   std::vector<std::unique_ptr<Destination>> destinations_;
+  const Destination* still_ = nullptr;  // takes nothing, and nobody pauses it
   std::vector<std::unique_ptr<Engine>> engines_;
   uint64_t faults_ = 0;
   bool healed_ = false;

@@ -15,6 +15,7 @@ struct WorldResult {
   uint64_t transactions = 0;
   uint64_t faults = 0;
   uint64_t migrations = 0;  // of rows, into a subset or out of it
+  uint64_t conflicts = 0;   // in the conflict logs
 };
 
 // Lives through everything that `seed` decides: a source and its clients, destinations, engines, and their faults; then

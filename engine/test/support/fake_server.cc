@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -38,8 +38,8 @@ std::string row(const std::string& value) {
   return message('D', "\0\1"s + number(static_cast<uint32_t>(value.size())) + value);
 }
 
-const std::string kColumns =
-    message('T', "\0\1c\0"s + number(0) + "\0\0"s + number(25) + "\xff\xff\xff\xff\xff\xff\0\0"s);
+const std::string kTextColumn = "c\0"s + number(0) + "\0\0"s + number(25) + "\xff\xff\xff\xff\xff\xff\0\0"s;
+const std::string kColumns = message('T', "\0\1"s + kTextColumn);
 const std::string kStatementEnd = message('C', "SELECT 1\0"s) + message('Z', "I");
 
 bool say(int socket, const std::string& text) {
@@ -68,16 +68,33 @@ std::optional<uint32_t> hear_number(int socket) {
 }
 
 // The startup packet; before it, requests for encryption, which are refused. A request to cancel is not answered.
-bool hear_start(int socket) {
+std::optional<std::string> hear_start(int socket) {
   while (true) {
     const auto length = hear_number(socket);
-    if (!length) return false;
+    if (!length) return std::nullopt;
     const auto code = hear_number(socket);
-    if (!code || !hear(socket, *length - 8)) return false;
-    if (*code == kCancelRequest) return hear(socket, 1).has_value();  // until it is given up
-    if (*code == kProtocol3) return true;
-    if (!say(socket, "N")) return false;
+    if (!code) return std::nullopt;
+    auto settings = hear(socket, *length - 8);
+    if (!settings || *code == kProtocol3) return settings;
+    if (*code == kCancelRequest) return hear(socket, 1);  // until it is given up
+    if (!say(socket, "N")) return std::nullopt;
   }
+}
+
+std::string session_mark_in(const std::string& startup) {
+  constexpr std::string_view kSetting = "thalweg.session=";
+  const size_t at = startup.find(kSetting);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + kSetting.size();
+  return startup.substr(begin, startup.find_first_of(" \0"s, begin) - begin);
+}
+
+std::string answer_about_session(char kind, const std::string& mark, int process) {
+  const std::string pid = std::to_string(process);
+  return (kind == 'S' ? message('1', "") + message('2', "") : "") + message('T', "\0\2"s + kTextColumn + kTextColumn) +
+         message('D', "\0\2"s + number(static_cast<uint32_t>(mark.size())) + mark +
+                          number(static_cast<uint32_t>(pid.size())) + pid) +
+         kStatementEnd;
 }
 
 // The first answer's beginning: 'Q' ends a simple statement, 'S' one of the extended protocol. 0: the client has gone.
@@ -158,11 +175,14 @@ void FakeServer::serve(int socket) const {
                            status("standard_conforming_strings", "on") + message('K', number(1) + number(2)) +
                            message('Z', "I"));
   };
-  if (!hear_start(socket) || !say(socket, message('R', number(0)))) return;
+  const auto startup = hear_start(socket);
+  if (!startup || !say(socket, message('R', number(0)))) return;
+  const std::string mark = session_mark_in(*startup);
   if (options_.statements >= 0 && !greet()) return;
-  for (int i = 0; i < options_.statements; ++i) {
+  for (size_t i = 0; static_cast<int>(i) < options_.statements; ++i) {
+    const int process = options_.processes[std::min(i, options_.processes.size() - 1)];
     const char kind = hear_statement(socket);
-    if (kind == 0 || !say(socket, beginning_of_answer(kind) + row("1") + kStatementEnd)) return;
+    if (kind == 0 || !say(socket, answer_about_session(kind, mark, process))) return;
   }
   const char kind = options_.statements >= 0 ? hear_statement(socket) : 'Q';
   if (kind == 0 || options_.then == FakeServerOptions::Then::silence) return;

@@ -12,9 +12,11 @@
 namespace thalweg::test {
 
 struct FakeServerOptions {
-  // It answers that many statements of a session with one row of one column, "1". Negative: it misbehaves before the
-  // session has begun.
+  // It answers that many statements of a session with one row: the session's mark, as the client gave it, and a
+  // process. Negative: it misbehaves before the session has begun.
   int statements = 1;
+  // The process that each of these statements runs in; the last one for those that follow. The login says 1.
+  std::vector<int> processes = {1};
   // How it goes on: silence keeps the connection and says nothing; copy_out begins a COPY of which no row comes; the
   // others are messages without a need.
   enum class Then { silence, copy_out, rows, notices, statuses } then = Then::silence;

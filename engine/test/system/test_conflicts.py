@@ -165,8 +165,9 @@ def test_a_large_transaction_with_conflicts_in_the_middle_of_it(scene: Scene) ->
 
 def test_the_log_is_read_through_the_engine(scene: Scene) -> None:
     start(scene)
-    scene.at_source("INSERT INTO kept VALUES (70, 1, 1)", "UPDATE kept SET amount = 2 WHERE id = 5",
-                    "INSERT INTO kept VALUES (91, 500, 2)")
+    # In one transaction, for the log's order: several would be applied beside each other.
+    scene.run_at_source("BEGIN; INSERT INTO kept VALUES (70, 1, 1); UPDATE kept SET amount = 2 WHERE id = 5;"
+                        "INSERT INTO kept VALUES (91, 500, 2); COMMIT;")
     scene.wait_applied()
     path = destination_path(scene.stream) + "/conflicts"
     counts = scene.engine.request("GET", path)["counts"]

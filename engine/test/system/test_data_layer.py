@@ -400,19 +400,22 @@ def test_wrong_bytes_never_crash_the_server(connection: Connection, random_: Any
 
 
 def test_a_long_call_can_be_cancelled(connection: Connection, destination_cluster: Cluster, database: str) -> None:
+    """It waits for another session's row at first, so that it is at work, and far from its end, when that happens."""
     t = ledger(connection)
     frames = b"".join(t.insert(int4(n), int8(n), "x") for n in range(200_000))
-    works = "SELECT count(*) FROM pg_locks WHERE relation = 'ledger'::regclass AND mode = 'RowExclusiveLock'"
+    pid = connection.info.backend_pid
+    waits = f"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = {pid}"
 
-    def cancel_once_it_works() -> None:
-        with destination_cluster.connect(database) as other:
-            while rows(other, works) == [(0,)]:
-                time.sleep(0.005)
-            connection.cancel()
+    def cancel_once_it_works(other: Connection) -> None:
+        while rows(other, waits) == [(0,)]:
+            time.sleep(0.005)
+        other.execute(f"ROLLBACK; SELECT pg_cancel_backend({pid})")
 
-    canceller = threading.Thread(target=cancel_once_it_works, daemon=True)
-    canceller.start()
-    with pytest.raises(psycopg.errors.QueryCanceled):
-        call(connection, table_list(t), frames)
-    canceller.join()
+    with destination_cluster.connect(database) as other:
+        other.execute("BEGIN; INSERT INTO ledger VALUES (0, 0, 'in the way')")
+        canceller = threading.Thread(target=cancel_once_it_works, args=(other,), daemon=True)
+        canceller.start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            call(connection, table_list(t), frames)
+        canceller.join()
     assert rows(connection, "SELECT count(*) FROM ledger") == [(0,)]

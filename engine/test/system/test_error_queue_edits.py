@@ -27,7 +27,8 @@ PARKED = """BEGIN;
             DELETE FROM item WHERE id = 1;
             UPDATE log SET note = 'ended';
             COMMIT;"""
-SUCCEEDS = {"succeeds": True, "error": None, "changes": 7, "edited": 0, "left_out": 0, "failed_change": None}
+SUCCEEDS = {"succeeds": True, "error": None, "changes": 7, "edited": 0, "left_out": 0, "settled": 0,
+            "failed_change": None}
 BEHIND = "UPDATE customer SET name = name || '!' WHERE id = 3"
 
 

@@ -1,7 +1,6 @@
 """The whole error queue executed: in order, exactly once whatever dies meanwhile, and without what a copy has."""
 
 import threading
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -116,6 +115,7 @@ def test_a_copy_takes_out_what_it_has_and_the_rest_is_executed_without_it(scene:
     scene.start_stream(disable_on_error=False)
     scene.at_destination("DELETE FROM hit", "DELETE FROM other")
     scene.at_source("UPDATE hit SET body = 'one again' WHERE id = 1")
+    scene.wait_applied()  # the next one does not depend on it, and could be parked first
     scene.run_at_source("BEGIN; UPDATE hit SET body = 'two again' WHERE id = 2; "
                         "UPDATE other SET body = 'one more' WHERE id = 1; COMMIT")
     scene.wait_applied()
@@ -154,6 +154,5 @@ def test_a_copy_and_an_execution_wait_for_each_other(scene: Scene) -> None:
     assert busy.value.status == 503
     scene.at_destination("DROP TRIGGER slow ON item")
     wait_executed(scene)
-    time.sleep(0.5)  # its session ends
-    copy_again(scene, "item")
+    copy_again(scene, "item")  # which waits until the execution's session has ended
     scene.assert_same()

@@ -31,6 +31,7 @@ def test_a_conflict_with_such_a_key_is_logged(scene: Scene) -> None:
 
 
 def test_a_key_that_the_destinations_encoding_lacks_is_parked(scene: Scene) -> None:
+    scene.destination.leave(scene.database)
     scene.destination.sql(
         "postgres", f'DROP DATABASE "{scene.database}"',
         f"CREATE DATABASE \"{scene.database}\" OWNER thalweg TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")

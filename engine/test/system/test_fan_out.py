@@ -214,6 +214,8 @@ def test_one_that_is_resumed_while_it_still_leaves_goes_on(fan: FanOut) -> None:
         blocker.execute("LOCK TABLE t")
         insert(fan, 1, 1000)
         fan.wait_applied("a")
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        wait_for(lambda: fan.scene.destination.value(fan.made["b"].database, waits), SECONDS, "b has begun the rows")
         fan.change("b", status="DISABLED")
         fan.wait_phase("b", "DRAINING")
         fan.change("b", status="ENABLED")

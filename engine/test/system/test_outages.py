@@ -80,7 +80,14 @@ def test_a_read_only_destination_is_waited_for(scene: Scene) -> None:
     scene.run_at_source(TABLE)
     scene.start_stream(disable_on_error=False)
     scene.destination.sql("postgres", "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+
+    def is_told() -> bool:
+        """The server tells its processes before it starts another one."""
+        with scene.destination.connect("postgres") as newcomer:
+            return newcomer.execute("SHOW default_transaction_read_only").fetchone() == ("on",)
+
     try:
+        wait_for(is_told, SECONDS, "the sessions are read-only")
         scene.at_source("INSERT INTO item VALUES (2, 'two')", "UPDATE item SET body = 'changed' WHERE id = 1")
         status = wait_retrying(scene.engine, scene.stream, "destination_read_only")
         assert status["error"]["sqlstate"] == "25006" and status["retry_at"]

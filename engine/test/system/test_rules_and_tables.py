@@ -1,4 +1,4 @@
-"""Rules of tables that change, vanish or refer to one another while the stream has them."""
+"""Row rules that change, vanish or refer to one another while the stream has them."""
 
 from harness.cluster import wait_for
 from harness.scene import Scene

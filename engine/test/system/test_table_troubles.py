@@ -225,7 +225,7 @@ def test_what_is_parked_of_a_renamed_table_follows_it(scene: Scene) -> None:
     scene.run_at_source("CREATE TABLE hit (id integer PRIMARY KEY, body text); INSERT INTO hit VALUES (7, 'another');")
     scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name}
                                                   for name in ("kept", "called", "hit")])
-    scene.wait_replicating()
+    wait_for(lambda: ("hit", "REPLICATING") in states_of(scene), 60, "the other one is copied")
     scene.wait_applied()
     (still,) = scene.engine.request("GET", errors)["errors"]
     assert still["id"] == parked["id"]
@@ -244,6 +244,10 @@ def test_a_rename_on_both_sides_by_hand(scene: Scene) -> None:
     scene.run_at_source("UPDATE hit SET body = 'before' WHERE id < 10; ALTER TABLE hit RENAME TO called;"
                         "UPDATE called SET body = 'after' WHERE id > 990;")
     wait_trouble(scene, "hit", "RENAMED")
+    names = [{"schema": "public", "table": name} for name in ("kept", "called")]
+    scene.engine.set_stream(scene.stream, tables=names)
+    wait_for(lambda: ("called", "COPIED") in states_of(scene), 60, "it is not waiting for a copy")
+    scene.engine.set_stream(scene.stream, tables=[{"schema": "public", "table": name} for name in ("kept", "hit")])
     scene.at_destination("ALTER TABLE hit RENAME TO called")
     scene.engine.set_stream(scene.stream, status="ENABLED")
     scene.wait_replicating()

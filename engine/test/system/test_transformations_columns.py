@@ -155,6 +155,7 @@ def test_a_large_transaction_that_renames_a_masked_column_is_refused(scene: Scen
 @pytest.mark.parametrize("mask", [{"with": "digits"}, {"with": "partial", "keep_first": 1, "keep_last": 1}])
 def test_masks_that_count_characters_are_refused_where_the_source_does_not_know_any(
         scene: Scene, mask: dict[str, Any]) -> None:
+    scene.source.leave(scene.database)
     scene.source.sql("postgres", f'DROP DATABASE "{scene.database}"',
                      f'CREATE DATABASE "{scene.database}" OWNER thalweg TEMPLATE template0 '
                      "ENCODING 'SQL_ASCII' LOCALE 'C'")

@@ -47,6 +47,16 @@ def test_values_without_binary_form(scene: Scene, kind: str) -> None:
     scene.assert_same()
 
 
+def test_null_elements_whatever_the_destinations_database_makes_of_them(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE odd (id integer PRIMARY KEY, value text[], o regclass);"
+                        "INSERT INTO odd VALUES (1, '{NULL,x}', 'pg_class');")
+    scene.destination.sql("postgres", f'ALTER DATABASE "{scene.database}" SET array_nulls = off')
+    scene.start_stream()
+    scene.run_at_source("INSERT INTO odd VALUES (2, '{NULL,y}', 'pg_class');")
+    scene.wait_applied()
+    assert scene.at_destination("SELECT id, value FROM odd ORDER BY id") == [(1, [None, "x"]), (2, [None, "y"])]
+
+
 @pytest.mark.both_ways
 def test_toast_unchanged_and_changed(scene: Scene) -> None:
     scene.run_at_source("""

@@ -13,7 +13,6 @@ using Before = CoordinatorSignals::Before;
 
 namespace {
 
-constexpr std::chrono::milliseconds kIdleWait{100};
 constexpr pollfd kNothing{.fd = -1, .events = 0, .revents = 0};
 
 }  // namespace
@@ -23,7 +22,6 @@ Applier::Applier(SharedState& shared, metadata::MetadataCache& cache, int number
       parts_(shared, cache, number),
       round_trips_(parts_, [this](Lane& lane) { finish(lane); }),
       alone_(parts_) {
-  baton_.take();  // run() has it
   thread_ = std::thread([this] { run(); });
 }
 
@@ -104,7 +102,7 @@ base::Result<void> Applier::connect() {
   return {};
 }
 
-// Has the baton whenever it does not sleep.
+// Has the baton whenever it does not sleep, and keeps it at its end: revive() begins with it again.
 void Applier::run() {
   {
     const ActivityScope network(parts_.time, Activity::network);
@@ -125,7 +123,7 @@ void Applier::run() {
     bool heard = false;
     pollfd listened = answers;
     baton_.sleep([&] {
-      heard = parts_.signals.wake.wait(kIdleWait, listened) || heard;
+      heard = parts_.signals.wake.wait(shared_.policy.idle_wait, listened) || heard;
       listened = kNothing;  // whoever has the baton listens to the server
     });
     round_trips_.set_heard(heard);

@@ -18,9 +18,9 @@
 
 namespace thalweg::apply {
 
-// An agent. assign, take_finished, request_rollback, retire and revive belong to the coordinator; any thread may call
-// solo_lcrs, sample, active, latency and add_tables. Its counters outlive its retirement. The holder of its baton does
-// its work: its thread, or the thread that assigns a small group.
+// An agent. The constructor, join and the destructor belong to its owner, the coordinator; methods are grouped by who
+// may call them. Its counters outlive its retirement. The holder of its baton does its work: its thread, or the thread
+// that assigns a small group.
 class Applier {
  public:
   static constexpr size_t kGroupsMax = ApplierParts::kLanes;  // that it may have at a time
@@ -31,6 +31,7 @@ class Applier {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
+  // --- the holder of the coordinator's baton
   // The applier must have none, or, for a second one, a small one that was not begun beside others. `beside`: not all
   // that it depends on has committed. A small group is on its way to the server when this returns, unless the applier's
   // thread is at something.
@@ -42,18 +43,22 @@ class Applier {
   void request_rollback();
   // Coordinator's word for why there is no work: groups wait for other groups to commit.
   void set_dependency_wait(bool waits);
-  void ring() { parts_.signals.wake.ring(); }
   // Ends the thread and its connection; it must have no group. revive() starts anew.
   void retire();
   void revive();
   bool retiring() const { return retiring_.load(std::memory_order_relaxed); }
+
+  // --- anybody
+  // Has its thread look at whether it ends, and at its turn to commit.
+  void ring() { parts_.signals.wake.ring(); }
   // False from its retirement to its revival.
   bool active() const { return active_.load(std::memory_order_acquire); }
   // LCRs of a group that is not sent in one round trip any more.
   uint64_t solo_lcrs() const { return parts_.solo_lcrs(); }
-  int backend_pid() const { return backend_pid_.load(std::memory_order_relaxed); }
+  int backend_pid() const { return backend_pid_.load(std::memory_order_relaxed); }  // 0: not connected
+  // Its group has executed and holds back its commit: for its turn, or for groups beside which it began, if that has
+  // lasted.
   bool waits_for_turn() const { return parts_.signals.waits_for_turn.load(std::memory_order_acquire); }
-
   telemetry::ComponentSample sample() const;
   const telemetry::LatencyHistogram& latency() const { return parts_.counts.latency(); }
   void add_tables(std::vector<telemetry::TableSample>& tables) const { parts_.counts.add_tables(tables); }
@@ -70,15 +75,17 @@ class Applier {
 
   SharedState& shared_;
   SpscRing<Group*> assigned_{kGroupsMax};  // pushed by the coordinator
-  SpscRing<Group*> finished_{kGroupsMax};  // pushed by whoever has the baton
+  SpscRing<Group*> finished_{kGroupsMax};  // pushed by the holder of the baton
+  // Writer: the coordinator. Reader: the holder of the baton. Relaxed: it says nothing but itself.
   std::atomic<bool> dependency_wait_{false};
-  std::atomic<int> backend_pid_{0};  // writer: the applier
-  // Writer: the coordinator (release). Reader: the applier (acquire).
+  // Writer: the applier's thread. Readers: anybody. Relaxed: it says nothing but itself.
+  std::atomic<int> backend_pid_{0};
+  // Writer: the coordinator (release). Reader: the applier's thread (acquire).
   std::atomic<bool> retiring_{false};
-  // Writers: the coordinator before the thread starts, the applier at its end (release). Readers: anybody (acquire).
+  // Writers: the coordinator before the thread starts, the thread at its end (release). Readers: anybody (acquire).
   std::atomic<bool> active_{true};
 
-  // The holder works with the connection, and with everything below.
+  // The holder works with the connection, and with everything below. Without a thread, the coordinator does.
   base::Baton baton_;
   ApplierParts parts_;
   RoundTrips round_trips_;

@@ -59,7 +59,7 @@ struct ApplierParts {
   }
   // With commit_serialization full a group commits right behind the one before it.
   bool is_turn(const Group& group) const;
-  // Its transactions have committed.
+  // Counts a lane's transactions once they have committed.
   void count_committed(Lane& lane);
 
   SharedState& shared;

@@ -43,7 +43,7 @@ class CachedTables final : public TableFinder {
   const pg::ConnectOptions options_;
   std::optional<pg::Connection> connection_;  // opened when it is needed
   metadata::TableLoader loader_;
-  // By SourceTable::id, since the last release(): within a group a table must not turn into another.
+  // Tables by SourceTable::id since the last release(): within a group none may turn into another.
   std::unordered_map<uint64_t, const metadata::TableMetadata*> found_;
   std::vector<std::unique_ptr<const metadata::TableMetadata>> own_;  // what the cache did not have
 };

@@ -51,7 +51,7 @@ bool insertable(const RowChange& change) {
   return change.state == RowState::insert || change.state == RowState::remove_insert;
 }
 
-// One statement does both.
+// Whether one statement can do both changes.
 bool is_alike(const TableMetadata& table, const RowChange& left, const RowChange& right, bool updates) {
   const auto is_missing = [](const lcr::Value& value) { return value.mark == ValueMark::unchanged; };
   if ((left.old == nullptr) != (right.old == nullptr)) return false;
@@ -94,21 +94,21 @@ base::Result<void> ChangeWriter::update(const TableMetadata& table, const lcr::V
                                         const std::byte* frame, RowOptions options) {
   const bool same_key = table.keyless() || key == values || same_identity(table, values, key);
   const auto kind = same_key ? StatementKind::update : StatementKind::update_key;
-  ColumnMask told;
-  if (options.old != nullptr) told = columns_told(table, options.old);
+  ColumnMask known;
+  if (options.old != nullptr) known = known_columns(table, options.old);
   auto& prepared = session_.prepared(table, kind, columns_that_came(table, values),
-                                     options.old == nullptr ? nullptr : &told, options.checked);
+                                     options.old == nullptr ? nullptr : &known, options.checked);
   return run_row(prepared, values, options.old == nullptr ? key : options.old,
                  {.rows = 1, .any = options.any_count, .frame = frame, .table = &table});
 }
 
 base::Result<void> ChangeWriter::remove(const TableMetadata& table, const lcr::Value* key, const std::byte* frame,
                                         RowOptions options) {
-  ColumnMask told;
-  if (options.old != nullptr) told = columns_told(table, options.old);
+  ColumnMask known;
+  if (options.old != nullptr) known = known_columns(table, options.old);
   const lcr::Value* const values = options.old == nullptr ? key : options.old;
   auto& prepared =
-      session_.prepared(table, StatementKind::remove, {}, options.old == nullptr ? nullptr : &told, options.checked);
+      session_.prepared(table, StatementKind::remove, {}, options.old == nullptr ? nullptr : &known, options.checked);
   return run_row(prepared, values, values, {.rows = 1, .any = options.any_count, .frame = frame, .table = &table});
 }
 
@@ -200,8 +200,8 @@ base::Result<void> ChangeWriter::write_alike(const TableMetadata& table, Rows& r
                                                                : std::ranges::stable_partition(rows, is_like_first);
   const Rows same(rows.begin(), others.begin());
   const ColumnMask came = updates ? columns_that_came(table, first.values) : ColumnMask{};
-  const ColumnMask told = first.old != nullptr ? columns_told(table, first.old) : ColumnMask{};
-  const ColumnMask* const compared = first.old != nullptr ? &told : nullptr;
+  const ColumnMask known = first.old != nullptr ? known_columns(table, first.old) : ColumnMask{};
+  const ColumnMask* const compared = first.old != nullptr ? &known : nullptr;
   THALWEG_TRY(updates ? write_updates(table, same, came, compared) : write_removes(table, same, compared));
   rows.erase(rows.begin(), others.begin());
   return {};

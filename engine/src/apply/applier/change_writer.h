@@ -20,7 +20,7 @@ class ChangeWriter {
  public:
   ChangeWriter(DestinationSession& session, telemetry::Counter& sets) : session_(session), sets_(sets) {}
 
-  // One row. `checked`: the statement itself fails when it finds no row.
+  // Options of one row's statement. `checked`: it fails by itself when it finds no row.
   struct RowOptions {
     bool checked = false;
     bool any_count = false;           // whether it finds a row does not matter

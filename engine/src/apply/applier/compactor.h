@@ -24,7 +24,7 @@ enum class RowState : uint8_t {
 struct RowChange {
   uint64_t hash;
   Values values;  // insert: all; update: UNCHANGED where nothing came; remove: the identity's only
-  // Of the row before the first of its changes, with its identity, where something of it is compared: OldValues. Else
+  // The values of the row before the first of its changes, with its identity, where some are compared (OldValues); else
   // null.
   const lcr::Value* old;
   const std::byte* frame;  // the last frame that had a part in it

@@ -9,6 +9,7 @@
 #include "apply/applier/resolution.h"
 #include "apply/applier/statements.h"
 #include "apply/data_error.h"
+#include "apply/row_errors.h"
 #include "base/plain_text.h"
 #include "metadata/destination_version.h"
 #include "pg/text_array.h"
@@ -41,6 +42,8 @@ bool is_about_row(const StatementFailure& failure, const base::Error& error) {
          error.code != ErrorCode::destination_table_differs && !metadata::is_schema_change(error.sqlstate);
 }
 
+FrameKind kind_of(const StatementFailure& failure) { return lcr::FrameView::trusted(failure.frame.data()).kind(); }
+
 pg::Parameter parameter_of(const lcr::Value& value, base::TypeId type) {
   return {.bytes = value.bytes,
           .type = type,
@@ -48,11 +51,11 @@ pg::Parameter parameter_of(const lcr::Value& value, base::TypeId type) {
           .is_binary = value.mark == ValueMark::binary};
 }
 
-// As the log names it.
+// The handlers' action as the log names it.
 std::string_view action_of(std::span<const ConflictHandler> combined) {
   const ConflictAction first = combined.front().action;
-  const bool is_one = std::ranges::all_of(combined, [&](const ConflictHandler& one) { return one.action == first; });
-  return is_one ? name_of(first) : "combined";
+  const auto is_same = [&](const ConflictHandler& handler) { return handler.action == first; };
+  return std::ranges::all_of(combined, is_same) ? name_of(first) : "combined";
 }
 
 std::string_view operation_of(FrameKind kind) {
@@ -119,7 +122,7 @@ std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const b
   // A foreign key's error names the table that has it; a partition's, its partition.
   const bool is_parent = !failure.table->is_partitioned && !failure.error.table.empty() &&
                          failure.error.table != failure.table->quoted_name;
-  return conflict_of({.operation = lcr::FrameView::trusted(failure.frame.data()).kind(),
+  return conflict_of({.operation = kind_of(failure),
                       .missing_row = failure.missing_row,
                       .differs = failure.differs,
                       .sqlstate = failure.error.sqlstate,
@@ -134,8 +137,11 @@ bool ConflictResolver::may_settle(const LiveErrorPolicies& policies, const State
   const auto compared = compared_values(failure, arena);
   if (compared && *compared != nullptr && error.code != ErrorCode::initial_copy_inconsistent) return true;
   const auto kind = conflict_of(failure, error);
-  const bool goes_on = policies.decide_row(kind, error, transaction.retries).goes_on();
-  if (goes_on || !is_of_unique_key(kind)) return goes_on;
+  const RowDecision decision = policies.decide_row(kind, error, transaction.retries);
+  if (decision.goes_on() || (!decision.retries && has_error_handler(*failure.table, kind_of(failure), error))) {
+    return true;
+  }
+  if (!is_of_unique_key(kind)) return false;
   return policies.decide_row(ConflictKind::multiple_unique_conflicts, error, transaction.retries, kind).goes_on();
 }
 
@@ -164,7 +170,8 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     if (keys > 1) kind = ConflictKind::multiple_unique_conflicts;
   }
   const RowDecision decision = policies_.decide_row(kind, error, transaction_.retries, general);
-  if (!decision.goes_on()) return failure;
+  const bool is_handled = !decision.retries && has_error_handler(*failure.table, row.frame.kind(), error);
+  if (!decision.goes_on() && !is_handled) return failure;
   bool is_met = true;
   if (!decision.combined.empty() && row.frame.kind() == FrameKind::insert) {
     std::optional<Refusal> again;
@@ -172,12 +179,11 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
     if (again) return *again;
   }
   THALWEG_ASSIGN(const auto there, find_row(*failure.table, row.frame, general));
-  std::string_view action = decision.action == ConflictAction::discard ? "discard" : "skip";
+  std::string_view action = decision.action == ConflictAction::discard ? "discard" : "";  // empty: not settled yet
   if (decision.action == ConflictAction::overwrite) {
     bool done = false;
     THALWEG_ASSIGN(Refusal refusal, executor_.overwrite_row(transaction_, row.frame, failure.differs, done));
     if (refusal) return refusal;
-    if (!done && !decision.skips) return failure;
     if (done) action = "overwrite";
   }
   if (!decision.combined.empty()) {
@@ -188,13 +194,28 @@ base::Result<Refusal> ConflictResolver::settle(const GroupExecutor::FailedRow& r
       failure.unsettled = "the destination has no row with this key";
     }
     if (unknown) return unknown;
-    if (!done && !decision.skips) return failure;
     if (done) action = action_of(decision.combined);
   }
+  if (action.empty() && is_handled) {
+    const HandledError failed{.error = error,
+                              .constraint = failure.named.constraint,
+                              .kind = kind ? telemetry::name_of(*kind) : std::string_view{}};
+    std::string why;
+    THALWEG_ASSIGN(const bool done, replace(row, failed, why, unknown));
+    if (unknown) return unknown;
+    if (!done) {  // somebody wants more done than to leave it out
+      failure.unsettled += (failure.unsettled.empty() ? "" : "; ") + why;
+      return failure;
+    }
+    action = "statement";
+  }
+  if (action.empty() && !decision.skips) return failure;
+  if (action.empty()) action = "skip";
   if (auto recorded = record(row, kind, error, action, there); !recorded) {
     if (session_.broken()) return std::unexpected(std::move(recorded).error());
     return StatementFailure{.error = std::move(recorded).error()};  // of the transaction as a whole
   }
+  ++settled_;
   if (kind) conflicts_.push_back({.table = failure.table, .kind = *kind});
   return Refusal{};
 }
@@ -204,16 +225,16 @@ base::Result<bool> ConflictResolver::look_for_row(const StatementFailure& failur
   const TableMetadata& table = *failure.table;
   if (table.keyless()) return false;  // its rows are found by all of their values
   THALWEG_ASSIGN(const lcr::Value* const old, compared_values(failure, arena_));
-  if (old != nullptr) return lock_row(table, old, columns_told(table, old), differing, refusal);
+  if (old != nullptr) return lock_row(table, old, known_columns(table, old), differing, refusal);
   const auto frame = lcr::FrameView::trusted(failure.frame.data());
   const auto before = frame.old_tuple();
   THALWEG_ASSIGN(const Values key, read_values(before.exists() ? before : frame.new_tuple(), table, arena_));
   return lock_row(table, key, {}, differing, refusal);
 }
 
-base::Result<bool> ConflictResolver::lock_row(const TableMetadata& table, const lcr::Value* old, const ColumnMask& told,
-                                              ColumnMask& differing, Refusal& refusal) {
-  const Statement statement = make_lock(table, told);
+base::Result<bool> ConflictResolver::lock_row(const TableMetadata& table, const lcr::Value* old,
+                                              const ColumnMask& known, ColumnMask& differing, Refusal& refusal) {
+  const Statement statement = make_lock(table, known);
   std::vector<pg::Parameter> parameters;
   for (size_t i = 0; i < statement.parameters.size(); ++i) {
     parameters.push_back(parameter_of(old[statement.parameters[i].column], statement.types[i]));
@@ -226,7 +247,7 @@ base::Result<bool> ConflictResolver::lock_row(const TableMetadata& table, const 
   if (!rows || rows->size() == 0) return false;
   size_t place = 0;
   for (const uint16_t column : table.compared) {
-    if (told.has(column) && !rows->boolean(0, place++)) differing.set(column);
+    if (known.has(column) && !rows->boolean(0, place++)) differing.set(column);
   }
   return true;
 }
@@ -289,9 +310,27 @@ base::Result<bool> ConflictResolver::combine(const GroupExecutor::FailedRow& row
     refusal = StatementFailure{.error = done.error()};  // a deadlock, say
     return false;
   }
-  why = done ? "the row is there, but was not written" : done.error().message;
+  why = done ? std::string(kUnwritten) : done.error().message;
   THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
   return false;
+}
+
+base::Result<bool> ConflictResolver::replace(const GroupExecutor::FailedRow& row, const HandledError& failed,
+                                             std::string& why, Refusal& refusal) {
+  bool may_be_outdated = true;  // the statement's plan, which is made anew once it has failed
+  while (true) {
+    THALWEG_ASSIGN(const Refusal refused, executor_.replace_row(transaction_, row.frame, failed, why));
+    if (!refused) return why.empty();
+    // The statement's own fault leaves the change to its policy; anything else is for the whole transaction.
+    if (refused->handler == 0 || !is_about_data(final_error(*refused, transaction_).code)) {
+      refusal = refused;
+      return false;
+    }
+    if (!std::exchange(may_be_outdated, false) || !metadata::is_schema_change(refused->error.sqlstate)) {
+      why = failed_handler(refused->handler, refused->error.message);
+      return false;
+    }
+  }
 }
 
 // The row that the change met: of an INSERT the first with one of its unique keys; of an UPDATE that collides the one
@@ -369,10 +408,12 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(c
 base::Result<void> ConflictResolver::record(const GroupExecutor::FailedRow& row, std::optional<ConflictKind> kind,
                                             const base::Error& error, std::string_view action,
                                             const std::optional<Texts>& there) {
-  THALWEG_ASSIGN(const bool recorded, try_to_record(row, kind, error, action, there, true));
-  if (recorded) return {};
-  THALWEG_ASSIGN(const bool as_it_came, try_to_record(row, kind, error, action, there, false));
-  if (as_it_came) return {};
+  if (rights_.leave) THALWEG_TRY(rights_.leave());
+  THALWEG_ASSIGN(bool recorded, try_to_record(row, kind, error, action, there, true));
+  if (!recorded) {
+    THALWEG_ASSIGN(recorded, try_to_record(row, kind, error, action, there, false));
+  }
+  if (recorded) return rights_.take ? rights_.take() : base::Result<void>{};
   return base::fail(ErrorCode::apply_failed,
                     "the conflict log did not take a change that was to be left out: " + error.message);
 }
@@ -392,7 +433,7 @@ base::Result<bool> ConflictResolver::try_to_record(const GroupExecutor::FailedRo
     for (size_t i = 0; i < table.columns.size(); ++i) {
       const metadata::Column& column = table.columns[i];
       const lcr::Value& value = values[i];
-      // Of an old row that is a key the other columns come as NULL.
+      // An old row that is a key has NULL in the other columns.
       if (value.mark == ValueMark::unchanged || (key_only && !column.source_key)) continue;
       // format() uses the type's output function, where a cast may have a form of its own.
       const std::string text =

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apply/applier/destination_session.h"
@@ -16,18 +18,29 @@
 
 namespace thalweg::apply {
 
-// None: an error that is no conflict. `error`: the final one of the failure.
+// The kind of the conflict; none for an error that is no conflict. `error`: the final one of the failure.
 std::optional<ConflictKind> conflict_of(const StatementFailure& failure, const base::Error& error);
 
-// For one attempt at one transaction. Owner: the applier's thread.
+// Rights with which rows are written, if they are not the session's own: the log is not written with them.
+struct OtherRights {
+  std::function<base::Result<void>()> leave = {};
+  std::function<base::Result<void>()> take = {};
+};
+
+// Settles conflicts in one attempt at one transaction. Owner: the applier's thread.
 class ConflictResolver {
  public:
   ConflictResolver(DestinationSession& session, GroupExecutor& executor, const LiveErrorPolicies& policies,
-                   const std::string& stream_id, const Transaction& transaction)
-      : session_(session), executor_(executor), policies_(policies), stream_id_(stream_id), transaction_(transaction) {}
+                   const std::string& stream_id, const Transaction& transaction, OtherRights rights = {})
+      : session_(session),
+        executor_(executor),
+        policies_(policies),
+        stream_id_(stream_id),
+        transaction_(transaction),
+        rights_(std::move(rights)) {}
 
-  // Whether a handler or a policy settles the row that has failed, so that the transaction is worth an attempt with
-  // settle(); or whether only that attempt can tell what is in the way.
+  // Whether a handler, of conflicts or of errors, or a policy settles the row that has failed, so that the transaction
+  // is worth an attempt with settle(); or whether only that attempt can tell what is in the way.
   static bool may_settle(const LiveErrorPolicies& policies, const StatementFailure& failure,
                          const Transaction& transaction);
 
@@ -40,6 +53,7 @@ class ConflictResolver {
     ConflictKind kind;
   };
   const std::vector<Settled>& conflicts() const { return conflicts_; }
+  uint64_t settled() const { return settled_; }  // rows, whether they were conflicts or not
 
  private:
   // A row of the destination's; a value: NULL, or as the server writes it.
@@ -47,9 +61,9 @@ class ConflictResolver {
 
   // Whether the row that was not found is there, locked then, and in which columns it has other values.
   base::Result<bool> look_for_row(const StatementFailure& failure, ColumnMask& differing, Refusal& refusal);
-  // Whether there is a row of the identity in `old`; `differing`: of the columns `told` those with another value.
+  // Whether there is a row of the identity in `old`; `differing`: of the columns `known` those with another value.
   // `refusal`: a lock that was not to be had, say.
-  base::Result<bool> lock_row(const metadata::TableMetadata& table, const lcr::Value* old, const ColumnMask& told,
+  base::Result<bool> lock_row(const metadata::TableMetadata& table, const lcr::Value* old, const ColumnMask& known,
                               ColumnMask& differing, Refusal& refusal);
   // Whether there is a second row for the handlers, locked then; `again`: the change was made after all, or fails
   // otherwise now.
@@ -58,6 +72,10 @@ class ConflictResolver {
   // second row is locked.
   base::Result<bool> combine(const GroupExecutor::FailedRow& row, std::span<const ConflictHandler> handlers,
                              const ColumnMask& differing, std::string& why, Refusal& refusal);
+  // Whether the handlers of errors have taken the change's place; `why` not, in words. `refusal`: of the transaction as
+  // a whole.
+  base::Result<bool> replace(const GroupExecutor::FailedRow& row, const HandledError& failed, std::string& why,
+                             Refusal& refusal);
   // Unique keys by which the row collides, each looked at for itself. `kind`: insert_exists or update_exists.
   base::Result<size_t> count_keys_met(const metadata::TableMetadata& table, const lcr::FrameView& frame,
                                       ConflictKind kind);
@@ -77,8 +95,10 @@ class ConflictResolver {
   const LiveErrorPolicies& policies_;
   const std::string& stream_id_;
   const Transaction& transaction_;
+  const OtherRights rights_;
   Arena arena_;
   std::vector<Settled> conflicts_;
+  uint64_t settled_ = 0;
 };
 
 }  // namespace thalweg::apply

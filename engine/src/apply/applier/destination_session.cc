@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "apply/row_errors.h"
 #include "metadata/destination_version.h"
 
 namespace thalweg::apply {
@@ -204,6 +205,7 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
       failure.table = failed.table;
       failure.below_sql = failed.below_sql;
       failure.handler = failed.handler;
+      failure.own_row_missing = failure.error.sqlstate == kDivisionByZero && failed.own_row;
       failure.missing_row = failure.error.sqlstate == kDivisionByZero && failed.is_checked && failed.frame != nullptr;
     }
     return failure;
@@ -211,10 +213,11 @@ base::Result<Refusal> DestinationSession::take(base::Result<pg::Pipeline::Outcom
   for (size_t i = 0; i < batch.expectations.size() && i < outcome->affected.size(); ++i) {
     const Expectation& expected = batch.expectations[i];
     if (expected.any || outcome->affected[i] == expected.rows) continue;
-    StatementFailure failure{.error = base::fail(base::ErrorCode::apply_conflict,
-                                                 fmt::format("a statement touched {} rows where {} were expected",
-                                                             outcome->affected[i], expected.rows))
-                                          .error()};
+    const bool is_of_row = expected.frame != nullptr && expected.rows == 1 && outcome->affected[i] > 1;
+    const std::string why = is_of_row ? std::string(kSeveralRows)
+                                      : fmt::format("a statement touched {} rows where {} were expected",
+                                                    outcome->affected[i], expected.rows);
+    StatementFailure failure{.error = base::fail(base::ErrorCode::apply_conflict, why).error()};
     failure.statement = i;
     failure.missing_row = outcome->affected[i] < expected.rows;
     failure.frame = lcr::copy_of(expected.frame);

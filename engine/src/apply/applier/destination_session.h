@@ -27,8 +27,9 @@ struct StatementFailure {
   std::string unsettled{};         // why its handlers could not settle it
   std::vector<std::byte> frame{};  // a copy, where one statement is one row: a spilled one's is gone with its chunk
   const metadata::TableMetadata* table = nullptr;
-  bool below_sql = false;  // a call of the data layer: the error context names table and row
-  int handler = 0;         // a statement handler's: its number
+  bool below_sql = false;        // a call of the data layer: the error context names table and row
+  int handler = 0;               // a statement handler's: its number
+  bool own_row_missing = false;  // one about a row of our own found none
   pg::NamedInError named{};
   size_t statement = 0;  // which of those since the last sync, prepares included
 };
@@ -40,7 +41,7 @@ class DestinationSession {
  public:
   // Opens a connection and makes it an applier's: replica role, asynchronous commit, indexes preferred.
   static base::Result<DestinationSession> open(const base::Conninfo& conninfo, const pg::ConnectOptions& options);
-  // The same with a connection that is there already.
+  // Makes a connection that is there already an applier's.
   static base::Result<DestinationSession> adopt(pg::Connection connection);
 
   pg::Connection& connection() { return connection_; }
@@ -55,6 +56,7 @@ class DestinationSession {
     const metadata::TableMetadata* table = nullptr;
     bool below_sql = false;        // a call of the data layer
     int handler = 0;               // the number of a statement handler
+    bool own_row = false;          // about a row of our own: divides by zero where that is not there
     bool is_checked = false;       // run() sets it: Statement::is_checked
     Prepared* prepared = nullptr;  // run() sets it, of a handler's statement
   };
@@ -68,7 +70,7 @@ class DestinationSession {
   // `compared`: null where nothing is.
   Prepared& prepared(const metadata::TableMetadata& table, StatementKind kind, const ColumnMask& came,
                      const ColumnMask* compared, bool checked);
-  // Of a handler of the table.
+  // A handler of the table.
   Prepared& prepared(const metadata::TableMetadata& table, const metadata::HandlerStatement& handler);
   Prepared& prepared(const std::string& sql, std::span<const base::TypeId> types);
 
@@ -78,7 +80,7 @@ class DestinationSession {
   // Waits for everything sent; the first failure, if any. Statements between two syncs without BEGIN are one
   // transaction, which the sync commits. No answer to an earlier sync may be missing.
   base::Result<Refusal> sync();
-  // The same in steps: the sync goes out, its answer comes later; only await_answer() waits, for the answer. Statements
+  // sync() in steps: the sync goes out, its answer comes later; only await_answer() waits, for the answer. Statements
   // sent behind a sync without an answer belong to another transaction and must not use statements that the first one
   // prepares (prepares()).
   base::Result<void> send_sync();

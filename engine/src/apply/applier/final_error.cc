@@ -38,7 +38,7 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return hex;
 }
 
-// Of UTF-8: "\u{142}" for each character that is not ASCII.
+// UTF-8 with "\u{142}" for each character that is not ASCII.
 std::string ascii_of(std::string_view text) {
   std::string shown;
   for (size_t at = 0; at < text.size();) {
@@ -106,8 +106,16 @@ std::string show_key(const metadata::TableMetadata& table, const std::byte* byte
   return fmt::format(" ({})", key);
 }
 
-std::string_view verb(FrameKind kind) {
-  return kind == FrameKind::insert ? kInsertInto : kind == FrameKind::update ? kUpdateOf : kDeleteFrom;
+base::RowOperation operation_of(FrameKind kind) {
+  return kind == FrameKind::insert   ? base::RowOperation::insert
+         : kind == FrameKind::update ? base::RowOperation::update
+                                     : base::RowOperation::remove;
+}
+
+std::string_view beginning_of(base::RowOperation operation) {
+  return operation == base::RowOperation::insert   ? kInsertInto
+         : operation == base::RowOperation::update ? kUpdateOf
+                                                   : kDeleteFrom;
 }
 
 bool is_nobodys_data(ErrorCode code) {
@@ -146,15 +154,16 @@ base::Error final_error(const StatementFailure& failure, const Transaction& tran
     return error;
   }
   error.may_show_rows = true;  // the row's key
-  const auto kind = lcr::FrameView::trusted(failure.frame.data()).kind();
+  error.operation = operation_of(lcr::FrameView::trusted(failure.frame.data()).kind());
   const std::string change =
-      fmt::format("{} {}{}, {}", verb(kind), error.table,
+      fmt::format("{} {}{}, {}", beginning_of(error.operation), error.table,
                   show_key(*failure.table, failure.frame.data(), error.sqlstate == kUntranslatableCharacter), where);
   error.message = fmt::format("{}: {}", change,
-                              failure.unwritten     ? "the row is there, but was not written"
-                              : failure.differs     ? "the destination's row is not as the source's was before"
+                              failure.unwritten     ? kUnwritten
+                              : failure.differs     ? kRowDiffers
                               : failure.missing_row ? kMissingRow
                                                     : error.message);
+  error.is_row_missing = failure.missing_row && !failure.unwritten && !failure.differs;
   if (!failure.unsettled.empty()) error.message += "; " + failure.unsettled;
   if (failure.missing_row) error.sqlstate.clear();
   return error;

@@ -579,7 +579,7 @@ void GroupExecutor::reset() {
   merger_.clear();
   data_layer_.clear();
   for (Compactor* batch : used_) batch->clear();
-  // Those of metadata that is gone are never found again: their generation does not come back.
+  // Batches of metadata that is gone are never found again: their generation does not come back.
   if (batches_.size() > kBatchesKept) batches_.clear();
   used_.clear();
   counts_.clear();

@@ -50,19 +50,19 @@ class GroupExecutor {
   // sync. `progress`: goes through the data layer with them. Without it the caller ends the pipeline with the
   // progress update.
   base::Result<void> send_checked(const Group& group, const std::optional<PendingFrame>& progress);
-  // The same of one transaction; the caller ends the pipeline with a statement of its own.
+  // Sends the rows of one transaction in the same way; the caller ends the pipeline with a statement of its own.
   base::Result<void> send_checked(const Transaction& transaction);
-  // Through the data layer, or else merged and in sets, within the transaction that the caller has
-  // begun; synced and checked on return.
-  // `settle`: where the group is begun beside others that it depends on. Waits until they have committed; a failed
-  // Result is the caller's to understand. Rows that touch what those write, and what follows a row of which that is not
-  // known, are executed after it.
+  // Executes a group through the data layer, or else merged and in sets, within the transaction that the caller has
+  // begun; synced and checked on return. `settle`: where the group is begun beside others that it depends on. Waits
+  // until they have committed; a failed Result is the caller's to understand. Rows that touch what those write, and
+  // what follows a row of which that is not known, are executed after it.
   using Settle = std::function<base::Result<void>()>;
   base::Result<Refusal> execute_together(const Group& group, const Settle& settle);
-  // One transaction's rows in their order, within the transaction that the caller has begun; synced and checked.
+  // Executes one transaction's rows in their order, within the transaction that the caller has begun; synced and
+  // checked.
   base::Result<Refusal> execute_rows(const Transaction& transaction);
-  // The same, where a row that fails need not fail the transaction: `settle_row` is called for each such row, with the
-  // session synced and all of the transaction's rows before it in force. No refusal: the row is settled, and the
+  // Executes them where a row that fails need not fail the transaction: `settle_row` is called for each such row, with
+  // the session synced and all of the transaction's rows before it in force. No refusal: the row is settled, and the
   // transaction goes on behind it. `change`: its number in the transaction, from 1.
   struct FailedRow {
     const lcr::FrameView& frame;
@@ -78,6 +78,10 @@ class GroupExecutor {
                                       bool& done);
   // The row at hand once more, as it is; synced. A refusal has changed nothing.
   base::Result<Refusal> repeat_row(const Transaction& transaction, const lcr::FrameView& frame);
+  // The statements of error handlers in the place of the row at hand; synced. A refusal, or a reason in `why`, has
+  // changed nothing.
+  base::Result<Refusal> replace_row(const Transaction& transaction, const lcr::FrameView& frame,
+                                    const HandledError& failed, std::string& why);
   // Counts a row that was written for the change over the same connection, and executes the statements that handlers
   // have for it; synced.
   base::Result<Refusal> follow_row(const Transaction& transaction, const lcr::FrameView& frame);
@@ -87,7 +91,7 @@ class GroupExecutor {
 
   // Rows executed since the previous take_counts(), by table.
   std::unordered_map<const metadata::TableMetadata*, RowCounts> take_counts() { return std::exchange(counts_, {}); }
-  // After a group, and before its transactions count as committed: gives its memory back, forgets its tables.
+  // Gives a group's memory back and forgets its tables, before its transactions count as committed.
   void reset();
 
  private:

@@ -4,7 +4,7 @@
 #include "apply/applier/tuple_values.h"
 #include "apply/data_error.h"
 
-// One row written over what the destination has.
+// One row written over what the destination has, or replaced by statements.
 
 namespace thalweg::apply {
 
@@ -74,6 +74,17 @@ base::Result<Refusal> GroupExecutor::write_over(const Transaction& transaction, 
   }
   THALWEG_TRY(handlers_.send(transaction, table, frame, metadata::HandlerTime::after, arena_));
   return session_.sync();
+}
+
+base::Result<Refusal> GroupExecutor::replace_row(const Transaction& transaction, const FrameView& frame,
+                                                 const HandledError& failed, std::string& why) {
+  THALWEG_ASSIGN(const TableMetadata* const table, table_of(transaction, frame));
+  THALWEG_TRY(set_savepoint());
+  THALWEG_ASSIGN(why, handlers_.send(transaction, *table, frame, failed, arena_));
+  THALWEG_ASSIGN(const Refusal refusal, session_.sync());
+  if (!refusal && why.empty()) return keep_savepoint();
+  THALWEG_ASSIGN(const Refusal lost, forget_savepoint());
+  return lost ? lost : refusal;
 }
 
 }  // namespace thalweg::apply

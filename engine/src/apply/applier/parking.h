@@ -15,7 +15,7 @@ namespace thalweg::apply {
 base::Result<std::optional<StatementFailure>> park(DestinationSession& session, const std::string& stream_id,
                                                    const Transaction& transaction, const base::Error& why);
 
-// All that is parked for the stream; `count`: how many.
+// All transactions that are parked for the stream; `count`: their number.
 base::Result<ParkedSet> load_parked(pg::Connection& connection, const std::string& stream_id, uint64_t& count);
 
 // Hashes as bytea holds them: 8 bytes each, network byte order.

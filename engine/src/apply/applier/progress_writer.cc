@@ -100,7 +100,7 @@ base::Result<void> ProgressWriter::send(DestinationSession& session, LsnRange ra
                               pg::text_parameter(number),
                               pg::text_parameter(epoch_),
                               pg::text_parameter(next)};
-  return session.run(session.prepared(kUpdate, kTypes), parameters, {.rows = 1});
+  return session.run(session.prepared(kUpdate, kTypes), parameters, {.rows = 1, .own_row = true});
 }
 
 PendingFrame ProgressWriter::row(LsnRange range) {

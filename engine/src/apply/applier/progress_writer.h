@@ -30,8 +30,8 @@ class ProgressWriter {
   // Sends the update that records `range` besides what was recorded before. Fails at the server when another engine
   // has taken the stream over: then nothing of the transaction stays.
   base::Result<void> send(DestinationSession& session, LsnRange range);
-  // The same update as a row for the data layer, which finds none when another engine has taken the stream over. Valid
-  // until the next call.
+  // The update of send() as a row for the data layer, which finds none when another engine has taken the stream over.
+  // Valid until the next call.
   PendingFrame row(LsnRange range);
   void committed();
 

@@ -36,7 +36,7 @@ bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || static_cast<signed char>(c) < 0;
 }
 
-// Whether the word stands there without a column behind it, as in to_jsonb(new).
+// Whether the word stands there without a column behind it, as in to_jsonb(new) or row(new.*).
 bool reads_whole_row(std::string_view expression, std::string_view row) {
   const std::string text = lower_case(expression);
   for (size_t at = text.find(row); at != std::string::npos; at = text.find(row, at + 1)) {
@@ -44,6 +44,8 @@ bool reads_whole_row(std::string_view expression, std::string_view row) {
     if ((at > 0 && is_of_name(text[at - 1])) || (end < text.size() && is_of_name(text[end]))) continue;
     const size_t next = text.find_first_not_of(" \t\n\r", end);
     if (next == std::string::npos || text[next] != '.') return true;
+    const size_t member = text.find_first_not_of(" \t\n\r", next + 1);
+    if (member != std::string::npos && text[member] == '*') return true;
   }
   return false;
 }
@@ -59,7 +61,7 @@ std::string appended(const std::string& array, const std::string& wanted) {
       array, wanted);
 }
 
-// Each member as the source's change has left it, where it has changed it; else as it is in `object`.
+// A JSON object with the members that the source's change has changed, and the others as in `object`.
 std::string merged(const std::string& object, const std::string& wanted, const std::string& before) {
   return fmt::format(
       "CASE WHEN {0} IS NULL THEN {1} ELSE (SELECT coalesce(pg_catalog.jsonb_object_agg(m.key, m.value), '{{}}') FROM "
@@ -122,7 +124,7 @@ class Maker {
   }
   std::string name(uint16_t column) const { return "t." + table_.columns[column].quoted_name; }
 
-  // Of the key.
+  // Whether the change gives this column of the key another value.
   bool moves(uint16_t column) const {
     return row_.old != row_.wanted && !same_value(row_.wanted[column], row_.old[column]);
   }
@@ -170,8 +172,8 @@ class Maker {
     if (handler->action == ConflictAction::expression) return compute(column, handler->expression);
     const auto wins = winning(*handler);
     if (!wins) return wins.error();
-    const std::string one = fmt::format("({})", *wins);
-    if (!wins_.contains(one)) wins_ += (wins_.empty() ? "" : " OR ") + one;
+    const std::string condition = fmt::format("({})", *wins);
+    if (!wins_.contains(condition)) wins_ += (wins_.empty() ? "" : " OR ") + condition;
     set(column, fmt::format("CASE WHEN {} THEN {} ELSE {} END", *wins, parameter(wanted, column), name(column)));
     return std::nullopt;
   }
@@ -183,6 +185,7 @@ class Maker {
       return fmt::format("column {} was or is NULL, or its old value is not known: there is no difference to add",
                          table_.columns[column].quoted_name);
     }
+    required_ += fmt::format(" AND {} IS NOT NULL", name(column));
     give(column, fmt::format("{} + ({} - {})", name(column), parameter(wanted, column), parameter(before, column)));
     return std::nullopt;
   }
@@ -217,7 +220,7 @@ class Maker {
 
   static bool is_known(const Value& value) { return value.mark != ValueMark::unchanged; }
 
-  // Its known values by their columns' names; all NULL where it did not come.
+  // A row's known values by their columns' names; all NULL where the row did not come.
   std::string row_of(const Value* values, bool came) {
     std::string out;
     for (uint16_t i = 0; i < table_.columns.size(); ++i) {
@@ -305,8 +308,9 @@ class Maker {
     return parameter_of(value, table_.columns[column].type->value_type);
   }
   std::string parameter_of(const Value& value, base::TypeId type) {
-    const auto found = std::ranges::find_if(
-        made_.parameters, [&](const Resolution::Parameter& one) { return one.value == &value && one.type == type; });
+    const auto found = std::ranges::find_if(made_.parameters, [&](const Resolution::Parameter& known) {
+      return known.value == &value && known.type == type;
+    });
     if (found != made_.parameters.end()) return fmt::format("${}", found - made_.parameters.begin() + 1);
     made_.parameters.push_back({.value = &value, .type = type});
     return fmt::format("${}", made_.parameters.size());

@@ -37,7 +37,7 @@ struct Resolution {
   // Result: how many rows it has written, and how many not because they win; one in all. Empty: nothing to write.
   std::string sql;
   std::vector<Parameter> parameters = {};
-  // Of parameters that are no value of a row; a deque's elements stay where they are.
+  // The contents of parameters that are no value of a row; a deque's elements stay where they are.
   std::deque<std::string> texts = {};
   std::deque<lcr::Value> text_values = {};
 };

@@ -33,7 +33,7 @@ class RoundTrips {
   void await_answer() { take(parts_.session->await_answer()); }
 
   bool any_sent() const { return !sent_.empty(); }
-  // Nothing is sent before these have been seen to.
+  // Nothing is sent before the failed groups have been seen to.
   bool any_failed() const { return !failed_.empty(); }
   NotCommitted next_failed();
 

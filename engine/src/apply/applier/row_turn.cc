@@ -17,7 +17,7 @@ namespace {
 // reference, its existence.
 constexpr size_t kHashesOfRow = 2;
 
-// One key alone orders its rows, and nobody looks on.
+// Whether one key alone, that of its identity, orders the table's rows.
 bool is_ordered_by_identity(const TableMetadata& table) {
   return table.identity_index != 0 && table.unique_keys.size() == 1 && table.unique_keys.front().is_exact &&
          table.unique_keys.front().index == table.identity_index;

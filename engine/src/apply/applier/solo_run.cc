@@ -4,9 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "apply/applier/parking.h"
 #include "apply/data_error.h"
-#include "apply/row_errors.h"
 #include "base/log.h"
 #include "metadata/destination_version.h"
 
@@ -20,18 +21,9 @@ using Before = CoordinatorSignals::Before;
 namespace {
 
 constexpr std::string_view kDeadlockDetected = "40P01";
-constexpr int kTriesMax = 8;
-constexpr std::chrono::milliseconds kFirstRetryDelay{5};
-constexpr std::chrono::milliseconds kWaitPause{100};  // between two looks at what should have been told
 const std::string kBegin = "BEGIN";
 const std::string kCommit = "COMMIT";
 const std::string kRollback = "ROLLBACK";
-
-// The row of this applier is not there any more.
-bool is_fenced(const StatementFailure& failure) {
-  return failure.table == nullptr && failure.frame.empty() && !failure.below_sql && failure.handler == 0 &&
-         failure.error.sqlstate == "22012";
-}
 
 LsnRange range_of(const Transaction& transaction) {
   return {.first = transaction.commit_lsn, .end = transaction.end_lsn};
@@ -71,7 +63,7 @@ bool SoloRun::await_turn(const Group& group) {
   while (!turn) {
     turn = parts_.is_turn(group);
     if (turn || parts_.shared.ending() || signals.rollback_requested.load(std::memory_order_relaxed)) break;
-    signals.wake.wait(kWaitPause);
+    signals.wake.wait(parts_.shared.policy.idle_wait);
   }
   signals.waits_for_turn.store(false, std::memory_order_release);
   return turn;
@@ -81,16 +73,16 @@ base::Result<void> SoloRun::await_settled() {
   CoordinatorSignals& signals = parts_.signals;
   parts_.state.set("WAIT DEPENDENCY");
   const ActivityScope waiting(parts_.time, Activity::dependency);
-  const auto begun = std::chrono::steady_clock::now();
+  const base::Clock& clock = *parts_.shared.clock;
+  const auto patience = parts_.shared.policy.beside_patience;
+  const auto begun = clock.steady_now();
   Before before = Before::open;
   while (true) {
     before = signals.before.load(std::memory_order_acquire);
     if (before != Before::open || parts_.shared.ending() || signals.rollback_requested.load(std::memory_order_relaxed))
       break;
-    signals.wake.wait(kWaitPause);
-    // Has the coordinator look who blocks the oldest group, which costs a query each time: not for an ordinary wait.
-    if (std::chrono::steady_clock::now() - begun >= kWaitPause)
-      signals.waits_for_turn.store(true, std::memory_order_release);
+    signals.wake.wait(patience);
+    if (clock.steady_now() - begun >= patience) signals.waits_for_turn.store(true, std::memory_order_release);
   }
   signals.waits_for_turn.store(false, std::memory_order_release);
   parts_.state.set("EXECUTE TRANSACTION");
@@ -172,7 +164,7 @@ base::Result<void> SoloRun::execute_together(Group& group) {
 
 base::Result<void> SoloRun::take_refusal(Lane& lane, StatementFailure& failure) {
   if (parts_.session->broken()) return std::unexpected(failure.error);
-  if (is_fenced(failure)) return std::unexpected(taken_over(parts_.shared.stream_id));
+  if (failure.own_row_missing) return std::unexpected(taken_over(parts_.shared.stream_id));
   THALWEG_TRY(roll_back());
   count_deadlock(failure.error);
   // It comes again singly, and finds the new metadata.
@@ -212,7 +204,7 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
   }
   if (!refusal) return refusal;
   if (session.broken()) return std::unexpected(refusal->error);
-  if (is_fenced(*refusal)) return std::unexpected(taken_over(parts_.shared.stream_id));
+  if (refusal->own_row_missing) return std::unexpected(taken_over(parts_.shared.stream_id));
   THALWEG_TRY(roll_back());
   count_deadlock(refusal->error);
   executor.reset();
@@ -222,10 +214,11 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
 // Every group before this one has committed, so what fails here fails for good, but for other sessions' locks.
 base::Result<void> SoloRun::execute_singly(Group& group) {
   const base::Clock& clock = *parts_.shared.clock;
+  const SchedulePolicy& policy = parts_.shared.policy;
   GroupExecutor& executor = *lane().executor;
   ParkedSet parked;
   const LiveErrorPolicies& policies = parts_.shared.parameters.errors;
-  auto delay = kFirstRetryDelay;
+  auto pause = policy.lock_first_pause;
   int tries = 0;
   bool settles = false;  // the rows of the transaction at hand that fail
   while (group.run.done < group.transactions.size()) {
@@ -252,7 +245,7 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       ++group.run.done;
       settles = false;
       tries = 0;
-      delay = kFirstRetryDelay;
+      pause = policy.lock_first_pause;
       continue;
     }
     THALWEG_ASSIGN(const bool outdated, is_outdated(lane(), refusal->error));
@@ -261,10 +254,10 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       continue;
     }
     base::Error error = final_error(*refusal, transaction);
-    if (error.code == ErrorCode::database_busy && ++tries < kTriesMax && !parts_.shared.ending()) {
+    if (error.code == ErrorCode::database_busy && ++tries < policy.lock_tries_max && !parts_.shared.ending()) {
       const ActivityScope waiting(parts_.time, Activity::lock);
-      parts_.signals.wake.wait(delay);
-      delay *= 2;
+      parts_.signals.wake.wait(pause);
+      pause *= 2;
       continue;
     }
     if (why || !is_about_data(error.code)) {
@@ -292,7 +285,9 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       group.run.retry_in = decision.delay;
     }
     if (decision.action == ErrorAction::stop && transaction.retries > 0) {
-      error.message += retried_before(transaction.retries);
+      error.retries = transaction.retries;
+      error.message +=
+          error.retries == 1 ? "; retried once before" : fmt::format("; retried {} times before", error.retries);
     }
     group.run.error = std::move(error);
     return {};

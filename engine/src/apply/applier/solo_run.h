@@ -15,7 +15,7 @@ class SoloRun {
 
   // group.run.error says whether it has committed. A failed result is of the connection, or ends apply.
   base::Result<void> execute(Group& group);
-  // Of a group that was sent in one round trip: rolls back, and says in its error what that means.
+  // Rolls back a refused group that was sent in one round trip, and says in its error what that means.
   base::Result<void> take_refusal(Lane& lane, StatementFailure& failure);
   base::Result<void> roll_back();
 
@@ -29,7 +29,7 @@ class SoloRun {
   base::Result<Refusal> commit(LsnRange range);
   // False: roll back instead.
   bool await_turn(const Group& group);
-  // Until what the group was begun beside has committed. Fails with database_busy: roll back instead.
+  // Waits until the groups beside which this one was begun have committed. Fails with database_busy: roll back.
   base::Result<void> await_settled();
   void refuse(Group& group, base::Error error);
   void count_deadlock(const base::Error& error);

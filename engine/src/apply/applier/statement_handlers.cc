@@ -10,6 +10,8 @@
 
 #include "apply/applier/group_executor.h"
 #include "apply/applier/tuple_values.h"
+#include "apply/error_policy.h"
+#include "apply/row_errors.h"
 
 namespace thalweg::apply {
 
@@ -30,7 +32,20 @@ std::string_view operation_of(FrameKind kind) {
   return kind == FrameKind::insert ? "INSERT" : kind == FrameKind::update ? "UPDATE" : "DELETE";
 }
 
+bool is_column(BindKind kind) { return kind == BindKind::new_value || kind == BindKind::old_value; }
+
+bool is_for(const HandlerStatement& handler, FrameKind kind, const base::Error& error) {
+  return handler.is_of(kind) &&
+         (handler.errors.empty() ||
+          std::ranges::any_of(handler.errors, [&](const std::string& name) { return is_named(name, error); }));
+}
+
 }  // namespace
+
+bool has_error_handler(const TableMetadata& table, FrameKind kind, const base::Error& error) {
+  return std::ranges::any_of(table.error_statements,
+                             [&](const HandlerStatement& handler) { return is_for(handler, kind, error); });
+}
 
 StatementHandlers::StatementHandlers(DestinationSession& session, std::span<const metadata::StatementHandler> handlers)
     : session_(session) {
@@ -66,9 +81,9 @@ base::Result<StatementHandlers::Row> StatementHandlers::read(const TableMetadata
   if (!is_whole) {
     // Beside a key the others come as NULL. A partition may have a narrower identity than its table says.
     for (const size_t column : every) {
-      const bool is_told = !is_unknown && table.columns[column].source_key &&
-                           (table.source.replica_identity != 'f' || (old.exists() && is_known(row.old[column])));
-      if (!is_told) forget(column);
+      const bool has_come = !is_unknown && table.columns[column].source_key &&
+                            (table.source.replica_identity != 'f' || (old.exists() && is_known(row.old[column])));
+      if (!has_come) forget(column);
     }
   } else if (table.is_partitioned) {
     // A partition's key alone, below a table with REPLICA IDENTITY FULL, looks like a row with NULL in all others.
@@ -99,9 +114,10 @@ std::string StatementHandlers::add_column(const TableMetadata& table, const Row&
   }
   const lcr::Value& value = values[source.column];
   if (value.mark == ValueMark::unchanged) {
-    return fmt::format("{} did not come with the change{}; REPLICA IDENTITY FULL at the source makes it come",
-                       base::written({.kind = source.kind, .column = table.columns[source.column].name}),
-                       is_new ? ", which left it as it was" : "");
+    return fmt::format(
+        "{} did not come with the change{}; REPLICA IDENTITY FULL at the source{} makes later changes bring it",
+        base::written({.kind = source.kind, .column = table.columns[source.column].name}),
+        is_new ? ", which left it as it was" : "", table.is_partitioned ? ", of each partition," : "");
   }
   parameters_.push_back({.bytes = value.bytes,
                          .type = {},
@@ -131,6 +147,34 @@ void StatementHandlers::add(const Transaction& transaction, const TableMetadata*
   }
 }
 
+void StatementHandlers::add_failure(const HandledError& failed, BindKind kind) {
+  if (kind == BindKind::error) return parameters_.push_back(pg::text_parameter(failed.error.message));
+  const std::string_view text = kind == BindKind::sqlstate     ? std::string_view(failed.error.sqlstate)
+                                : kind == BindKind::constraint ? failed.constraint
+                                                               : failed.kind;
+  if (!text.empty()) return parameters_.push_back(pg::text_parameter(text));
+  parameters_.push_back({.bytes = {}, .type = {}, .is_null = true, .is_binary = false});
+}
+
+base::Result<std::string> StatementHandlers::send_one(const Change& change, const HandlerStatement& handler) {
+  const auto& [transaction, table, frame, row, failed] = change;
+  parameters_.clear();
+  for (const metadata::BindSource source : handler.sources) {
+    if (source.kind == BindKind::operation) {
+      parameters_.push_back(pg::text_parameter(operation_of(frame.kind())));
+    } else if (failed != nullptr && base::is_of_failure(source.kind)) {
+      add_failure(*failed, source.kind);
+    } else if (!is_column(source.kind)) {
+      add(transaction, &table, source.kind);
+    } else if (std::string missing = add_column(table, row, source); !missing.empty()) {
+      return missing;
+    }
+  }
+  THALWEG_TRY(session_.run(session_.prepared(table, handler), parameters_,
+                           {.any = true, .frame = frame.bytes().data(), .table = &table, .handler = handler.number}));
+  return {};
+}
+
 base::Result<bool> StatementHandlers::send(const Transaction& transaction, const TableMetadata& table,
                                            const lcr::FrameView& frame, HandlerTime time, Arena& arena) {
   std::optional<Row> row;
@@ -139,25 +183,29 @@ base::Result<bool> StatementHandlers::send(const Transaction& transaction, const
     if (!row) {
       THALWEG_ASSIGN(row, read(table, frame, arena));
     }
-    parameters_.clear();
-    for (const metadata::BindSource source : handler.sources) {
-      if (source.kind == BindKind::operation) {
-        parameters_.push_back(pg::text_parameter(operation_of(frame.kind())));
-      } else if (source.kind != BindKind::new_value && source.kind != BindKind::old_value) {
-        add(transaction, &table, source.kind);
-      } else if (std::string missing = add_column(table, *row, source); !missing.empty()) {
-        return std::unexpected(
-            final_error({.error = base::fail(base::ErrorCode::apply_failed, std::move(missing)).error(),
-                         .frame = lcr::copy_of(frame.bytes().data()),
-                         .table = &table,
-                         .handler = handler.number},
-                        transaction));
-      }
-    }
-    THALWEG_TRY(session_.run(session_.prepared(table, handler), parameters_,
-                             {.any = true, .frame = frame.bytes().data(), .table = &table, .handler = handler.number}));
+    THALWEG_ASSIGN(std::string missing,
+                   send_one({.transaction = transaction, .table = table, .frame = frame, .row = *row}, handler));
+    if (missing.empty()) continue;
+    return std::unexpected(final_error({.error = base::fail(base::ErrorCode::apply_failed, std::move(missing)).error(),
+                                        .frame = lcr::copy_of(frame.bytes().data()),
+                                        .table = &table,
+                                        .handler = handler.number},
+                                       transaction));
   }
   return row.has_value();
+}
+
+base::Result<std::string> StatementHandlers::send(const Transaction& transaction, const TableMetadata& table,
+                                                  const lcr::FrameView& frame, const HandledError& failed,
+                                                  Arena& arena) {
+  THALWEG_ASSIGN(const Row row, read(table, frame, arena));
+  for (const HandlerStatement& handler : table.error_statements) {
+    if (!is_for(handler, frame.kind(), failed.error)) continue;
+    const Change change{.transaction = transaction, .table = table, .frame = frame, .row = row, .failed = &failed};
+    THALWEG_ASSIGN(const std::string missing, send_one(change, handler));
+    if (!missing.empty()) return failed_handler(handler.number, missing);
+  }
+  return {};
 }
 
 base::Result<void> StatementHandlers::send_precommit(const Transaction& transaction) {

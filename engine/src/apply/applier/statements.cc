@@ -305,8 +305,9 @@ Statement make_statement(const TableMetadata& table, StatementKind kind, const C
       break;  // nothing is made of it
   }
   if (checked) {
-    statement.sql = fmt::format("WITH {}{}touched AS ({} RETURNING 1) SELECT 1 / count(*) FROM touched", prelude,
-                                prelude.empty() ? "" : ", ", statement.sql);
+    // Several rows with the identity, where a unique index is missing, are no match either.
+    statement.sql = fmt::format("WITH {}{}touched AS ({} RETURNING 1) SELECT 1 / (count(*) = 1)::int FROM touched",
+                                prelude, prelude.empty() ? "" : ", ", statement.sql);
     statement.is_checked = true;
   } else if (!prelude.empty()) {
     statement.sql = fmt::format("WITH {} {}", prelude, statement.sql);

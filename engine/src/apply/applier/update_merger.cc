@@ -21,7 +21,7 @@ constexpr size_t kSlotsPerRowMax = 64;  // more are given up
 constexpr uint64_t kTrialUpdates = 4096;
 constexpr uint64_t kRepeatsWorth = 16;
 
-// Its own index is the only thing in which its rows can meet, and nobody looks on.
+// Whether rows of the table can meet only in its own index, and no trigger looks on.
 bool can_merge(const TableMetadata& table) {
   return table.identity_index != 0 && !table.has_triggers && table.unique_keys.size() == 1 &&
          table.unique_keys.front().index == table.identity_index;
@@ -57,7 +57,7 @@ UpdateMerger::Table& UpdateMerger::table_for(const TableMetadata& metadata) {
     bool merges = can_merge(metadata);
     for (Table& other : tables_) {
       if (other.metadata->destination != metadata.destination) continue;
-      // The same table in another version: a row may come in both. No more of it.
+      // This is the table in another version. A row may come in both, so neither is merged any more.
       give_up(other);
       merges = false;
     }

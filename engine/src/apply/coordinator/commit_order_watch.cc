@@ -23,9 +23,9 @@ void CommitOrderWatch::look(const Schedule& schedule, std::span<const std::uniqu
     latest = &applier;
     latest_number = group->number;
   }
-  // The oldest has no applier, or rests until it is retried: the others would keep their locks as long.
+  // The oldest finds no applier, or waits for a retry while the others keep their locks.
   const bool gives_way = oldest.state == GroupState::waiting && schedule.is_ready(oldest) &&
-                         (schedule.idle_appliers() == 0 || oldest.rests_until > now);
+                         (schedule.idle_appliers() == 0 || oldest.retry_at > now);
   if (gives_way && latest != nullptr) latest->request_rollback();
   for (size_t i = 0; i < appliers.size(); ++i) {
     if (schedule.slot(static_cast<int>(i)).running == &oldest) give_locks_back(*appliers[i], appliers, time);

@@ -13,10 +13,13 @@
 
 namespace thalweg::apply {
 
-// With commit_serialization full, later groups that have executed wait for the oldest one to commit. It may need what
-// they hold: an applier, when there are fewer now than when it was dispatched, or a lock, directly or by way of others
-// that wait for one. The server sees no deadlock in either. The watch has such groups rolled back. Owner: the
-// coordinator's thread.
+// Groups that have executed wait before they commit (Applier::waits_for_turn): with commit_serialization full for their
+// turn, in any order of commits for the groups beside which they began. Meanwhile they hold an applier and row locks,
+// and the server sees no deadlock if the oldest group needs one of them. The watch rolls them back where
+//   the oldest group is ready and has no applier, because parallelism went down: the latest of them,
+//   the oldest group waits for a retry, and their locks would last as long: one after the other, the latest first,
+//   the oldest group waits at the server for their locks, directly or through other sessions: all that it waits for.
+// Owner: the coordinator's thread.
 class CommitOrderWatch {
  public:
   using Clock = std::chrono::steady_clock;

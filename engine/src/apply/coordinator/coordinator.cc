@@ -36,12 +36,12 @@ void Coordinator::join() {
   for (const auto& applier : appliers()) applier->join();
 }
 
-// As many as `parallelism` says: makes or revives what is missing, retires what is too much once it has no group.
+// Keeps as many as `parallelism` says: makes or revives what is missing, retires what is too much once it has no group.
 void Coordinator::fit_appliers() {
   const LiveParameters& parameters = shared_.parameters;
   if (const uint64_t changes = parameters.errors.changes(); changes != error_policies_seen_) {
     error_policies_seen_ = changes;
-    schedule_.end_rests();
+    schedule_.retry_now();
   }
   const int wanted = std::clamp(parameters.parallelism.load(std::memory_order_relaxed), 1, kAppliersMax);
   schedule_.set_limits({.appliers = wanted,
@@ -62,7 +62,7 @@ void Coordinator::fit_appliers() {
 }
 
 Moment Coordinator::moment() const {
-  return {.now = Clock::now(),
+  return {.now = now(),
           .unix_now = shared_.clock->unix_now(),
           .steady_flow = flow_.steady(),
           .more_comes = !in_.closed(),
@@ -72,45 +72,49 @@ Moment Coordinator::moment() const {
 // One look at everything that may have come. True: worth another one.
 bool Coordinator::step() {
   bool moved = take_finished();
-  if (shared_.ending()) return moved;
-  moved = take_transactions() || moved;
-  return hand_out() || moved;
+  if (!shared_.ending()) {
+    moved = take_transactions() || moved;
+    moved = hand_out() || moved;
+  }
+  waiting_groups_.set(schedule_.waiting());
+  return moved;
 }
 
 // Nothing is left to do now: how long the agent may sleep unless somebody has news; nothing where some came meanwhile.
-std::optional<Coordinator::Clock::duration> Coordinator::rest() {
+std::optional<Coordinator::Clock::duration> Coordinator::prepare_sleep() {
   const bool ending = shared_.ending();
   const bool has_groups = !schedule_.window().empty();
   state_.set(!has_groups ? "IDLE" : ending ? "SHUTTING DOWN CLEANLY" : "APPLYING");
   tell_idle_appliers();
-  const Rest rest = schedule_.rest(moment());
-  const bool wants = !ending && rest.takes_more;
-  in_.want(wants);
-  if (wants && schedule_.waiting() == 0 && in_.peek() != nullptr) return std::nullopt;
+  const NextLook next = schedule_.next_look(moment());
+  const bool takes_more = !ending && next.takes_more;
+  in_.set_next_is_news(takes_more);
+  if (takes_more && schedule_.waiting() == 0 && in_.peek() != nullptr) return std::nullopt;
   time_.enter(has_groups ? Activity::execute : Activity::idle);
-  return rest.wait;
+  return next.in;
 }
 
 // While little comes the agent is not woken: that would be two more waits for a processor on a change's way. Whatever
 // is out of the ordinary is the agent's.
-bool Coordinator::take_news() {
+bool Coordinator::try_work() {
   bool done = true;
-  baton_.work([&] { done = handle_news(); });
+  baton_.work([&] { done = look(); });
   return done;
 }
 
-bool Coordinator::handle_news() {
+// A look by a thread with news. False: something is left for the agent.
+bool Coordinator::look() {
   if (shared_.ending() || in_.closed() || in_.waiting_lcrs() > shared_.policy.news_lcrs_max ||
       shared_.reload_parked.load(std::memory_order_acquire))
     return false;
   time_.enter(Activity::busy);
-  flow_.measure(in_.pushed_lcrs(), Clock::now());
+  flow_.measure(in_.pushed_lcrs(), now());
   std::optional<Clock::duration> wait;
   while (!wait) {
     while (step()) continue;
-    wait = rest();
+    wait = prepare_sleep();
   }
-  return Clock::now() + *wait >= wakes_at_;
+  return now() + *wait >= wakes_at_;
 }
 
 // A thread with news does the work meanwhile. While changes keep coming, the agent wakes up often enough by itself that
@@ -119,7 +123,7 @@ void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   const uint64_t lcrs = in_.pushed_lcrs();
   if (lcrs != lcrs_when_woken_) wait = std::min<Clock::duration>(wait, shared_.policy.others_come_wait);
   lcrs_when_woken_ = lcrs;
-  wakes_at_ = Clock::now() + wait;
+  wakes_at_ = now() + wait;
   baton_.sleep([&] {
     shared_.coordinator_bell.wait(ticket, std::chrono::ceil<std::chrono::microseconds>(wait));
     ticket = shared_.coordinator_bell.ticket();
@@ -128,15 +132,15 @@ void Coordinator::sleep(uint32_t ticket, Clock::duration wait) {
   time_.enter(Activity::busy);
 }
 
+// Keeps the baton at its end.
 void Coordinator::run() {
-  baton_.take();  // nobody else knows of it
   time_.enter(Activity::busy);
   fit_appliers();
   shared_.coordinator.store(this, std::memory_order_release);  // from here on others may do its work
   while (true) {
     const uint32_t ticket = shared_.coordinator_bell.ticket();
-    flow_.measure(in_.pushed_lcrs(), Clock::now());
-    show_transactions(Clock::now());
+    flow_.measure(in_.pushed_lcrs(), now());
+    show_transactions();
     if (!shared_.ending()) {
       fit_appliers();
       if (shared_.reload_parked.load(std::memory_order_acquire)) reload_parked();
@@ -145,14 +149,14 @@ void Coordinator::run() {
     const bool moved = step();
     if (shared_.ending() && schedule_.running() == 0) break;
     // Transactions that wait for a retry are not lost: nobody has confirmed them.
-    const bool only_rests = closed && !moved && schedule_.only_rests(moment());
-    if (only_rests || (closed && in_.peek() == nullptr && schedule_.window().empty())) {
+    const bool only_retries = closed && !moved && schedule_.awaits_only_retries(moment());
+    if (only_retries || (closed && in_.peek() == nullptr && schedule_.window().empty())) {
       if (in_.failure()) shared_.error.set(*in_.failure());
       break;
     }
-    commit_order_.look(schedule_, appliers(), Clock::now(), time_);
+    commit_order_.look(schedule_, appliers(), now(), time_);
     if (moved) continue;
-    if (const auto wait = rest()) sleep(ticket, *wait);
+    if (const auto wait = prepare_sleep()) sleep(ticket, *wait);
   }
   state_.set(shared_.error.is_set() ? "ABORTING" : "SHUTTING DOWN CLEANLY");
   shared_.commits_ended.store(true, std::memory_order_release);
@@ -163,7 +167,7 @@ void Coordinator::run() {
 
 void SharedState::tell_coordinator() {
   Coordinator* const there = coordinator.load(std::memory_order_acquire);
-  if (there == nullptr || !there->take_news()) coordinator_bell.ring();
+  if (there == nullptr || !there->try_work()) coordinator_bell.ring();
 }
 
 bool Coordinator::take_finished() {
@@ -185,13 +189,13 @@ bool Coordinator::take_finished() {
 
 void Coordinator::postpone(const Group& group) {
   const Transaction& transaction = *group.transactions[group.run.done];
-  const base::UnixMicros now = shared_.clock->unix_now();
+  const base::UnixMicros failed_at = shared_.clock->unix_now();
   shared_.retries->note(transaction.commit_lsn, transaction.xid,
                         {.number = transaction.retries,
                          .times = transaction.retries_most,
-                         .due = group.rests_until,
-                         .at = {now.value + std::chrono::microseconds(*group.run.retry_in).count()},
-                         .failed_at = now,
+                         .due = group.retry_at,
+                         .at = {failed_at.value + std::chrono::microseconds(*group.run.retry_in).count()},
+                         .failed_at = failed_at,
                          .error = *group.run.error});
   // The next look would come when it is due, and find it waiting for nothing, at each of many short retries.
   if (group.run.retry_in->count() > 0) shown_at_ = {};
@@ -244,7 +248,7 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
   }
 }
 
-// Of `committed` more transactions of the window's beginning.
+// `committed`: so many more transactions at the window's beginning have committed.
 void Coordinator::publish_progress(uint64_t committed) {
   const auto& window = schedule_.window();
   oldest_commit_time_.store(window.empty() ? 0 : window.front()->transactions.front()->commit_time.value,
@@ -266,23 +270,23 @@ void Coordinator::pass_empty() {
     schedule_.cover(transaction->end_lsn);
     shared_.low_watermark.store(schedule_.low_watermark().value, std::memory_order_release);
     if (transaction->commit_time.value == 0) continue;  // PROGRESS
-    const base::UnixMicros now = shared_.clock->unix_now();
-    markers_.dispatched(*transaction, now);
-    markers_.committed(schedule_.low_watermark(), now);
+    const base::UnixMicros passed_at = shared_.clock->unix_now();
+    markers_.dispatched(*transaction, passed_at);
+    markers_.committed(schedule_.low_watermark(), passed_at);
   }
 }
 
 bool Coordinator::take_transactions() {
   bool any = false;
-  Moment now = moment();
+  Moment at = moment();
   while (true) {
     pass_empty();
     const Transaction* const next = in_.peek();
     if (next == nullptr) return any;
     // An earlier apply may have retried it.
     const auto retry = shared_.retries->find(next->commit_lsn, next->xid);
-    const bool rests = retry && retry->due > now.now;
-    const Admission admission = schedule_.admission(*next, now, rests);
+    const bool awaits_retry = retry && retry->due > at.now;
+    const Admission admission = schedule_.admission(*next, at, awaits_retry);
     if (admission == Admission::no_room) return any;
     if (admission == Admission::begins_group) {
       // Hands out waiting groups before another one is formed: under light load a group has one transaction.
@@ -290,13 +294,13 @@ bool Coordinator::take_transactions() {
         any = true;
         continue;
       }
-      now = moment();
+      at = moment();
       groups_.add();
     }
     auto transaction = in_.pop();
     if (retry) transaction->retries = retry->number;
-    if (rests) transaction->rests_until = retry->due;
-    if (schedule_.add(std::move(transaction), admission, now)) dependent_groups_.add();
+    if (awaits_retry) transaction->retry_at = retry->due;
+    if (schedule_.add(std::move(transaction), admission, at)) dependent_groups_.add();
     any = true;
   }
 }
@@ -313,7 +317,7 @@ bool Coordinator::hand_out() {
 // The error queue was changed: what is parked is read again, with nothing on its way there.
 void Coordinator::reload_parked() {
   if (schedule_.running() > 0) return;
-  if (Clock::now().time_since_epoch().count() < shared_.hold_until.load(std::memory_order_relaxed)) {
+  if (now().time_since_epoch().count() < shared_.hold_until.load(std::memory_order_relaxed)) {
     shared_.is_held.store(true, std::memory_order_release);
     return;
   }
@@ -334,7 +338,6 @@ void Coordinator::reload_parked() {
 
 // So that an applier without work shows why: nothing there, or nothing that may run yet.
 void Coordinator::tell_idle_appliers() {
-  waiting_groups_.set(schedule_.waiting());
   uint64_t blocked = schedule_.blocked();
   for (int i = 0; i < schedule_.appliers(); ++i) {
     if (!schedule_.slot(i).idle()) continue;

@@ -27,8 +27,8 @@
 namespace thalweg::apply {
 
 // An agent; it owns the appliers. Any thread may call sample, applier_count and applier; retired appliers count, too.
-// The holder of the baton does its work: the agent's thread, or at low load the reader or the applier that has news for
-// it (docs/decisions/speed.md).
+// The holder of the baton does its work: the agent's thread, or at low load the reader or the applier with news for it
+// (docs/decisions/speed.md).
 class Coordinator {
  public:
   Coordinator(SharedState& shared, metadata::MetadataCache& cache, TransactionQueue& in, ParkedSet parked);
@@ -37,9 +37,9 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Thread-safe: handles a new transaction or a finished group on the caller's thread, or leaves it to the thread that
-  // is at the agent's work. False: wake the agent.
-  bool take_news();
+  // Thread-safe: does the agent's work, for a new transaction or a finished group, on the caller's thread, or leaves it
+  // to the thread that is at it. False: wake the agent.
+  bool try_work();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int applier_count() const { return applier_count_.load(std::memory_order_acquire); }
   const Applier& applier(int index) const { return *appliers_[static_cast<size_t>(index)]; }
@@ -52,9 +52,9 @@ class Coordinator {
   using Clock = ScheduleClock;
 
   void run();
-  bool handle_news();
+  bool look();
   bool step();
-  std::optional<Clock::duration> rest();
+  std::optional<Clock::duration> prepare_sleep();
   void sleep(uint32_t ticket, Clock::duration wait);
   void fit_appliers();
   bool take_finished();
@@ -68,8 +68,9 @@ class Coordinator {
   bool hand_out();
   void reload_parked();
   void tell_idle_appliers();
-  void show_transactions(Clock::time_point now);
+  void show_transactions();
   std::optional<telemetry::TransactionRetry> retry_of(const Group& group) const;
+  Clock::time_point now() const { return shared_.clock->steady_now(); }
   Moment moment() const;
   std::span<const std::unique_ptr<Applier>> appliers() const {
     return {appliers_.data(), static_cast<size_t>(applier_count_.load(std::memory_order_relaxed))};

@@ -26,7 +26,7 @@ class DependencyTable {
   DependencyTable();
   // Adds to `found` what `hashes` depend on among groups above `committed_through`, `own` excepted.
   void find(const TransactionHashes& hashes, uint64_t committed_through, uint64_t own, Dependencies& found) const;
-  // From now on group `own` is the last one that touched them.
+  // Notes that group `own` is the last one that touched these rows.
   void note(const TransactionHashes& hashes, uint64_t committed_through, uint64_t own);
   size_t slots() const { return entries_.size(); }
 

@@ -13,12 +13,12 @@ namespace thalweg::apply {
 class MarkerPassages {
  public:
   void dispatched(const Transaction& marker, base::UnixMicros now);
-  // Everything that ends at or before `low_watermark` has committed.
+  // Notes that everything that ends at or before `low_watermark` has committed.
   void committed(base::Lsn low_watermark, base::UnixMicros now);
 
   const telemetry::MarkerLog& dispatches() const { return dispatches_; }
   const telemetry::MarkerLog& commits() const { return commits_; }
-  // From a marker's commit at the source until everything before it had committed here.
+  // The time from a marker's commit at the source until everything before it had committed here.
   const telemetry::LatencyHistogram& latency() const { return latency_; }
 
  private:

@@ -47,9 +47,9 @@ base::Result<void> Recorder::record(uint64_t low_watermark) {
 }
 
 void Recorder::work() {
-  using Clock = std::chrono::steady_clock;
+  const base::Clock& clock = *shared_.clock;
   uint64_t recorded_commits = 0;
-  auto recorded_at = Clock::now();
+  auto recorded_at = clock.steady_now();
   auto probed_at = recorded_at;
   auto prune_at = recorded_at;
   while (true) {
@@ -57,7 +57,7 @@ void Recorder::work() {
     const bool last = shared_.commits_ended.load(std::memory_order_acquire);  // before the look at what they have done
     const uint64_t commits = shared_.commits.load(std::memory_order_acquire);
     const uint64_t low_watermark = shared_.low_watermark.load(std::memory_order_acquire);
-    const auto now = Clock::now();
+    const auto now = clock.steady_now();
     base::Result<void> done;
     if (low_watermark != shared_.confirmed.load(std::memory_order_relaxed) &&
         (last || commits != recorded_commits || now - recorded_at >= kIdleRecordPause)) {

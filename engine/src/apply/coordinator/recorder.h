@@ -6,8 +6,8 @@
 #include "apply/shared_state.h"
 #include "pg/connection.h"
 
-// Makes the low watermark durable and publishes it to capture. The coordinator's helper: a thread of its own, so that
-// a slow fsync at the destination holds nobody up.
+// Makes the low watermark durable and publishes it to capture, on a thread of its own: a slow fsync at the destination
+// holds nobody up.
 
 namespace thalweg::apply {
 

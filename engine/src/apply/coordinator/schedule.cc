@@ -50,8 +50,8 @@ uint64_t Schedule::blocked() const {
       window_, [this](const auto& group) { return group->state == GroupState::waiting && !is_ready(*group); }));
 }
 
-bool Schedule::only_rests(const Moment& moment) const {
-  return running_ == 0 && std::ranges::any_of(window_, [&](const auto& group) { return rests(*group, moment); });
+bool Schedule::awaits_only_retries(const Moment& moment) const {
+  return running_ == 0 && std::ranges::any_of(window_, [&](const auto& group) { return awaits_retry(*group, moment); });
 }
 
 std::optional<int> Schedule::applier_of(const Group& group) const {
@@ -96,8 +96,8 @@ bool Schedule::joins_last(const Transaction& next, const Moment& moment) const {
   return !found.none();
 }
 
-Admission Schedule::admission(const Transaction& next, const Moment& moment, bool rests) const {
-  if (!rests && joins_last(next, moment)) return Admission::joins_last_group;
+Admission Schedule::admission(const Transaction& next, const Moment& moment, bool awaits_retry) const {
+  if (!awaits_retry && joins_last(next, moment)) return Admission::joins_last_group;
   const bool enough = waiting_ >= static_cast<uint64_t>(limits_.appliers) + policy_.waiting_groups_over;
   return enough || !has_room() ? Admission::no_room : Admission::begins_group;
 }
@@ -135,9 +135,9 @@ bool Schedule::add(std::unique_ptr<Transaction> transaction, Admission admission
   group.bytes += transaction->bytes;
   group.barrier = group.barrier || transaction->barrier;
   group.covers_until = transaction->end_lsn;
-  // As it was when that apply ended.
-  if (transaction->rests_until > moment.now) {
-    group.rests_until = transaction->rests_until;
+  // Its group waits for the retry as it did when the earlier apply ended.
+  if (transaction->retry_at > moment.now) {
+    group.retry_at = transaction->retry_at;
     group.mode = GroupMode::singly;
     group.after = group.number - 1;
   }
@@ -157,7 +157,7 @@ bool Schedule::may_begin_beside(const Group& group, const Moment& moment) const 
   const uint64_t least = std::clamp(limits_.group_lcrs, policy_.beside_lcrs_floor, policy_.beside_lcrs_min);
   const auto beside = std::ranges::count_if(slots_, [](const ApplierSlot& slot) { return slot.beside; });
   if (group.waits_whole || group.barrier || group.mode != GroupMode::together || group.after > committed_through_ ||
-      group.lcrs < least || beside >= policy_.beside_max || !parked_.empty() || moment.now < rests_until_ ||
+      group.lcrs < least || beside >= policy_.beside_max || !parked_.empty() || moment.now < none_beside_until_ ||
       (&group == window_.back().get() && !is_full(group)))
     return false;
   return std::ranges::all_of(group.predecessors, [this](uint64_t number) {
@@ -206,7 +206,7 @@ const std::vector<Assignment>& Schedule::assign(const Moment& moment) {
   for (const auto& group : window_) {
     if (waiting_ == 0 || group->number > through) break;
     if (group->state != GroupState::waiting) continue;
-    if (rests(*group, moment)) {
+    if (awaits_retry(*group, moment)) {
       if (limits_.in_commit_order) break;  // it would only keep its locks until its turn
       continue;
     }
@@ -242,7 +242,7 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   ApplierSlot& slot = slots_[static_cast<size_t>(applier)];
   // Given up, not told to: something that no key shows stands between them, and may stay, such as a table that is
   // altered.
-  if (slot.beside && group.run.error) rests_until_ = moment.now + policy_.beside_rest;
+  if (slot.beside && group.run.error) none_beside_until_ = moment.now + policy_.beside_pause;
   slot.beside = false;
   if (&group == slot.running) {
     slot.running = slot.behind;
@@ -258,7 +258,7 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   group.state = GroupState::waiting;
   ++waiting_;
   if (group.run.retry_in) {
-    group.rests_until = moment.now + *group.run.retry_in;
+    group.retry_at = moment.now + *group.run.retry_in;
     take_note_of_parked(group, group.run.done);
     // Meanwhile somebody may remove what they would be parked behind.
     for (size_t i = group.run.done; i < group.transactions.size(); ++i) group.transactions[i]->park_behind = false;
@@ -266,7 +266,7 @@ Completion Schedule::complete(int applier, Group& group, const Moment& moment) {
   }
   const ErrorCode code = group.run.error->code;
   if (group.mode == GroupMode::together && (is_about_data(code) || code == ErrorCode::database_busy)) {
-    // Once everything before it has committed, what fails again fails by itself.
+    // Next time everything before it has committed: what fails then fails by itself.
     if (code != ErrorCode::database_busy || group.after == group.number - 1) group.mode = GroupMode::singly;
     group.after = group.number - 1;
     return Completion::again;
@@ -281,8 +281,8 @@ void Schedule::take_note_of_parked(Group& group, size_t end) {
   }
 }
 
-void Schedule::end_rests() {
-  for (const auto& group : window_) group->rests_until = {};
+void Schedule::retry_now() {
+  for (const auto& group : window_) group->retry_at = {};
 }
 
 const std::vector<Settlement>& Schedule::settle() {
@@ -314,7 +314,7 @@ uint64_t Schedule::advance() {
   return transactions;
 }
 
-Rest Schedule::rest(const Moment& moment) const {
+NextLook Schedule::next_look(const Moment& moment) const {
   const bool anybody = idle_appliers() > 0;
   const auto held = waiting_ > 0 && anybody ? patience(*window_.back(), moment) : ScheduleClock::duration{0};
   // A new transaction is news only when it could be put to use.
@@ -328,7 +328,7 @@ Rest Schedule::rest(const Moment& moment) const {
     wait = on_time ? ScheduleClock::duration(policy_.held_wait_max) : policy_.others_run_wait;
     if (running_ == 0) wait = std::min(wait, held);
   }
-  return {.takes_more = takes_more, .wait = wait};
+  return {.in = wait, .takes_more = takes_more};
 }
 
 }  // namespace thalweg::apply

@@ -73,9 +73,10 @@ enum class Completion : uint8_t {
   failed,     // for good: apply ends with the group's error
 };
 
-struct Rest {
-  bool takes_more = false;         // a further transaction could be put to use now
-  ScheduleClock::duration wait{};  // until something has to be decided without news
+// The time at which something has to be decided without news, and what is news until then.
+struct NextLook {
+  ScheduleClock::duration in{};
+  bool takes_more = false;  // a further transaction could be put to use now
 };
 
 // Owner: the holder of the coordinator's baton.
@@ -85,14 +86,14 @@ class Schedule {
   Schedule(base::Lsn low_watermark, ParkedSet parked, SchedulePolicy policy = {});
 
   void set_limits(const ScheduleLimits& limits);
-  // As Applier::solo_lcrs() says; a value that is out of date costs time only.
+  // `lcrs`: Applier::solo_lcrs(). A value that is out of date costs time only.
   void set_solo_lcrs(int applier, uint64_t lcrs) { slots_[static_cast<size_t>(applier)].solo_lcrs = lcrs; }
   // Call it with nothing running: the parked transactions were changed from outside.
   void set_parked(ParkedSet parked) { parked_ = std::move(parked); }
 
-  // The place of the next transaction in commit order. It must not be empty. `rests`: it is to wait for a retry, which
-  // is nobody else's affair.
-  Admission admission(const Transaction& next, const Moment& moment, bool rests = false) const;
+  // The place of the next transaction in commit order. It must not be empty. `awaits_retry`: it gets a group of its
+  // own, because no other transaction should wait for its retry.
+  Admission admission(const Transaction& next, const Moment& moment, bool awaits_retry = false) const;
   // Takes it as admission() has just returned; not with no_room. True: it is the first one of its group that depends on
   // another group.
   bool add(std::unique_ptr<Transaction> transaction, Admission admission, const Moment& moment);
@@ -104,15 +105,15 @@ class Schedule {
   const std::vector<Assignment>& assign(const Moment& moment);
   // A group that `applier` had has ended, as its error says.
   Completion complete(int applier, Group& group, const Moment& moment);
-  // After completions: the groups that began beside others whose fate is now known. Valid until the next call.
+  // Groups that began beside others whose fate completions have decided. Valid until the next call.
   const std::vector<Settlement>& settle();
-  // Groups that rest until a retry do so no longer: the decision about their errors has changed.
-  void end_rests();
+  // No group waits for its retry any longer: the decision about their errors has changed.
+  void retry_now();
   // After completions: forgets the groups at the window's beginning that have committed; how many transactions those
   // had. The groups are destroyed.
   uint64_t advance();
-  // Nothing can be assigned now: how long that lasts.
-  Rest rest(const Moment& moment) const;
+  // The time for which nothing can be assigned, at most.
+  NextLook next_look(const Moment& moment) const;
 
   const SchedulePolicy& policy() const { return policy_; }
   const std::deque<std::unique_ptr<Group>>& window() const { return window_; }
@@ -121,9 +122,9 @@ class Schedule {
   int running() const { return running_; }
   uint64_t waiting() const { return waiting_; }
   uint64_t blocked() const;  // waiting groups that may not run yet
-  bool rests(const Group& group, const Moment& moment) const { return group.rests_until > moment.now; }
-  // Where nothing can be assigned: because a group rests.
-  bool only_rests(const Moment& moment) const;
+  bool awaits_retry(const Group& group, const Moment& moment) const { return group.retry_at > moment.now; }
+  // Whether nothing runs, and a group waits for its retry.
+  bool awaits_only_retries(const Moment& moment) const;
   int idle_appliers() const;
   uint64_t committed_through() const { return committed_through_; }
   base::Lsn low_watermark() const { return low_watermark_; }
@@ -161,8 +162,8 @@ class Schedule {
   int running_ = 0;
   int slots_used_ = 0;  // the first so many have ever been used
   std::array<ApplierSlot, kAppliersMax> slots_;
-  ScheduleClock::time_point last_group_since_;  // the last group was begun
-  ScheduleClock::time_point rests_until_;       // no group is begun beside others
+  ScheduleClock::time_point last_group_since_;   // the last group was begun
+  ScheduleClock::time_point none_beside_until_;  // no group is begun beside others
   std::vector<Assignment> assignments_;
   std::vector<Settlement> settlements_;
 };

@@ -119,8 +119,8 @@ TEST_F(ScheduleTest, WhatSharesNoKeyRunsBesideOnceItHasBeenHeld) {
   EXPECT_EQ(assigned(), "0:2") << "held, it goes behind the first one on the same connection";
   offer({3});
   EXPECT_EQ(assigned(), "") << "and nothing else does: held for others while those run";
-  EXPECT_GT(schedule.rest(moment).wait, 0us);
-  EXPECT_FALSE(schedule.rest(moment).takes_more);
+  EXPECT_GT(schedule.next_look(moment).in, 0us);
+  EXPECT_FALSE(schedule.next_look(moment).takes_more);
   pass(SchedulePolicy{}.hold_min);
   EXPECT_EQ(assigned(), "1:3");
 }
@@ -312,7 +312,7 @@ TEST_F(ScheduleTest, AfterOneWasRefusedNothingBeginsBesideForAWhile) {
   EXPECT_EQ(assigned(), "0:1 1:2+");
   EXPECT_EQ(ends(2, ErrorCode::database_busy), Completion::again);
   EXPECT_EQ(assigned(), "");
-  pass(SchedulePolicy{}.beside_rest);
+  pass(SchedulePolicy{}.beside_pause);
   EXPECT_EQ(assigned(), "") << "it waits for all before it now";
   ends(1);
   schedule.advance();
@@ -394,12 +394,12 @@ struct Sleep {
   bool waits_for_it;
   bool steady_flow;
   bool in_commit_order;
-  std::chrono::microseconds wait;
+  std::chrono::microseconds in;
 };
 
-class ScheduleRestTest : public ScheduleTest, public ::testing::WithParamInterface<Sleep> {};
+class ScheduleNextLookTest : public ScheduleTest, public ::testing::WithParamInterface<Sleep> {};
 
-TEST_P(ScheduleRestTest, LastsUntilSomethingHasToBeDecided) {
+TEST_P(ScheduleNextLookTest, IsWhenSomethingHasToBeDecided) {
   const Sleep& sleep = GetParam();
   limits.in_commit_order = sleep.in_commit_order;
   schedule.set_limits(limits);
@@ -412,10 +412,10 @@ TEST_P(ScheduleRestTest, LastsUntilSomethingHasToBeDecided) {
     offer({2});
     assigned();
   }
-  EXPECT_EQ(schedule.rest(moment).wait, sleep.wait);
+  EXPECT_EQ(schedule.next_look(moment).in, sleep.in);
 }
 
-INSTANTIATE_TEST_SUITE_P(States, ScheduleRestTest,
+INSTANTIATE_TEST_SUITE_P(States, ScheduleNextLookTest,
                          ::testing::Values(Sleep{"Idle", false, false, false, false, 100ms},
                                            Sleep{"Runs", true, false, false, false, 100ms},
                                            Sleep{"RunsInCommitOrder", true, false, false, true, 20ms},
@@ -438,29 +438,29 @@ TEST(FlowMeter, SeesASteadyFlowOverItsWindow) {
 }
 
 // Groups that depend on nothing of it go on, the others wait.
-TEST_F(ScheduleTest, WhatIsToBeRetriedRests) {
+TEST_F(ScheduleTest, AGroupWaitsForItsRetry) {
   offer({1});
   ASSERT_EQ(assigned(), "0:1");
   ASSERT_EQ(ends(1, ErrorCode::apply_failed), Completion::again);
   ASSERT_EQ(assigned(), "0:1");
-  EXPECT_FALSE(schedule.only_rests(moment));
+  EXPECT_FALSE(schedule.awaits_only_retries(moment));
   EXPECT_EQ(is_postponed(1, 0, 10s), Completion::postponed);
   offer({1});
   offer({2});
   EXPECT_EQ(assigned(), "0:3");
-  EXPECT_FALSE(schedule.only_rests(moment)) << "3 runs";
+  EXPECT_FALSE(schedule.awaits_only_retries(moment)) << "3 runs";
   EXPECT_EQ(ends(3), Completion::committed);
   EXPECT_EQ(assigned(), "");
-  EXPECT_TRUE(schedule.only_rests(moment));
+  EXPECT_TRUE(schedule.awaits_only_retries(moment));
   EXPECT_EQ(schedule.advance(), 0u);
   pass(10s);
-  EXPECT_FALSE(schedule.only_rests(moment));
+  EXPECT_FALSE(schedule.awaits_only_retries(moment));
   EXPECT_EQ(assigned(), "0:1");
   EXPECT_EQ(ends(1), Completion::committed);
   EXPECT_EQ(assigned(), "0:2");
 }
 
-TEST_F(ScheduleTest, InCommitOrderNothingOvertakesWhatRests) {
+TEST_F(ScheduleTest, InCommitOrderNothingOvertakesAGroupThatWaitsForItsRetry) {
   limits.in_commit_order = true;
   schedule.set_limits(limits);
   offer({1});
@@ -470,24 +470,24 @@ TEST_F(ScheduleTest, InCommitOrderNothingOvertakesWhatRests) {
   EXPECT_EQ(is_postponed(1, 0, 10s), Completion::postponed);
   offer({2});
   EXPECT_EQ(assigned(), "");
-  EXPECT_TRUE(schedule.only_rests(moment));
+  EXPECT_TRUE(schedule.awaits_only_retries(moment));
   pass(10s);
   EXPECT_EQ(assigned(), "0:1 1:2");
 }
 
-TEST_F(ScheduleTest, OtherPoliciesEndTheRest) {
+TEST_F(ScheduleTest, OtherPoliciesEndTheWaitForARetry) {
   offer({1});
   ASSERT_EQ(assigned(), "0:1");
   ASSERT_EQ(ends(1, ErrorCode::apply_failed), Completion::again);
   ASSERT_EQ(assigned(), "0:1");
   EXPECT_EQ(is_postponed(1, 0, 3600s), Completion::postponed);
   EXPECT_EQ(assigned(), "");
-  schedule.end_rests();
+  schedule.retry_now();
   EXPECT_EQ(assigned(), "0:1");
 }
 
-// While it rests, others may remove from the error queue what its transactions were parked behind.
-TEST_F(ScheduleTest, WhatAGroupThatRestsHasParkedCountsAtOnce) {
+// While it waits for its retry, others may remove from the error queue what its transactions were parked behind.
+TEST_F(ScheduleTest, WhatAGroupHasParkedCountsWhileItWaitsForItsRetry) {
   limits.appliers = 1;
   schedule.set_limits(limits);
   offer({9});

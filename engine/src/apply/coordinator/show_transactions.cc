@@ -32,7 +32,7 @@ telemetry::TransactionSample sample_of(const Transaction& transaction) {
 
 }  // namespace
 
-// Of the transaction that has failed, with which its group rests.
+// The retry of the transaction that has failed: its group waits for it.
 std::optional<telemetry::TransactionRetry> Coordinator::retry_of(const Group& group) const {
   const Transaction& transaction = *group.transactions[group.run.done];
   const auto retry = shared_.retries->find(transaction.commit_lsn, transaction.xid);
@@ -44,9 +44,10 @@ std::optional<telemetry::TransactionRetry> Coordinator::retry_of(const Group& gr
                                      .error = retry->error};
 }
 
-void Coordinator::show_transactions(Clock::time_point now) {
-  if (now - shown_at_ < kShowPause) return;
-  shown_at_ = now;
+void Coordinator::show_transactions() {
+  const Clock::time_point shown_at = now();
+  if (shown_at - shown_at_ < kShowPause) return;
+  shown_at_ = shown_at;
   const auto& window = schedule_.window();
   const bool any = !window.empty() || in_.peek() != nullptr;
   if (!any && !shown_any_) return;
@@ -64,7 +65,7 @@ void Coordinator::show_transactions(Clock::time_point now) {
       const bool turn = appliers_[static_cast<size_t>(*applier)]->waits_for_turn();
       state = turn ? "WAIT COMMIT" : "EXECUTE TRANSACTION";
       if (turn) waits_for = window.front()->transactions.front()->xid;
-    } else if (group->rests_until > now) {
+    } else if (group->retry_at > shown_at) {
       state = "WAIT RETRY";
       retry = retry_of(*group);
     } else if (!schedule_.is_ready(*group)) {

@@ -243,7 +243,7 @@ base::Result<bool> Assembler::spill_largest() {
   return true;
 }
 
-// While it still counts as open: it must not wait for the space that it takes itself.
+// Finishes a spill while its transaction still counts as open: it must not wait for the space that it takes.
 base::Result<void> Assembler::finish_spill(Open& open) {
   if (!open.transaction->spilled) return {};
   return with_space([&] { return open.transaction->spilled->finish(); });

@@ -19,7 +19,7 @@ class DestinationWatch {
   DestinationWatch(base::Conninfo conninfo, pg::ConnectOptions options)
       : conninfo_(std::move(conninfo)), options_(std::move(options)) {}
 
-  // As metadata::destination_versions. Connects first where there is no connection. Fails as that does.
+  // Returns and fails as metadata::destination_versions does. Connects first where there is no connection.
   base::Result<std::vector<metadata::DestinationVersion>> look(std::span<const base::RelationId> tables) {
     if (!connection_) {
       THALWEG_ASSIGN(auto opened, pg::Connection::open(conninfo_, options_));

@@ -17,11 +17,8 @@ constexpr std::chrono::milliseconds kFlowControlWait{10};
 constexpr std::chrono::seconds kAgesLook{1};
 constexpr std::chrono::seconds kShowPause{1};
 constexpr size_t kFramesPerLook = 256;  // between looks at stop and at the memory budget
-// If more come at a time, or of one transaction, apply is behind: the thread that enqueues has other work.
-constexpr size_t kNewsFramesMax = 128;
-constexpr size_t kNewsFrameBytesMax = 64 * 1024;
 
-// All that commits below `lsn` has been handed over or was there before: only the low watermark moves.
+// A note that all that commits below `lsn` has been handed over or was there: only the low watermark moves.
 std::unique_ptr<Transaction> passed(base::Lsn lsn) {
   auto transaction = std::make_unique<Transaction>();
   transaction->commit_lsn = transaction->end_lsn = lsn;
@@ -45,14 +42,13 @@ Reader::Reader(SharedState& shared, const ApplyOptions& options, LsnRanges appli
               shared.statement_handlers),
       watch_(shared.destination_conninfo, shared.connect_options("reader watch")),
       assembler_(shared, pool, spill, time_, tables_, counters_, [this] { return await_spill_space(); }) {
-  baton_.take();  // run() has it
-  is_shared_ = frames_.share(&frames_bell_, [this] { return take_news(); });
+  producer_works_ = frames_.let_producer_work(frames_bell_, [this] { return try_work(); });
   thread_ = std::thread([this] { run(); });
 }
 
 Reader::~Reader() {
   join();
-  if (is_shared_) frames_.share(nullptr, {});
+  if (producer_works_) frames_.end_producer_work();
 }
 
 void Reader::join() {
@@ -61,6 +57,7 @@ void Reader::join() {
   thread_.join();
 }
 
+// Keeps the baton at its end.
 void Reader::run() {
   state_.set("DEQUEUE MESSAGES");
   time_.enter(Activity::busy);
@@ -68,9 +65,7 @@ void Reader::run() {
   if (!done && done.error().code != ErrorCode::engine_stopping) out_.fail_with(done.error());
   assembler_.rest();
   state_.set("IDLE");
-  ended_ = true;
   out_.close();
-  while (!baton_.put_down()) continue;  // who came finds that it has ended
 }
 
 base::Result<void> Reader::read() {
@@ -110,7 +105,7 @@ base::Result<void> Reader::read() {
 }
 
 base::Result<const std::byte*> Reader::await(uint32_t ticket) {
-  if (!is_shared_) return frames_.browse(kQueueWait);
+  if (!producer_works_) return frames_.browse(kQueueWait);
   baton_.sleep([&] {
     frames_bell_.wait(ticket, kQueueWait);
     ticket = frames_bell_.ticket();
@@ -127,17 +122,18 @@ base::Result<void> Reader::take(const lcr::FrameView& frame) {
 
 // While little comes the agent is not woken: that would be one more wait for a processor on a change's way. What may
 // have to wait for something, or is out of the ordinary, is the agent's.
-bool Reader::take_news() {
+bool Reader::try_work() {
   bool done = true;
-  baton_.work([&] { done = take_little(); });
+  baton_.work([&] { done = look(); });
   return done;
 }
 
-bool Reader::take_little() {
-  if (ended_ || failure_ || shared_.ending()) return false;
+// A look by the producer. False: something is left for the agent.
+bool Reader::look() {
+  if (failure_ || shared_.ending()) return false;
   time_.enter(Activity::busy);
   bool done = false;
-  for (size_t frames = 0; frames < kNewsFramesMax && !failure_; ++frames) {
+  for (size_t frames = 0; frames < shared_.policy.news_frames_max && !failure_; ++frames) {
     const auto bytes = frames_.browse(std::chrono::microseconds{0});
     if (!bytes) break;  // the agent meets the same
     done = *bytes == nullptr;
@@ -152,10 +148,12 @@ bool Reader::take_little() {
 }
 
 bool Reader::is_little(const lcr::FrameView& frame) const {
-  if (frame.header().length > kNewsFrameBytesMax || out_.full() || pool_.held_bytes() > memory_budget_bytes_)
+  if (frame.header().length > shared_.policy.news_frame_bytes_max || out_.full() ||
+      pool_.held_bytes() > memory_budget_bytes_)
     return false;
   const size_t spill_above = shared_.parameters.txn_lcr_spill_threshold.load(std::memory_order_relaxed);
-  return frame.kind() == FrameKind::progress || assembler_.takes_at_once(frame, std::min(kNewsFramesMax, spill_above));
+  return frame.kind() == FrameKind::progress ||
+         assembler_.takes_at_once(frame, std::min(shared_.policy.news_frames_max, spill_above));
 }
 
 base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& frame) {
@@ -211,11 +209,10 @@ void Reader::tend_tables() {
 base::Result<void> Reader::watch_destination() {
   const auto watched = tables_.to_watch(shared_.clock->steady_now());
   if (watched.empty()) return {};
-  time_.enter(Activity::idle);  // whoever has the baton meanwhile says what it does
-  // News left meanwhile is handled by the next thread that comes, or by this one after the look.
-  while (!baton_.put_down()) continue;
-  auto versions = watch_.look(watched);
-  while (!baton_.take()) frames_bell_.wait(frames_bell_.ticket(), kFlowControlWait);
+  time_.enter(Activity::idle);  // a thread with news says itself what it does
+  base::Result<std::vector<metadata::DestinationVersion>> versions;
+  baton_.lend([&] { versions = watch_.look(watched); },
+              [this] { frames_bell_.wait(frames_bell_.ticket(), kFlowControlWait); });
   time_.enter(Activity::busy);
   THALWEG_TRY(versions);
   tables_.compare(watched, *versions);

@@ -34,9 +34,9 @@ class Reader {
          BlockPool& pool, spill::SpillSpace& spill, metadata::MetadataCache& cache, TransactionQueue& out);
   ~Reader();  // joins; the shared state must be ending, or draining
   void join();
-  // Thread-safe: takes the new frames on the caller's thread, or leaves them to the thread that is at the agent's work.
-  // False: wake the agent.
-  bool take_news();
+  // Thread-safe: does the agent's work, for new frames, on the caller's thread, or leaves it to the thread that is at
+  // it. False: wake the agent.
+  bool try_work();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -51,7 +51,7 @@ class Reader {
   // Waits for a frame, without the baton where others may take it; then as FrameSource::browse.
   base::Result<const std::byte*> await(uint32_t ticket);
   base::Result<void> take(const lcr::FrameView& frame);
-  bool take_little();
+  bool look();
   bool is_little(const lcr::FrameView& frame) const;
   // COMMIT and PROGRESS give what is to be handed over.
   base::Result<std::unique_ptr<Transaction>> handle(const lcr::FrameView& frame);
@@ -60,7 +60,7 @@ class Reader {
   base::Result<void> keep_within_budget();
   base::Result<void> spill_old();
   void tend_tables();
-  // Puts the baton down while the destination answers, so that new frames do not wait for the answer.
+  // Lends the baton while the destination answers, so that new frames do not wait for the answer.
   base::Result<void> watch_destination();
   void show_transactions();
   bool await_spill_space();
@@ -70,10 +70,9 @@ class Reader {
   queue::FrameSource& frames_;
   // The holder does the agent's work. Guards everything below that is not atomic or published.
   base::Baton baton_;
-  base::Doorbell frames_bell_;  // where the source is shared
-  bool is_shared_ = false;      // constant once the thread runs
-  bool ended_ = false;
-  std::optional<base::Error> failure_;  // of somebody else's work: it ends the agent
+  base::Doorbell frames_bell_;          // rung by the producer, where it does the agent's work
+  bool producer_works_ = false;         // constant once the thread runs
+  std::optional<base::Error> failure_;  // of the producer's work: it ends the agent
   const size_t memory_budget_bytes_;
   const base::Lsn recovered_low_watermark_;
   const LsnRanges applied_;

@@ -178,7 +178,7 @@ void TableWriter::compare(std::span<const base::RelationId> watched,
   }
 }
 
-// So that appliers need not. What cannot be loaded is no error before there is a row for it.
+// Loads a changed table, so that appliers need not. One that cannot be loaded is no error before it has a row.
 void TableWriter::reload(const TableMetadata& changed) {
   const std::string name = changed.quoted_name;
   const auto source = sources_.find(place(changed.source.relation, changed.source.version));

@@ -40,7 +40,7 @@ class TransactionQueue {
   void announce() {
     if (is_announced_) return;
     is_announced_ = true;
-    if (wanted_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
+    if (next_is_news_.load(std::memory_order_seq_cst)) shared_.tell_coordinator();
   }
   bool full() const { return ring_.full(); }
   // The reader failed: what it has pushed is applied, then apply ends with this. Before close().
@@ -51,8 +51,9 @@ class TransactionQueue {
     shared_.coordinator_bell.ring();
   }
 
-  // Before the coordinator sleeps: whether a new transaction should wake it.
-  void want(bool wanted) { wanted_.store(wanted, std::memory_order_seq_cst); }
+  // Before the coordinator sleeps: whether a new transaction is news, so that the reader does the coordinator's work or
+  // wakes it.
+  void set_next_is_news(bool is_news) { next_is_news_.store(is_news, std::memory_order_seq_cst); }
   Transaction* peek() {
     Transaction** const item = ring_.peek();
     return item == nullptr ? nullptr : *item;
@@ -68,18 +69,19 @@ class TransactionQueue {
   uint64_t waiting_lcrs() const { return pushed_lcrs_.load(std::memory_order_seq_cst) - popped_lcrs_; }
   uint64_t pushed_lcrs() const { return pushed_lcrs_.load(std::memory_order_relaxed); }
   bool closed() const { return closed_.load(std::memory_order_acquire); }
-  // Once closed.
+  // Valid once the queue is closed.
   const std::optional<base::Error>& failure() const { return failure_; }
-  // The reader's, around a wait for room.
+  // For the reader, around a wait for room.
   void set_reader_waits(bool waits) { reader_waits_.store(waits, std::memory_order_seq_cst); }
 
  private:
   SharedState& shared_;
   SpscRing<Transaction*> ring_;
-  // Writer: the holder of the reader's baton. Reader: the coordinator's. Sequentially consistent with wanted_: either
-  // the coordinator sees the new transaction before it sleeps, or the reader sees that it is wanted.
+  // Writer: the holder of the reader's baton. Reader: the coordinator's. Sequentially consistent with next_is_news_:
+  // either the coordinator sees the new transaction before it sleeps, or the reader sees that it is news.
   std::atomic<uint64_t> pushed_lcrs_{0};
-  std::atomic<bool> wanted_{true};
+  // Writer: the holder of the coordinator's baton. Reader: the reader's.
+  std::atomic<bool> next_is_news_{true};
   bool is_announced_ = true;  // belongs to the holder of the reader's baton
   // Writer: the holder of the reader's baton. Reader: the coordinator's.
   std::atomic<bool> reader_waits_{false};

@@ -23,7 +23,7 @@ class WriteSetBuilder {
   // `orders_keyless`: tables without a key count as one key each, which orders all their changes; without it they have
   // no order among transactions (commit_serialization none).
   base::Result<void> build(Transaction& transaction, bool orders_keyless);
-  // The same for one frame of a spilled transaction, whose `spilled` file cannot be read yet.
+  // Adds the table of one frame of a spilled transaction, whose `spilled` file cannot be read yet.
   base::Result<void> note_table(Transaction& transaction, const lcr::FrameView& frame);
 
  private:

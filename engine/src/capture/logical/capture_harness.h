@@ -125,7 +125,7 @@ class CaptureHarness : public testing::Test {
     ADD_FAILURE() << "no frame: " << (error ? error->message : "time-out");
     return "";
   }
-  // All frames up to and with the `commits`-th COMMIT.
+  // Frames up to and with the `commits`-th COMMIT.
   std::vector<std::string> transactions(int commits) {
     std::vector<std::string> all;
     while (commits > 0) {

@@ -107,8 +107,8 @@ bool FrameTranslator::put_aborts_of_others(const PgoutputMessage& message) {
              std::ranges::find(message.subxids, base::Xid{subxid}) == message.subxids.end();
     });
   }
-  const auto others = subtransactions_.take_others(message.xid, message.subxids);
-  return std::ranges::all_of(others,
+  const auto rolled_back = subtransactions_.take_rolled_back(message.xid, message.subxids);
+  return std::ranges::all_of(rolled_back,
                              [&](base::Xid subxid) { return put(lcr::make_abort_frame(message.xid, subxid, lsn_)); });
 }
 
@@ -322,7 +322,7 @@ base::Result<void> FrameTranslator::make_filter(Table& table, const ChangePlace&
         error.table = name;
         return std::unexpected(placed(std::move(error), change.xid));
       }
-      table.undecided = change.xid;
+      table.undecided = change.own();
       return {};
     }
     table.transformation = std::move(made.steps);
@@ -334,9 +334,10 @@ base::Result<void> FrameTranslator::make_filter(Table& table, const ChangePlace&
 
 base::Result<FrameTranslator::Announced> FrameTranslator::announce(Table& table, const ChangePlace& change) {
   if (!table.is_filter_new) {
-    if (!table.undecided || !(table.undecided == change.xid)) THALWEG_TRY(make_filter(table, change));
+    // A subtransaction, rolled back perhaps, says nothing of the others.
+    if (!table.undecided || !(table.undecided == change.own())) THALWEG_TRY(make_filter(table, change));
     if (table.undecided) {
-      withheld_[change.xid.value].insert(change.subxid ? change.subxid.value : change.xid.value);
+      withheld_[change.xid.value].insert(change.own().value);
       return Announced::withheld;
     }
   }

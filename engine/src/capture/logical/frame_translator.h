@@ -67,8 +67,8 @@ class FrameTranslator {
     bool has_key = false;        // columns that identify a row without the old one
     bool announced = false;      // its TABLE frame is out since the last description
     bool is_filter_new = false;  // it was made after the last description
-    base::Xid undecided;         // the streamed transaction for which that cannot be said of its transformations
-    // Of this version, once it is announced. Null: it has no rules, no transformations.
+    base::Xid undecided;         // the streamed (sub)transaction for which that cannot be said of its transformations
+    // The filter of this version, once it is announced. Null: it has no rules, no transformations.
     std::unique_ptr<RowFilter> filter;
     std::unique_ptr<transform::RowTransformation> transformation;
   };
@@ -80,10 +80,10 @@ class FrameTranslator {
   base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
   // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
   base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
-  // As it is sent.
+  // Writes a row's frame as it is sent.
   base::Result<bool> put_row_frame(const lcr::RowFrame& row, Table& table);
   base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
-  // Those of `relations` whose rules let the truncate pass.
+  // The truncated relations whose rules let the truncate pass.
   base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
                                                         std::span<const base::RelationId> relations);
   void describe(const lcr::TableDescription& described);

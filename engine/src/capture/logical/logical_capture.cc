@@ -325,18 +325,20 @@ base::Result<void> LogicalCapture::drain() {
 base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
   if (message.is_keepalive) return take_keepalive(message);
   received_ = std::max({received_, message.wal_start, message.wal_end});
-  if (plugin_ == pg::OutputPlugin::pgoutput) return take_one(message.payload, message.wal_start, message.server_time);
+  if (plugin_ == pg::OutputPlugin::pgoutput)
+    return take_message(message.payload, message.wal_start, message.server_time);
   batches_.add();
   BatchReader batch(message.payload);
   while (true) {
     THALWEG_ASSIGN(const auto batched, batch.next());
     if (!batched || stop_.load(std::memory_order_relaxed)) return {};
     received_ = std::max(received_, batched->lsn);
-    THALWEG_TRY(take_one(batched->bytes, batched->lsn, message.server_time));
+    THALWEG_TRY(take_message(batched->bytes, batched->lsn, message.server_time));
   }
 }
 
-base::Result<void> LogicalCapture::take_one(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent) {
+base::Result<void> LogicalCapture::take_message(std::span<const std::byte> bytes, base::Lsn lsn,
+                                                base::UnixMicros sent) {
   ++messages_;
   THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(bytes));
   if (parsed->kind == MessageKind::message) note_marker(*parsed);

@@ -55,7 +55,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   base::Result<void> drain();
   base::Result<void> take(const pg::StreamMessage& message);
   // One of the output plugin's messages; `sent`: by the source's clock.
-  base::Result<void> take_one(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent);
+  base::Result<void> take_message(std::span<const std::byte> bytes, base::Lsn lsn, base::UnixMicros sent);
   base::Result<void> take_keepalive(const pg::StreamMessage& message);
   // Feedback and PROGRESS frames that are due.
   base::Result<void> serve_timers();

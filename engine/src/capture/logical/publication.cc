@@ -79,7 +79,7 @@ base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& conne
 
 namespace {
 
-// Those of `tables` of which `condition` holds.
+// The ones among `tables` for which `condition` holds.
 base::Result<std::vector<PublishedTable>> tables_where(pg::Connection& connection,
                                                        const std::vector<PublishedTable>& tables,
                                                        std::string_view condition) {

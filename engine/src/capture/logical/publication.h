@@ -46,7 +46,7 @@ base::Result<bool> are_published(pg::Connection& connection, const pg::Publicati
 base::Result<std::string> publications_as_they_are(pg::Connection& connection, const pg::PublicationNames& names);
 // The tables of publication `name`, under their current names; empty if it does not exist.
 base::Result<std::vector<PublishedTable>> published_tables(pg::Connection& connection, const std::string& name);
-// Those of `tables` that exist.
+// The ones among `tables` that exist.
 base::Result<std::vector<PublishedTable>> existing_tables(pg::Connection& connection,
                                                           const std::vector<PublishedTable>& tables);
 // Those of `tables` whose updates and deletes can be published: PostgreSQL refuses them at the source for any other.

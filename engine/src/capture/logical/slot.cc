@@ -27,7 +27,7 @@ struct SlotRow {
   std::string invalidation_reason;
 };
 
-// As a script: a replication connection knows no parameters.
+// The slot, by a script: a replication connection knows no parameters.
 base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const std::string& slot) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.script("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "

@@ -35,7 +35,7 @@ struct NewSlot {
 base::Result<NewSlot> create_slot(const base::Conninfo& conninfo, const std::string& slot,
                                   const pg::ConnectOptions& session, SourcePlugin wanted,
                                   const PrimaryOfStandby& primary = {});
-// The same over a session that is there: a temporary one of pgoutput, for a copy.
+// Makes a temporary slot of pgoutput for a copy, over a session that is there.
 base::Result<pg::CreatedSlot> create_copy_slot(pg::ReplicationStream& session, const pg::SystemIdentity& identity,
                                                const base::Conninfo& conninfo, const std::string& slot,
                                                const PrimaryOfStandby& primary);

@@ -203,6 +203,10 @@ TEST_F(SlotTest, InvalidatedIsLost) {
   run("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
   run("ALTER SYSTEM SET max_wal_size = '32MB'");
   run("SELECT pg_reload_conf()");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (value("SHOW max_slot_wal_keep_size") != "1MB" && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(5ms);
+  }
   for (int i = 0; i < 12; ++i) {
     run("SELECT pg_switch_wal()");
     run("CREATE TABLE w" + std::to_string(i) + " AS SELECT generate_series(1, 1000)");

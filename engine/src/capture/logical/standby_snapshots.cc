@@ -19,7 +19,7 @@ using base::ErrorCode;
 constexpr std::chrono::milliseconds kInterval{500};
 constexpr std::chrono::milliseconds kStopLook{100};
 constexpr const char* kLog = "SELECT pg_log_standby_snapshot()";
-// Without the right to that: the server itself logs one, at most 15 seconds after something was written.
+// A statement for users without that right: the server logs a snapshot at most 15 seconds after something is written.
 constexpr const char* kWriteSomething = "SELECT pg_logical_emit_message(true, 'thalweg', '')";
 
 }  // namespace

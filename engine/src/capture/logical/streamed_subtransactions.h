@@ -29,15 +29,15 @@ class StreamedSubtransactions {
     last_xid_ = {};
     open_.erase(xid);
   }
-  // Those of `xid` that are not among `committed`: they were rolled back. They count as aborted from now on.
-  std::vector<base::Xid> take_others(base::Xid xid, std::span<const base::Xid> committed) {
+  // The subtransactions of `xid` that are not among `committed`. They count as aborted from now on.
+  std::vector<base::Xid> take_rolled_back(base::Xid xid, std::span<const base::Xid> committed) {
     last_xid_ = {};
     const auto found = open_.find(xid);
     if (found == open_.end()) return {};
     for (const base::Xid subxid : committed) found->second.erase(subxid);
-    std::vector<base::Xid> others(found->second.begin(), found->second.end());
+    std::vector<base::Xid> rolled_back(found->second.begin(), found->second.end());
     open_.erase(found);
-    return others;
+    return rolled_back;
   }
 
  private:

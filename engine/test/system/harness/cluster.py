@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from kept_sessions import Sessions
 
 from harness.place import HERE, Place
 from harness.workspace import as_postgres, free_port
@@ -59,6 +60,7 @@ class Cluster:
             **({"output_plugin_libraries": OUTPUT_PLUGINS} if restricts_output_plugins(self.programs) else {}),
             **(settings or {}),
         }
+        self._sessions = Sessions(lambda database: self.connect(database, prepare_threshold=None))
 
     def initialise(self) -> None:
         password = self.directory.with_name(f".{self.name}.password")
@@ -124,11 +126,15 @@ class Cluster:
     def sql(self, database: str, *statements: str) -> list[tuple[Any, ...]]:
         """Runs statements, each in its own transaction, and returns the last one's rows."""
         rows: list[tuple[Any, ...]] = []
-        with self.connect(database) as connection:
+        with self._sessions.session(database) as session:
             for statement in statements:
-                cursor = connection.execute(statement)
+                cursor = session.execute(statement)
                 rows = cursor.fetchall() if cursor.description else []
         return rows
+
+    def leave(self, database: str) -> None:
+        """Ends the sessions that wait in it for further statements."""
+        self._sessions.close(database)
 
     def value(self, database: str, statement: str) -> Any:
         return self.sql(database, statement)[0][0]

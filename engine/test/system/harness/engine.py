@@ -230,6 +230,18 @@ class Engine:
             raise TimeoutError(f"{late}; last status {json.dumps(last)}") from None
         return last
 
+    def wait_in_effect(self, stream: str, destination: str = "", seconds: float = SECONDS) -> dict[str, Any]:
+        """Waits until the last document is in effect at the destination, or the only one: since when and where."""
+        found: dict[str, Any] = {}
+
+        def holds(status: dict[str, Any]) -> bool:
+            known = next(part for part in status["destinations"] if destination in ("", part["id"]))["in_effect"] or {}
+            found.update(known)
+            return bool(known.get("revision", 0) >= self.revision)
+
+        self.wait_status(stream, holds, seconds, "in effect")
+        return found
+
     def wait_aborted(self, stream: str, seconds: float = SECONDS) -> dict[str, Any]:
         """The error that stopped the stream."""
         def aborted(status: dict[str, Any]) -> bool:

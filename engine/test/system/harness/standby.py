@@ -11,11 +11,15 @@ from harness.failover import FailoverScene
 DECODES_AT_A_STANDBY_FROM = 16
 
 
-def programs_that_decode_at_a_standby(workspace: Path) -> Path:
-    """The bin directory of the server under test, or of a newer one."""
+def programs_from(release: int, workspace: Path) -> Path:
+    """The bin directory of the server under test, or of a newer one where that is older than this release."""
     given = server_programs()
-    release = given.parent.name
-    return given if release.isdigit() and int(release) >= DECODES_AT_A_STANDBY_FROM else newer_server(workspace)
+    own = given.parent.name
+    return given if own.isdigit() and int(own) >= release else newer_server(workspace)
+
+
+def programs_that_decode_at_a_standby(workspace: Path) -> Path:
+    return programs_from(DECODES_AT_A_STANDBY_FROM, workspace)
 
 
 class StandbyScene(FailoverScene):

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/backlog_destination.h"
+#include "daemon/independent_destination.h"
 #include "daemon/stream_removal.h"
 
 // A destination with a backlog that is paused, resumed or dropped, or gets other rules, while its session goes on for
@@ -20,14 +20,14 @@ constexpr std::chrono::seconds kLeavePatience{10};  // of one that is paused, wi
 
 }  // namespace
 
-void BacklogDestination::take_up(const control::DestinationDefinition& desired) {
+void IndependentDestination::take_up(const control::DestinationDefinition& desired) {
   space_.set_limit(desired.parameters.queue_spill_limit_bytes());
   Destination::take_up(desired);
   set_rules(desired.rules);
   desire(desired.status, desired.force);
 }
 
-void BacklogDestination::desire(control::DesiredStatus status, bool force) {
+void IndependentDestination::desire(control::DesiredStatus status, bool force) {
   {
     std::lock_guard lock(mutex_);
     if (!course_.desire(status, force)) return;
@@ -35,7 +35,7 @@ void BacklogDestination::desire(control::DesiredStatus status, bool force) {
   changed_.notify_all();
 }
 
-void BacklogDestination::set_rules(const control::TableRules& rules) {
+void IndependentDestination::set_rules(const control::TableRules& rules) {
   {
     std::lock_guard lock(mutex_);
     if (rules_ == rules) return;
@@ -48,7 +48,7 @@ void BacklogDestination::set_rules(const control::TableRules& rules) {
 
 // True: its consumer may be ended. It was paused or got other rules, and either keeps what it reads on disk, or has got
 // done with what it had taken, or does not get done with it.
-bool BacklogDestination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
+bool IndependentDestination::takes_leave(std::optional<std::chrono::steady_clock::time_point>& until) {
   const auto now = std::chrono::steady_clock::now();
   if (!until) {
     enter(Phase::leaving);  // and stays there if it is resumed meanwhile: a consumer that was cut gets nothing more
@@ -63,7 +63,7 @@ bool BacklogDestination::takes_leave(std::optional<std::chrono::steady_clock::ti
   return false;
 }
 
-void BacklogDestination::be_disabled() {
+void IndependentDestination::be_disabled() {
   clear_error();
   forget_retries();
   observe(State::disabled);
@@ -73,7 +73,7 @@ void BacklogDestination::be_disabled() {
   in_use_.reset();
 }
 
-void BacklogDestination::be_dropped() {
+void IndependentDestination::be_dropped() {
   {
     std::lock_guard lock(mutex_);
     if (life_.state() == State::dropped) return;
@@ -85,18 +85,18 @@ void BacklogDestination::be_dropped() {
     logs_.close();
   }
   while (true) {
-    control::Delivery definition = options_.definition;
+    control::Delivery delivery = options_.delivery;
     {
       std::lock_guard lock(mutex_);
       if (course_.ending() != Ending::none) return;
       course_.begin_removal();
       retry_due_.reset();
-      definition.force = course_.force();
+      delivery.destination.force = course_.force();
     }
-    auto removed = remove_destination(definition, {.stop = &course_.interrupt(), .board = options_.board});
+    auto removed = remove_destination(delivery, {.stop = &course_.interrupt(), .board = options_.board});
     if (!removed && is_interrupted()) continue;
     std::error_code error;
-    if (removed && options_.backlog) fs::remove_all(options_.directory, error);
+    if (removed && options_.delivery.destination.backlog) fs::remove_all(options_.directory, error);
     if (removed && error) {
       removed = std::unexpected(base::file_error(error.value(), "remove " + options_.directory.string()));
     }

@@ -17,8 +17,8 @@
 #include "spill/durable_log.h"
 #include "spill/spill_space.h"
 
-// A destination with a backlog. It has its own thread, and its failures never reach the capture or another destination,
-// except that it may ask for a new session.
+// A destination with a thread of its own. Its failures never reach the capture or another destination, except that it
+// may ask for a new session. It has a backlog; only one that is being dropped may have none.
 //
 // A session is one run of the capture. It begins at the source's slot position, which every destination has reached
 // durably. So each one with a backlog receives again everything that it lacks. It first applies the logs of earlier
@@ -35,41 +35,40 @@ enum class SessionWish : uint8_t {
   now,
 };
 
-// Also one without a backlog that is being dropped, which has the thread for its removal. Thread-safe: as Destination;
-// its thread runs it within a session.
-class BacklogDestination final : public Destination {
+// Thread-safe: as Destination; its thread runs it within a session.
+class IndependentDestination final : public Destination {
  public:
-  explicit BacklogDestination(const DestinationOptions& options);
-  ~BacklogDestination() override;
+  explicit IndependentDestination(const DestinationOptions& options);
+  ~IndependentDestination() override;
 
-  bool is_dropped() const override { return course_.wanted() == control::DesiredStatus::dropped; }
+  bool is_dropped() const override { return course_.desired() == control::DesiredStatus::dropped; }
   bool is_forgotten() const override;
 
-  // --- the supervisor: one of the two begins a session
-  void begin_removal();
-  // Takes consumer `consumer` of `queue` over, before the first enqueue. All transactions that commit from the slot's
-  // position on will come whole. `source_end`: the source's WAL end, as far as known; both outlive the session.
-  base::Result<void> begin(queue::LcrQueue& queue, size_t consumer, const SourceSlot& slot,
-                           const std::atomic<uint64_t>& source_end);
-  queue::Spillable* spillable() { return backlog_.get(); }
-  void request_stop(bool drain) override;
-  bool has_ended() const override;
-  void end() override;
+  // --- the supervisor
+  bool lives_with_capture() const override { return false; }
+  void rest() override;
+  base::Result<void> begin(SessionStart& session) override;
+  // Requests a new session if only that can make the backlog durable or publish a table. Never fails.
+  base::Result<void> tend() override;
+  // It has failed, is paused or dropped, or has applied what the source had when it began to read its backlog.
+  bool has_caught_up(QueueProducer& producer) const override;
+  // No effect where it keeps to the disk already.
+  void keep_to_disk() override;
   // Something that its agent had taken is lost to it, it has been behind the others for too long, or its backlog has
   // not become durable.
   bool needs_session() const override;
+  // If its agent is gone, or it is behind, the next session brings the queue's contents again.
+  void drain() override;
+  void request_stop() override;
+  bool has_ended() const override;
+  void end() override;
   // It is paused, resumed or dropped, or reads on with other rules from where its destination is: nobody else notices.
   // Only where it has taken from memory what its destination does not get done with in seconds, it asks for a new
   // session.
   void take_up(const control::DestinationDefinition& desired) override;
   void forget() override;
-  // Requests a new session if only that can make the backlog durable or publish a table.
-  void tend_backlog();
-  // It is behind: from the next session on it keeps to the disk for a while. No effect where it does already.
-  void keep_to_disk();
 
   base::Lsn confirmed() const override;
-  bool has_caught_up_or_failed() const;
 
   // --- the operator
   void retry() override;
@@ -79,6 +78,8 @@ class BacklogDestination final : public Destination {
  private:
   // --- the supervisor
   void begin_own_session(const SourceSlot& slot);
+  void begin_removal();
+  void end_session(bool drain);
   void desire(control::DesiredStatus status, bool force);
   void set_rules(const control::TableRules& rules);
 
@@ -91,15 +92,17 @@ class BacklogDestination final : public Destination {
   bool leave_backlog();
   void note_failure(const base::Error& error);
   bool takes_leave(std::optional<std::chrono::steady_clock::time_point>& until);
-  base::Result<void> run_once(const control::Delivery& definition);
-  base::Result<void> replay(const control::Delivery& definition, const StartedDestination& started,
+  base::Result<void> run_once(const control::Delivery& delivery);
+  base::Result<void> replay(const control::Delivery& delivery, const StartedDestination& started,
                             spill::DurableLog& log);
-  base::Result<void> go_live(const control::Delivery& definition, const StartedDestination& started);
+  base::Result<void> go_live(const control::Delivery& delivery, const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   bool has_caught_up(base::Lsn target);
   base::Result<void> check_reach(base::Lsn reached) const;
   base::Result<void> go_on_from(base::Lsn reached) override;
   StartContext start_context() override;
+  control::Delivery present_delivery() const override;
+  base::Lsn captured_before() const override;
   void stop_consumer();
   void enter(DestinationCourse::Phase phase);
   bool is_interrupted() const { return course_.interrupt(); }
@@ -117,7 +120,7 @@ class BacklogDestination final : public Destination {
   // --- anybody
   void add_backlog_to(control::StreamStats& stats) const override;
   bool has_given_up() const;
-  bool is_disabled() const { return course_.wanted() == control::DesiredStatus::disabled; }
+  bool is_disabled() const { return course_.desired() == control::DesiredStatus::disabled; }
 
   spill::SpillSpace space_;
   std::jthread thread_;

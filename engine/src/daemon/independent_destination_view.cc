@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "daemon/backlog_destination.h"
 #include "daemon/backlog_words.h"
+#include "daemon/independent_destination.h"
 
-// A BacklogDestination as operators and the control API see it.
+// An IndependentDestination as operators and the control API see it.
 
 namespace thalweg::daemon {
 namespace {
@@ -24,12 +24,13 @@ std::string backlog_text(const control::BacklogStatus& backlog) {
 
 }  // namespace
 
-bool BacklogDestination::has_caught_up_or_failed() const {
+bool IndependentDestination::has_caught_up(QueueProducer& producer) const {
+  if (!producer.capture_status().source_end) return false;
   std::lock_guard lock(mutex_);
   return caught_up_ || error_ || !life_.is_enabled() || course_.is_dropped();
 }
 
-void BacklogDestination::retry() {
+void IndependentDestination::retry() {
   {
     std::lock_guard lock(mutex_);
     // It works, or is already trying. At rest it may be about to give up.
@@ -40,7 +41,7 @@ void BacklogDestination::retry() {
   changed_.notify_all();
 }
 
-void BacklogDestination::start_over() {
+void IndependentDestination::start_over() {
   {
     std::lock_guard lock(mutex_);
     course_.start_over();
@@ -48,7 +49,7 @@ void BacklogDestination::start_over() {
   retry();
 }
 
-control::DestinationStatus BacklogDestination::status() const {
+control::DestinationStatus IndependentDestination::status() const {
   control::DestinationStatus out = Destination::status();
   {
     std::lock_guard lock(mutex_);
@@ -61,7 +62,7 @@ control::DestinationStatus BacklogDestination::status() const {
   std::optional<base::Error> full;
   bool not_durable = false;
   out.confirmed = confirmed();
-  if (options_.backlog) {
+  if (options_.delivery.destination.backlog) {
     const spill::SpillUse use = space_.use();
     out.backlog = {.state = BacklogState::in_memory,
                    .frames = 0,
@@ -91,16 +92,16 @@ control::DestinationStatus BacklogDestination::status() const {
       out.backlog.state = BacklogState::full;
       add_full_backlog(out.error->error.message, full->message);
     }
-  } else if (out.error && options_.backlog && out.state != State::dropped) {
+  } else if (out.error && options_.delivery.destination.backlog && out.state != State::dropped) {
     std::string& message = out.error->error.message;
-    const std::string named = fmt::format("Destination \"{}\": ", options_.definition.destination.name);
+    const std::string named = fmt::format("Destination \"{}\": ", options_.delivery.destination.name);
     if (!message.starts_with(named)) message.insert(0, named);
     if (const std::string backlog = backlog_text(out.backlog); !backlog.empty()) add_sentence(message, backlog);
   }
   return out;
 }
 
-void BacklogDestination::add_backlog_to(control::StreamStats& stats) const {
+void IndependentDestination::add_backlog_to(control::StreamStats& stats) const {
   if (!backlog_ || is_dropped()) return;
   const queue::BacklogStatistics backlog = backlog_->statistics();
   const spill::SpillUse use = space_.use();

@@ -1,4 +1,4 @@
-#include "daemon/backlog_destination.h"
+#include "daemon/independent_destination.h"
 #include "daemon/log_frames.h"
 
 // One try at a destination with a backlog: its copy, the logs of earlier sessions, then this one's LCRs.
@@ -15,14 +15,14 @@ constexpr std::chrono::seconds kLinkPatience{5};
 
 }  // namespace
 
-base::Result<void> BacklogDestination::run_once(const control::Delivery& definition) {
+base::Result<void> IndependentDestination::run_once(const control::Delivery& delivery) {
   if (logs_.is_unread()) {
     std::unique_lock lock(session_lock_);
     THALWEG_TRY(logs_.read_again());
   }
   StartedDestination started;
-  if (!definition.send_to) {
-    THALWEG_ASSIGN(started, start_destination(definition, start_context()));
+  if (!delivery.destination.send_to) {
+    THALWEG_ASSIGN(started, start_destination(delivery, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(go_on_from(started.low_watermark));
     note_confirmed(started.low_watermark);
@@ -30,27 +30,27 @@ base::Result<void> BacklogDestination::run_once(const control::Delivery& definit
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
   while (!logs_.empty() && !is_interrupted()) {
     spill::DurableLog& log = logs_.front();
-    if (durable() < log.synced()) THALWEG_TRY(replay(definition, started, log));
+    if (durable() < log.synced()) THALWEG_TRY(replay(delivery, started, log));
     if (durable() < log.synced()) return {};  // stopped
     log.remove();
     std::unique_lock lock(session_lock_);
     logs_.drop_front();
   }
-  return go_live(definition, started);
+  return go_live(delivery, started);
 }
 
-base::Result<void> BacklogDestination::check_reach(Lsn reached) const {
-  return logs_.check_reach(reached, from_, slot_made_at_, options_.definition.destination.name);
+base::Result<void> IndependentDestination::check_reach(Lsn reached) const {
+  return logs_.check_reach(reached, from_, slot_made_at_, options_.delivery.destination.name);
 }
 
-base::Result<void> BacklogDestination::go_on_from(Lsn reached) {
+base::Result<void> IndependentDestination::go_on_from(Lsn reached) {
   THALWEG_TRY(check_reach(reached));
   std::unique_lock lock(session_lock_);
   logs_.drop_strays();  // it needs nothing of them
   return {};
 }
 
-void BacklogDestination::stop_consumer() {
+void IndependentDestination::stop_consumer() {
   if (!consumer_) return;
   consumer_->request_stop(false);
   consumer_->join();
@@ -58,11 +58,11 @@ void BacklogDestination::stop_consumer() {
   release_consumer();
 }
 
-base::Result<void> BacklogDestination::replay(const control::Delivery& definition, const StartedDestination& started,
-                                              spill::DurableLog& log) {
+base::Result<void> IndependentDestination::replay(const control::Delivery& delivery, const StartedDestination& started,
+                                                  spill::DurableLog& log) {
   log.rewind();
   LogFrames frames(log);
-  THALWEG_TRY(start_consumer(definition, started, frames));
+  THALWEG_TRY(start_consumer(delivery, started, frames));
   clear_error();
   observe(State::catching_up);
   auto watched = watch(log.synced());
@@ -70,17 +70,19 @@ base::Result<void> BacklogDestination::replay(const control::Delivery& definitio
   return watched;
 }
 
-base::Result<void> BacklogDestination::go_live(const control::Delivery& definition, const StartedDestination& started) {
+base::Result<void> IndependentDestination::go_live(const control::Delivery& delivery,
+                                                   const StartedDestination& started) {
   {
     std::lock_guard lock(mutex_);
     caught_up_ = false;
     if (is_interrupted()) return {};
     course_.enter(Phase::starting);
   }
-  auto begun = start_consumer(definition, started, *backlog_);
+  auto begun = start_consumer(delivery, started, *backlog_);
   // If it was paused meanwhile, or got other rules, what it has started may have taken something by now.
   if (begun) enter(Phase::live);
   THALWEG_TRY(std::move(begun));
+  note_effect(delivery);
   clear_error();
   in_use_.reset();
   observe(State::catching_up);
@@ -88,11 +90,11 @@ base::Result<void> BacklogDestination::go_live(const control::Delivery& definiti
   if (!started.constraints_from || durable() < started.constraints_from || is_wanted_otherwise()) return {};
   const Lsn applied = consumer_->applied();
   stop_consumer();
-  return add_late_constraints(definition, start_context(), applied);
+  return add_late_constraints(delivery, start_context(), applied);
 }
 
 // Whether it has applied what the source had when this began; then it shows that.
-bool BacklogDestination::has_caught_up(Lsn target) {
+bool IndependentDestination::has_caught_up(Lsn target) {
   if (!target || consumer_->applied() < target) return false;
   std::lock_guard lock(mutex_);
   if (course_.phase() != Phase::live) return false;
@@ -103,7 +105,7 @@ bool BacklogDestination::has_caught_up(Lsn target) {
 
 // Returns when interrupted, drained, when it has to start over, or once everything below `until` (zero: never) is
 // durable; fails when the consumer does.
-base::Result<void> BacklogDestination::watch(Lsn until) {
+base::Result<void> IndependentDestination::watch(Lsn until) {
   Lsn target;  // the source's end when this began
   std::optional<std::chrono::steady_clock::time_point> link_broken_at;
   bool draining = false;
@@ -122,7 +124,7 @@ base::Result<void> BacklogDestination::watch(Lsn until) {
       drains = course_.ending() == Ending::drained;
     }
     if (auto trouble = unresolved_trouble()) {
-      if (options_.definition.parameters.stops_tables()) return {};  // the next start does it
+      if (options_.delivery.destination.parameters.stops_tables()) return {};  // the next start does it
       return std::unexpected(std::move(*trouble));
     }
     const Lsn confirmed{consumer_->confirmed().load(std::memory_order_acquire)};

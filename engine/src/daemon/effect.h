@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+
+#include "base/ids.h"
+#include "control/desired_state.h"
+
+// From which position on a destination's changes are judged and applied by its present definition
+// (docs/decisions/in-effect.md).
+
+namespace thalweg::daemon {
+
+// Another one whenever changes may be judged or applied otherwise: not with an address, a name, a status or a live
+// parameter. Stable over restarts of the engine.
+uint64_t judging(const control::Delivery& delivery);
+
+struct EffectBegin {
+  base::Lsn from;
+  base::UnixMicros since;
+};
+
+// Kept in a file: after a restart it is what was told before. Thread-safe.
+class Effect {
+ public:
+  explicit Effect(std::filesystem::path file);
+
+  // A session of that definition begins: what is known of another one is over.
+  void expect(uint64_t judging);
+  // It is at work from there on. No effect where it has been since an earlier position.
+  void begin(uint64_t judging, const EffectBegin& at);
+  std::optional<EffectBegin> of(uint64_t judging) const;
+
+ private:
+  const std::filesystem::path file_;
+  mutable std::mutex mutex_;  // guards what follows, and the file
+  uint64_t judging_ = 0;
+  std::optional<EffectBegin> begin_;
+};
+
+}  // namespace thalweg::daemon

@@ -1,0 +1,96 @@
+#include "daemon/effect.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace thalweg::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+class EffectTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "thalweg-effect-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    file_ = fs::path(name) / "in-effect.json";
+  }
+  void TearDown() override { fs::remove_all(file_.parent_path()); }
+
+  // Zero: nothing is known.
+  static uint64_t from(const Effect& effect, uint64_t judging) {
+    const auto known = effect.of(judging);
+    return known ? known->from.value : 0;
+  }
+
+  fs::path file_;
+};
+
+TEST_F(EffectTest, KeepsTheFirstPositionOfADefinition) {
+  Effect effect(file_);
+  EXPECT_EQ(from(effect, 7), 0u);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  effect.begin(7, {.from = {200}, .since = {2}});
+  effect.expect(7);
+  EXPECT_EQ(from(effect, 7), 100u);
+  EXPECT_EQ(from(effect, 8), 0u);
+  Effect again(file_);
+  EXPECT_EQ(from(again, 7), 100u);
+  EXPECT_EQ(again.of(7)->since.value, 1);
+  again.begin(7, {.from = {300}, .since = {3}});
+  EXPECT_EQ(from(again, 7), 100u);
+}
+
+TEST_F(EffectTest, ForgetsADefinitionThatAnotherOneHasInterrupted) {
+  Effect effect(file_);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  effect.expect(8);
+  EXPECT_EQ(from(effect, 7), 0u);
+  EXPECT_EQ(from(Effect(file_), 7), 0u) << "also after a restart";
+  effect.begin(7, {.from = {200}, .since = {2}});
+  EXPECT_EQ(from(effect, 7), 200u);
+}
+
+TEST_F(EffectTest, AFileThatIsDamagedSaysNothing) {
+  std::ofstream(file_) << R"({"judging": 7, "from": )";
+  EXPECT_EQ(from(Effect(file_), 7), 0u);
+  std::ofstream(file_) << R"({"judging": 7, "from": "low", "since": 1})";
+  EXPECT_EQ(from(Effect(file_), 7), 0u);
+}
+
+TEST(Judging, ChangesWithWhatDecidesAndWithNothingElse) {
+  control::StreamDefinition stream;
+  stream.id = "effecttest";
+  stream.tables = {{"public", "t"}};
+  control::DestinationDefinition destination;
+  destination.id = "warehouse";
+  const control::Delivery before{.stream = stream, .destination = destination};
+  const auto differs = [&](const std::function<void(control::Delivery&)>& change) {
+    control::Delivery changed = before;
+    change(changed);
+    return judging(changed) != judging(before);
+  };
+  using control::Delivery;
+  const control::RulesDefinition rules{.positive = {{{.name = "r", .operations = {}, .condition = "n > 1"}}},
+                                       .negative = {}};
+  EXPECT_TRUE(differs([&](Delivery& to) { to.stream.rules[{"public", "t"}] = rules; }));
+  EXPECT_TRUE(differs([&](Delivery& to) { to.destination.rules[{"public", "t"}] = rules; }));
+  EXPECT_TRUE(differs([&](Delivery& to) { to.stream.tables.push_back({"public", "u"}); }));
+  EXPECT_TRUE(differs([&](Delivery& to) { to.stream.mask_key = "another"; }));
+  EXPECT_TRUE(differs([&](Delivery& to) { to.destination.parameters.memory_budget_mb = 512; }));
+
+  EXPECT_FALSE(differs([&](Delivery& to) { to.destination.parameters.group_size = 1; })) << "it is live";
+  EXPECT_FALSE(differs([&](Delivery& to) { to.stream.parameters.group_size = 1; }));
+  EXPECT_FALSE(differs([&](Delivery& to) { to.stream.name = "renamed"; }));
+  EXPECT_FALSE(differs([&](Delivery& to) { to.stream.status = control::DesiredStatus::dropped; }));
+  EXPECT_FALSE(differs([&](Delivery& to) { to.destination.id = "adopted"; }));
+  EXPECT_FALSE(differs([&](Delivery& to) { to.destination.conninfo.text = "host=elsewhere"; }));
+  EXPECT_FALSE(differs([&](Delivery& to) { to.stream.source.reads_standby = true; }));
+}
+
+}  // namespace
+}  // namespace thalweg::daemon
