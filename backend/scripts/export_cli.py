@@ -28,18 +28,24 @@ The control plane's address comes from `THALWEG_URL`, the API token from `THALWE
 | 2 | wrong usage |
 | 3 | not logged in |
 | 4 | the control plane cannot be reached |
+
+Every command prints JSON with `--output json`, which may stand anywhere on the line. Standard output then has JSON and
+nothing else; questions and errors go to standard error. `thalweg --version` prints the version, and so does
+`thalweg-admin --version`.
+
+Completion with the tab key completes commands and options. `thalweg --install-completion` sets it up for the shell that
+it is called from (bash, zsh, fish or PowerShell), in that shell's own configuration; it works from the next shell on.
+`thalweg --show-completion` prints the script instead, to install it by hand.
 """
 
 
 def sections(command: Any, name: str, level: int) -> list[str]:
     text = [f"{'#' * level} {name}", _filled(command.help or "")]
-    if hasattr(command, "commands"):
-        for child in sorted(command.commands):
-            text += sections(command.commands[child], f"{name} {child}", level + (level < 3))
-        return text
     rows = [row for parameter in command.params if (row := _row(parameter))]
     if rows:
         text.append("\n".join(["| argument or option | default | meaning |", "|---|---|---|", *rows]))
+    for child in sorted(getattr(command, "commands", {})):
+        text += sections(command.commands[child], f"{name} {child}", level + (level < 3))
     return text
 
 

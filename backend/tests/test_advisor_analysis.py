@@ -128,7 +128,7 @@ def test_what_was_before_the_present_start_is_not_judged() -> None:
     assert analysed([*before, *restarted])[1].path.samples == restarted, "the engine's first answer since its start"
 
 
-def parking(first: int, last: int, since: datetime | None = None) -> list[Sample]:
+def parking(first: int | None, last: int | None, since: datetime | None = None) -> list[Sample]:
     """An idle path, as one is that applies nothing, whose error queue grows."""
     samples = recorded("idle_source")
     counts = {0: first, len(samples) - 1: last}
@@ -164,6 +164,41 @@ def test_a_quiet_source_is_idle_though_a_transaction_lies_parked_from_before() -
     assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
         Verdict.SOURCE_IDLE, "The source has no changes of these tables. 1 transaction is parked.",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "last"), [(None, 40), (40, None), (None, None)])
+def test_an_error_queue_that_was_unknown_has_not_grown_from_nothing(first: int | None, last: int | None) -> None:
+    """While another engine's sample is not fresh, nothing is known of the error queue at the destination it applies."""
+    _, view = analysed(parking(first, last))
+    beside = " 40 transactions are parked." if last else ""
+    assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
+        Verdict.SOURCE_IDLE, f"The source has no changes of these tables.{beside}",
+    )  # fmt: skip
+
+
+def test_growth_counts_from_the_first_known_error_queue() -> None:
+    samples = parking(None, 45)
+    known = samples[1].destinations[0].model_copy(update={"error_queue_transactions": 40})
+    samples[1] = samples[1].model_copy(update={"destinations": [known]})
+    _, view = analysed(samples)
+    assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
+        Verdict.PARKING, "It applies nothing and parks what comes: 45 transactions are parked, 5 of them new.",
+    )  # fmt: skip
+
+
+def test_a_source_is_not_called_idle_while_the_lag_is_unknown() -> None:
+    samples = [
+        sample.model_copy(
+            update={
+                "destinations": [
+                    destination.model_copy(update={"lag": Lag(bytes=None, seconds=None)})
+                    for destination in sample.destinations
+                ]
+            }
+        )
+        for sample in recorded("idle_source")
+    ]
+    assert analysed(samples)[1].bottleneck.verdict is Verdict.NONE
 
 
 def test_links_behind_which_a_path_is_held_back_are_marked() -> None:

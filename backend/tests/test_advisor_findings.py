@@ -12,7 +12,7 @@ from thalweg.advisor import findings as package
 from thalweg.advisor.finding import Finding
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.findings.codes import FindingCode
-from thalweg.advisor.findings.ranking import RULES, find
+from thalweg.advisor.findings.ranking import FINDERS, find
 from thalweg.advisor.streams import Condition
 from thalweg.db.models import StreamRow
 from thalweg.engine_client.error_codes import ErrorSide
@@ -249,7 +249,7 @@ def test_every_file_of_findings_is_asked() -> None:
         getattr(importlib.import_module(f"{package.__name__}.{module.name}"), module.name, None)
         for module in pkgutil.iter_modules(package.__path__)
     ]
-    assert {rule for rule in of_files if rule is not None} == set(RULES)
+    assert {finder for finder in of_files if finder is not None} == set(FINDERS)
 
 
 def test_the_causes_of_the_rig_expect_findings_that_there_are() -> None:

@@ -13,7 +13,7 @@ from thalweg.kernel.lifecycle import DestinationAction, StreamAction
 MADE = {
     *(f"streams_{action}" for action in StreamAction), *(f"destinations_{action}" for action in DestinationAction),
     *(f"stream_tables_{how}" for how in (TroubleResolution.COPY, TroubleResolution.ACCEPT)),
-    "stream_errors_edit", "stream_errors_leave_out",
+    "stream_errors_edit", "stream_errors_leave_out", "destinations_in_effect",
 }  # fmt: skip
 """Names that the code puts together, or chooses."""
 WRITERS = ("record", "record_as", "asked", "_audit", "_change", "_take_away")

@@ -27,3 +27,18 @@ def test_places_of_the_servers_errors_are_those_of_the_text() -> None:
     bound = bind_names(text)
     assert text[bound.place_of(bound.sql.index("wrong")) :] == "wrong"
     assert bound.place_of(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "into"),
+    [
+        ("SELECT :new.id INTO a.t", "at character 16"),
+        ("SELECT 'ß' -- INTO\n into TEMP t FROM a.s", "at character 21"),
+        ("WITH i AS (INSERT INTO a.t VALUES (1) RETURNING id) SELECT id INTO x FROM i", "at character 63"),
+        ("WITH i AS (SELECT 1) INSERT /* a */ INTO a.t SELECT 'into', x.into, \"into\", 1 AS into FROM i", None),
+        ("MERGE INTO a.t USING a.s ON t.id = :new.into WHEN NOT MATCHED THEN DO NOTHING", None),
+        ("SELECT $$ INTO $$", None),
+    ],
+)
+def test_the_into_of_a_select_is_found(text: str, into: str | None) -> None:
+    assert bind_names(text).into == into

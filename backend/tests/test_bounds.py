@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.support.false_server import false_server, message, parameters, row
-from thalweg.inspection.connection import connected, read_all, read_one
+from thalweg.inspection.connection import connected, read_all, read_row
 from thalweg.inspection.connection import test_connection as connection_test
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import read_slots
@@ -117,7 +117,7 @@ async def test_there_are_few_slots_and_few_single_rows() -> None:
         assert "more than 10,000 rows" in failure.value.message
         with pytest.raises(ConnectionFailure) as failure:
             async with connected(target(server.port), 5) as connection:
-                await read_one(connection, "SELECT")
+                await read_row(connection, "SELECT")
         assert "more than 10,000 rows" in failure.value.message
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, body_of
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
@@ -59,7 +60,7 @@ async def test_functions_that_the_definitions_call_are_named(
 
 
 async def test_a_powerful_role_needs_consent(
-    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
     sides.on_source("ALTER TABLE orders ADD CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)")
     assert (await checks_of(operator, registered))[CHECK]["status"] == "warning"
@@ -69,7 +70,8 @@ async def test_a_powerful_role_needs_consent(
         found = (await checks_of(operator, registered))[CHECK]
         assert (found["status"], found["accepted"]) == ("consent", False)
         assert power in found["detail"] and "query_to_xml" in found["items"][0]
-        assert (await checks_of(operator, registered, accept=[found["consent"]]))[CHECK]["accepted"]
+        assert "Only an admin" in found["cure"]
+        assert (await checks_of(admin, registered, accept=[found["consent"]]))[CHECK]["accepted"]
         sides.on_destination(f"ALTER ROLE {user} NO{power}")
     sides.on_destination(f"GRANT pg_execute_server_program TO {user}")
     assert (await checks_of(operator, registered))[CHECK]["status"] == "consent"
@@ -158,9 +160,14 @@ async def test_the_engine_is_told_what_was_accepted(
 
         return list(await eventually(check))
 
-    async def save(*accept: str) -> httpx.Response:
+    async def save(*accept: str, by: httpx.AsyncClient = operator) -> httpx.Response:
         body = {"rules": ALL, "accept": list(accept)}
-        return await operator.patch(path, json=body, headers={"If-Match": "*"})
+        return await by.patch(path, json=body, headers={"If-Match": "*"})
+
+    def is_for_admins(answer: httpx.Response) -> bool:
+        (error,) = answer.json().get("errors") or [{}]
+        told = (answer.status_code, error.get("code"), error.get("pointer"))
+        return told == (403, "permission_denied", "/accept") and "Ask an admin" in answer.json()["cure"]
 
     user = sides.destination["user"]
     sides.on_destination(f"ALTER ROLE {user} CREATEDB")
@@ -168,7 +175,11 @@ async def test_the_engine_is_told_what_was_accepted(
         "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('SELECT 1', true, true, '') IS NOT NULL)"
     )
     consent = (await checks_of(operator, registered))[CHECK]["consent"]
-    answer = await operator.post(STREAMS, json={**body_of(registered), "accept": [consent]})
+    body = {**body_of(registered), "accept": [consent]}
+    assert is_for_admins(await operator.post(STREAMS, json=body))
+    asked = {name: value for name, value in body.items() if name != "name"}
+    assert is_for_admins(await operator.post("/api/v1/preflights", json=asked))
+    answer = await admin.post(STREAMS, json=body)
     assert answer.status_code == 202, answer.text
     path = f"{STREAMS}/{answer.json()['stream_id']}"
     first = await sent(1)
@@ -183,11 +194,13 @@ async def test_the_engine_is_told_what_was_accepted(
     assert refused.status_code == 409, refused.text
     (error,) = refused.json()["errors"]
     assert error["code"] == "carried_code" and "1 function" in error["message"], error
-    assert (await save("carried_code")).status_code == 200
+    assert is_for_admins(await save("carried_code"))
+    assert (await save("carried_code", by=admin)).status_code == 200
     await sent(2)
-    entry, *_ = (await admin.get("/api/v1/audit")).json()["items"]
+    entry, *_ = await asked_for(admin)
     assert entry["action"] == "streams_update" and "pg_read_file" in entry["after"]["accepted"][0], entry
-    assert (await save()).status_code == 200
+    # An operator may go on with what an admin has accepted.
+    assert (await save("carried_code")).status_code == 200
 
     # A removed definition is forgotten.
     sides.on_source("ALTER TABLE orders DROP CONSTRAINT later")
@@ -196,7 +209,7 @@ async def test_the_engine_is_told_what_was_accepted(
 
 
 async def test_a_consent_is_to_the_definition_not_to_the_functions_name(
-    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
 ) -> None:
     """The effect of query_to_xml depends on its arguments."""
     define = "ALTER TABLE orders ADD CONSTRAINT xml CHECK (query_to_xml('{}', true, true, '') IS NOT NULL)"
@@ -206,7 +219,7 @@ async def test_a_consent_is_to_the_definition_not_to_the_functions_name(
     sides.on_source("ALTER TABLE orders DROP CONSTRAINT xml", define.format("SELECT 2"))
     now = (await checks_of(operator, registered, accept=[seen["consent"]]))[CHECK]
     assert (now["items"], now["accepted"]) == (seen["items"], False)
-    assert (await checks_of(operator, registered, accept=[now["consent"]]))[CHECK]["accepted"]
+    assert (await checks_of(admin, registered, accept=[now["consent"]]))[CHECK]["accepted"]
 
 
 async def test_a_consent_holds_whatever_the_roles_settings_are(

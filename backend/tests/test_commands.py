@@ -109,6 +109,9 @@ async def test_login_keeps_a_token_that_logout_revokes(shell: Shell, tmp_path: P
     assert file.stat().st_mode & 0o777 == 0o600
     token = json.loads(file.read_text())["token"]
     assert (await shell("status")).out.strip() == "No streams."
+    asked = await shell("login", "--output", "json", stdin=f"admin\n{PASSWORD}\n")
+    assert (json.loads(asked.out)["user"], "Password" in asked.err) == ("admin", True), asked.err
+    token = json.loads(file.read_text())["token"]
     assert (await shell("logout")).code == 0
     assert not file.exists()
     assert (await Shell({**shell.environment, "THALWEG_TOKEN": token})("status")).code == 3
@@ -294,6 +297,36 @@ async def test_another_address_wants_the_password_again(
     assert (await run("databases", "test", "shop")).code == 0
 
 
+async def test_a_uri_changes_the_whole_address(
+    shell: Shell, users: Users, registered: dict[str, str], sides: Sides
+) -> None:
+    run, body = with_token(shell, users), sides.source
+    login, place = f"{body['user']}:{quote(body['password'])}", f"localhost:{body['port']}/{body['dbname']}"
+
+    async def shown() -> dict[str, Any]:
+        known = json.loads((await run("databases", "list", "--json")).out)
+        return dict(next(database for database in known if database["name"] == "shop"))
+
+    refused = await run("databases", "edit", "shop", "--uri", f"postgresql://{body['user']}@{place}")
+    assert (refused.code, "--password, --password-stdin or --password-file" in refused.err) == (1, True), refused.err
+    wrong = await run("databases", "edit", "shop", "--uri", "postgresql://localhost:1/shop?sslmode=sometimes")
+    assert (wrong.code, (await shown())["host"]) == (1, "127.0.0.1")
+    unknown = await run("databases", "edit", "shop", "--uri", f"postgresql://{place}?application_name=x")
+    assert (unknown.code, "Not an option that may be set: application_name" in unknown.err) == (1, True), unknown.err
+
+    options = "connect_timeout=7&keepalives_idle=30"
+    moved = await run("databases", "edit", "shop", "--uri", f"postgresql://{login}@{place}?{options}")
+    assert (moved.code, "Connected" in moved.out) == (0, True), moved.err
+    assert (await shown())["options"] == {"connect_timeout": "7", "keepalives_idle": "30"}
+    assert ((await shown())["host"], (await shown())["tested_at"] is not None) == ("localhost", True)
+
+    # The same place: the stored password goes there. User and database stay, options do not.
+    again = await run("databases", "edit", "shop", "--uri", f"postgresql://localhost:{body['port']}")
+    assert (again.code, "Connected" in again.out) == (0, True), again.err
+    now = await shown()
+    assert (now["options"], now["user"], now["dbname"]) == ({}, body["user"], body["dbname"])
+
+
 async def test_what_changes_data_asks_on_a_terminal(
     shell: Shell,
     users: Users,
@@ -467,20 +500,6 @@ async def test_administration_without_a_store(shell: Shell) -> None:
     for command in ("migrate", "create-admin"):
         answer = await away.admin(command)
         assert (answer.code, "cure:" in answer.err) == (1, True)
-
-
-async def test_output_json_is_everywhere(shell: Shell, users: Users, registered: dict[str, str]) -> None:
-    shell = with_token(shell, users, Role.ADMIN)
-    for command in (
-        ("databases", "list"), ("streams", "list"), ("engines", "list"), ("users", "list"), ("tokens", "list"),
-        ("audit",), ("operations",), ("status",), ("alerts", "list"), ("advisor", "list"),
-        ("databases", "test", "shop"), ("databases", "edit", "shop", "--sslmode", "prefer"),
-        ("users", "add", "joan", "--password-stdin"), ("users", "edit", "joan", "--role", "operator"),
-        ("users", "remove", "joan"), ("tokens", "add", "scrape"), ("tokens", "revoke", "scrape"), ("engines", "token"),
-    ):  # fmt: skip
-        answer = await shell(*command, "--output", "json", stdin="a long enough passphrase of joan\n")
-        assert answer.code in (0, 1), (command, answer.err)
-        json.loads(answer.out)
 
 
 async def test_a_pipe_gets_whole_values(shell: Shell, users: Users, registered: dict[str, str]) -> None:

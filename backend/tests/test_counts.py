@@ -4,6 +4,7 @@ import pytest
 
 from thalweg.cli.commands.alerts import _outcome
 from thalweg.cli.commands.watching import _amiss
+from thalweg.kernel.sums import Sum
 from thalweg.kernel.words import counted, parked_in_words
 
 
@@ -15,9 +16,15 @@ def test_a_count_has_its_noun(count: int, told: str) -> None:
 
 
 def test_one_is_parked_and_two_are() -> None:
-    assert [parked_in_words(count) for count in (1, 2)] == [
+    assert [parked_in_words(Sum(count)) for count in (1, 2)] == [
         "1 transaction is parked", "2 transactions are parked",
     ]  # fmt: skip
+
+
+def test_what_is_parked_is_a_lower_bound_or_unknown_while_a_queue_is() -> None:
+    assert parked_in_words(Sum.of([1, None])) == "at least 1 transaction is parked"
+    assert parked_in_words(Sum.of([3, 4, None])) == "at least 7 transactions are parked"
+    assert parked_in_words(Sum.of([None, None])) == "an unknown number of transactions is parked"
 
 
 def test_the_command_line_counts_engines_and_tries() -> None:

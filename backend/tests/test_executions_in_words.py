@@ -2,7 +2,7 @@
 
 import pytest
 
-from thalweg.cli.commands.destinations import execution_in_words
+from thalweg.cli.commands.destinations import edits_in_words, execution_in_words
 
 ALL = {"error_id": None, "cause": None, "executed": 3, "total": 4, "failed_again": 0, "message": None}
 
@@ -27,3 +27,8 @@ ALL = {"error_id": None, "cause": None, "executed": 3, "total": 4, "failed_again
 )
 def test_one_that_has_tried_them_all_has_not_stopped(execution: dict[str, object], words: str) -> None:
     assert execution_in_words({**ALL, **execution}) == words
+
+
+def test_changes_that_are_not_applied_as_they_came() -> None:
+    assert edits_in_words({"left_out": 1, "edited": 0, "settled": 2}) == " (1 left out, 2 settled by error handlers)"
+    assert edits_in_words({"left_out": 0, "edited": 0, "lcrs": 3}) == ""

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import Sides, Users
 from tests.features.test_streams import STREAMS, body_of, created
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
@@ -189,7 +190,7 @@ async def test_a_destination_joins_and_is_dropped(
     assert (left["mode"], [destination["id"] for destination in left["destinations"]]) == ("combined", ["warehouse"])
     last = await operator.delete(f"{path}/destinations/warehouse")
     assert "last destination" in last.json()["detail"]
-    entries = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    entries = await asked_for(admin, stream["id"])
     assert [entry["action"] for entry in entries] == [
         "destinations_drop", "destinations_update", "destinations_update", "destinations_stop", "destinations_add",
         "streams_create",

@@ -64,8 +64,8 @@ def test_what_has_stopped_and_what_goes_on(destinations: list[dict[str, Any]], r
 
 def test_a_paused_destination_is_named() -> None:
     paused = [destination(name, "DISABLED") for name in ("a", "b")]
-    assert told(destination("c"), paused[1]) == (HealthLevel.OK, "Replicating. Reports is paused.")
-    assert told(*paused, destination("c")) == (HealthLevel.OK, "Replicating. Warehouse and Reports are paused.")
+    assert told(destination("c"), paused[1]) == (HealthLevel.WARNING, "Replicating. Reports is paused.")
+    assert told(*paused, destination("c")) == (HealthLevel.WARNING, "Replicating. Warehouse and Reports are paused.")
 
 
 def test_a_stream_that_rests_because_its_destinations_are_paused_says_so() -> None:
@@ -106,6 +106,15 @@ def test_the_engines_own_trouble_is_said_to_be_the_engines_with_its_cure() -> No
     for status, reason in (("ENABLED", f"The engine is retrying. {words}"), ("ABORTED", words)):
         known = facts(observed={"error": FULL, "destinations": []}, observed_status=status, observed_at=AT)
         assert health_of(known, AT).reason == reason
+
+
+def test_a_rule_that_does_not_fit_its_table_is_no_trouble_of_the_engine() -> None:
+    error = {
+        "code": "rule_refused", "title": "A rule does not fit its table", "side": "engine", "cure": "Correct the rule.",
+        "message": 'The rule "north" of "t" is refused at line 1, column 1: the table t has no column "region".',
+    }  # fmt: skip
+    known = facts(observed={"error": error, "destinations": []}, observed_status="ABORTED", observed_at=AT)
+    assert health_of(known, AT).reason == f"{error['title']}: {error['message']}"
 
 
 def test_who_starts_or_waits_for_a_lock_does_not_go_on() -> None:
@@ -162,7 +171,7 @@ def test_behind_whom_it_waits() -> None:
 def test_parked_transactions_are_at_a_destination() -> None:
     share = parked(0, 0).destinations[0]
 
-    def reason(**counts: int) -> str:
+    def reason(**counts: int | None) -> str:
         shares = [
             share.model_copy(update={"destination_id": name, "error_queue_transactions": count})
             for name, count in counts.items()
@@ -173,6 +182,10 @@ def test_parked_transactions_are_at_a_destination() -> None:
     assert reason(a=2) == "2 transactions are parked in the error queue."
     assert reason(a=0, b=1) == "1 transaction is parked in the error queue of Reports."
     assert reason(a=1, b=2) == "3 transactions are parked in the error queues of Warehouse (1) and Reports (2)."
+    assert reason(a=None, b=2) == (
+        "At least 2 transactions are parked in the error queues of Warehouse (unknown) and Reports (2)."
+    )
+    assert reason(a=None, b=0) == reason(a=None) == "Replicating."
 
 
 def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
@@ -204,6 +217,10 @@ def test_a_destination_that_parks_everything_has_failed_and_does_not_go_on() -> 
         HealthLevel.ERROR,
         "Warehouse has parked everything for 5 min and applies nothing: 14\u202f047 transactions are parked in its "
         "error queue.",
+    )
+    unknown = share.model_copy(update={"error_queue_transactions": None})
+    assert told(destination("a"), sample=sample.model_copy(update={"destinations": [unknown]}))[1].endswith(
+        "applies nothing: an unknown number of transactions is parked in its error queue."
     )
     level, reason = told(destination("a"), RETRIED, sample=sample)
     assert (level, reason.endswith(" And 1 more.")) == (HealthLevel.ERROR, True)

@@ -214,16 +214,8 @@ def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> Non
     ) is (MINUTES)
 
 
-async def test_a_store_that_takes_nothing_loses_nothing(
-    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    """Its disk is full, as far as a test can make it: writing fails, reading works."""
-    stream_id = (await created(operator, registered))["id"]
-    lost: list[int] = []
-    writer = HistoryWriter(resources, lambda: lost.append(1))
-    running = asyncio.create_task(writer.run())
-    table = SECONDS.table
+async def fill_disk(resources: Resources) -> None:
+    """The store's disk is full, as far as a test can make it: writing history fails, reading works."""
     async with resources.sessions() as session:
         await session.execute(
             text(
@@ -231,28 +223,81 @@ async def test_a_store_that_takes_nothing_loses_nothing(
                 "$$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$"
             )
         )
-        await session.execute(
-            text(f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION full_disk()")
-        )
+        trigger = f"CREATE TRIGGER full_disk BEFORE INSERT ON {SECONDS.table} FOR EACH ROW EXECUTE FUNCTION full_disk()"
+        await session.execute(text(trigger))
         await session.commit()
+
+
+async def free_disk(resources: Resources) -> None:
+    async with resources.sessions() as session:
+        await session.execute(text(f"DROP TRIGGER full_disk ON {SECONDS.table}"))
+        await session.commit()
+
+
+async def test_a_store_that_takes_nothing_loses_nothing(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    stream_id = (await created(operator, registered))["id"]
+    lost: list[int] = []
+    writer = HistoryWriter(resources, lambda: lost.append(1))
+    running = asyncio.create_task(writer.run())
+    await fill_disk(resources)
     samples = [sample_at(datetime.now(UTC), 1.0, stream_id=stream_id)]
     writer.offer("abcdefgh", samples, missed=True)
     await eventually(lambda: _is(bool(lost)))
     assert writer.failing_since is not None
     assert "history caught up" not in capsys.readouterr().out
-    async with resources.sessions() as session:
-        await session.execute(text(f"DROP TRIGGER full_disk ON {table}"))
-        await session.commit()
+    await free_disk(resources)
     writer.offer("abcdefgh", samples, missed=True)
     await eventually(lambda: _is(writer.failing_since is None))
     assert "history caught up" in capsys.readouterr().out
     await stop_task(running)
     async with resources.sessions() as session:
-        assert (await session.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() == 1
+        assert (await session.execute(text(f"SELECT count(*) FROM {SECONDS.table}"))).scalar_one() == 1
 
 
 async def _is(value: bool) -> bool:
     return value
+
+
+async def test_what_a_full_disk_cost_is_fetched_from_the_engine(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources,
+    collector: Collector, monkeypatch: pytest.MonkeyPatch,  # noqa: F811
+) -> None:  # fmt: skip
+    """No sample that the engine remembers is missing afterwards, though the store refused many of them."""
+    engine.recorded = remembered = []
+    made, status = engine._sample, example("stats-history")["samples"][0]["streams"][0]
+
+    def sample(at: datetime) -> dict[str, Any]:
+        document = made(at)
+        for stream in document["streams"]:
+            stream |= {name: status[name] for name in ("status", "phase", "positions")}
+        remembered.append(document)
+        return document
+
+    monkeypatch.setattr(engine, "_sample", sample)
+    stream = await created(operator, registered)
+
+    async def stored() -> list[datetime]:
+        found = (await operator.get(f"{STREAMS}/{stream['id']}/history/samples")).json()["samples"]
+        return [datetime.fromisoformat(one["at"]) for one in found]
+
+    async def more_than(count: int) -> bool:
+        return len(await stored()) > count
+
+    await eventually(lambda: more_than(2))
+    await fill_disk(resources)
+    failing = collector._history
+    await eventually(lambda: _is(failing.failing_since is not None))
+    before, told = len(await stored()), len(remembered)
+    await eventually(lambda: _is(len(remembered) > told + 10))
+    assert len(await stored()) == before
+    await free_disk(resources)
+    await eventually(lambda: more_than(before + 12))
+    kept = await stored()
+    taken = [datetime.fromisoformat(one["sampled_at"]) for one in remembered]
+    assert kept == [at for at in taken if kept[0] <= at <= kept[-1]]
 
 
 async def test_seconds_become_minutes_and_hours_and_old_partitions_go(

@@ -1,18 +1,31 @@
 """No request holds a connection of the store while it waits for another one, or for anything outside."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from tests.conftest import PASSWORD, Users, make_client
+from tests.conftest import PASSWORD, Sides, Users, make_client
 from tests.support.serving import eventually
+from thalweg.alerting.notice import notice_of_test
+from thalweg.alerting.senders.settings import WebhookSettings
+from thalweg.alerting.senders.webhook import post_webhook
 from thalweg.features.identity import login
+from thalweg.inspection.connection import connected
+from thalweg.inspection.matching import select_tables
+from thalweg.inspection.target import Target
+from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources, release
+from thalweg.kernel.networks import Networks
 from thalweg.kernel.outside import HeldConnection, outside
+from thalweg.kernel.passwords import hash_password
 from thalweg.kernel.principal import Role
+from thalweg.kernel.rules import TableRule, TableRules
+from thalweg.live.bus import Bus
+from thalweg.workers.sources import certificate_end
 
 WRONG = {"name": "admin", "password": "wrong wrong"}
 
@@ -31,16 +44,33 @@ async def test_outside_work_in_a_transaction_fails(resources: Resources) -> None
     outside("an engine")
 
 
-async def test_redis_and_hashes_count_as_outside(resources: Resources) -> None:
-    from thalweg.kernel.passwords import hash_password
-    from thalweg.live.bus import Bus
-
+async def test_whatever_is_waited_for_counts_as_outside(resources: Resources) -> None:
+    all_tables = TableRules(include=[TableRule(schema_name="*")])
+    notice = notice_of_test("delivery", now(), "https://console.example")
+    waits: list[tuple[str, Callable[[], Awaitable[object]]]] = [
+        ("Redis", lambda: Bus(resources.redis).last_event_id()),
+        ("a password hash", lambda: hash_password("a password")),
+        ("an engine", lambda: certificate_end("https://127.0.0.1:1", 1)),
+        ("a name", lambda: Networks().addresses_of("localhost", 5432)),
+        ("a webhook", lambda: post_webhook(WebhookSettings(url="http://127.0.0.1:1"), "", notice, 1, Networks())),
+        ("a thread", lambda: select_tables(all_tables, [])),
+    ]
     async with resources.sessions() as session:
         await session.execute(text("SELECT 1"))
-        with pytest.raises(HeldConnection, match="Redis"):
-            await Bus(resources.redis).last_event_id()
-        with pytest.raises(HeldConnection, match="password hash"):
-            await hash_password("a password")
+        for what, wait in waits:
+            with pytest.raises(HeldConnection, match=f"{what} was waited for"):
+                await wait()
+
+
+async def test_statements_in_an_open_session_count_as_outside(resources: Resources, sides: Sides) -> None:
+    database = {**sides.source, "host": "127.0.0.1"}
+    target = Target(*(database[name] for name in ("host", "port", "dbname", "user", "password")), "prefer")
+    async with connected(target, 5) as connection, resources.sessions() as session:
+        await session.execute(text("SELECT 1"))
+        with pytest.raises(HeldConnection, match="a database was waited for"):
+            await connection.execute("SELECT 1")
+        await release(session)
+        await connection.execute("SELECT 1")
 
 
 async def test_many_wrong_logins_at_once_stop_nobody(app: FastAPI, users: Users, viewer: httpx.AsyncClient) -> None:

@@ -1,18 +1,14 @@
 """A real PgBouncer between: it is found, and nothing of ours stays behind for its other users."""
 
-import os
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Generator
-from pathlib import Path
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 import psycopg
 import pytest
+from pooler import pgbouncer
 from psycopg import AsyncConnection
 from psycopg.rows import DictRow
 
@@ -27,44 +23,24 @@ Pooler = Callable[..., int]
 @pytest.fixture
 def pooler(sides: Sides) -> Generator[Pooler, None, None]:
     """Starts one in transaction mode with a pool of one session; gives its port."""
-    running: list[tuple[subprocess.Popen[bytes], Path]] = []
+    source = sides.source
+    with ExitStack() as running:
 
-    def start(database: str = "", **settings: str) -> int:
-        directory, port = Path(tempfile.mkdtemp(prefix="thalweg-test-pooler-")), free_port()
-        source = sides.source
-        lines = {
-            "listen_addr": "127.0.0.1", "listen_port": port, "auth_type": "trust", "pool_mode": "transaction",
-            "auth_file": directory / "users", "default_pool_size": 1, "unix_socket_dir": "", **settings,
-        }  # fmt: skip
-        (directory / "users").write_text(f'"{source["user"]}" "{source["password"]}"\n')
-        (directory / "ini").write_text(
-            f"[databases]\n* = host=127.0.0.1 port={source['port']} {database}\n[pgbouncer]\n"
-            + "".join(f"{name} = {value}\n" for name, value in lines.items())
-        )
-        prefix = []
-        if os.geteuid() == 0:
-            prefix = ["runuser", "-u", POSTGRES_USER, "--"]
-            for path in (directory, *directory.iterdir()):
-                shutil.chown(path, POSTGRES_USER)
-        process = subprocess.Popen(
-            [*prefix, "pgbouncer", str(directory / "ini")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        running.append((process, directory))
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                connect(sides, port).close()
-            except psycopg.OperationalError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-            else:
-                return port
+        def start(database: str = "", **settings: str) -> int:
+            port = free_port()
+            running.enter_context(
+                pgbouncer(
+                    port,
+                    f"host=127.0.0.1 port={source['port']}",
+                    {str(source["user"]): str(source["password"])},
+                    POSTGRES_USER,
+                    database,
+                    **settings,
+                )
+            )
+            return port
 
-    yield start
-    for process, directory in running:
-        process.terminate()
-        process.wait(60)
-        shutil.rmtree(directory)
+        yield start
 
 
 def connect(sides: Sides, port: int) -> psycopg.Connection[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Every failure is problem details with a stable type and a cure; large and odd requests are refused in time."""
 
+import json
 import time
 
 import httpx
@@ -8,6 +9,8 @@ from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
 from tests.conftest import make_client
+from tests.features.test_streams import body_of
+from tests.support.engine_double import EngineDouble
 from tests.support.servers import Cluster
 from thalweg.engine_client.access import problem_of
 from thalweg.engine_client.client import EngineClient, EngineFailure
@@ -64,6 +67,17 @@ async def test_malformed_json(anonymous: httpx.AsyncClient, body: bytes) -> None
     answer = await anonymous.post("/api/v1/session", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("parameters", ['{"\\ud800": 1}', '{"error_policies": [{"\\ud800": 1}]}'])
+async def test_a_name_that_is_no_unicode(
+    admin: httpx.AsyncClient, parameters: str, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    body = body_of(registered)
+    text = json.dumps({**body, "parameters": "here"}).replace('"here"', parameters)
+    answer = await admin.post("/api/v1/streams", content=text, headers={"Content-Type": "application/json"})
+    check_problem(answer, 422, "invalid_request")
+    assert "/parameters/" in answer.json()["errors"][0]["pointer"]
 
 
 async def test_pattern_of_ten_megabytes(admin: httpx.AsyncClient, registered: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import text
 from tests.conftest import Users
 from tests.features.test_streams import STREAMS, body_of, created
 from tests.support.engine_double import TOKEN, EngineDouble, example
+from tests.support.servers import free_port
 from tests.support.serving import eventually, serve
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import shell, with_token  # noqa: F401
@@ -376,12 +377,12 @@ async def test_capture_engine_that_is_lost_can_be_given_up(
     alpha, bravo = EngineDouble(), EngineDouble()
     bravo.listen = "10.0.0.2:8644"
     async with serve(bravo.app()) as second:
-        async with serve(alpha.app()) as first:
+        port = free_port()  # one that the kernel had chosen could be somebody else's when it comes back
+        async with serve(alpha.app(), port) as first:
             pair = await enrol(admin, alpha, "alpha", first), await enrol(admin, bravo, "bravo", second)
             stream = await created(admin, registered, **over(pair))
             path = f"{STREAMS}/{stream['id']}"
             await wait_for(admin, path, phase="REPLICATING")
-            port = int(first.rpartition(":")[2])
         await wait_for(admin, pair[0].path, state="UNREACHABLE")
         lost = (await admin.get(path)).json()
         assert (lost["health"]["level"], "alpha" in lost["health"]["reason"]) == ("unknown", True)

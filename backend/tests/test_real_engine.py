@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import select, text
@@ -72,10 +71,7 @@ def slot(stream: dict[str, Any]) -> str:
 
 
 def of(sides: Sides, dbname: str, query: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(
-        host="127.0.0.1", port=sides.cluster.port, user="postgres", dbname=dbname, autocommit=True
-    ) as connection:
-        return connection.execute(query.encode()).fetchall()
+    return sides.cluster.rows(query, dbname)
 
 
 def orders(sides: Sides, side: str) -> list[tuple[Any, ...]]:
@@ -199,7 +195,9 @@ async def test_error_queue_from_the_command_line(
     run = with_token(shell, users)
     path = f"{STREAMS}/{stream['id']}"
     sides.on_destination("INSERT INTO orders VALUES (500, 'a', 1), (600, 'b', 1)")
-    sides.on_source("INSERT INTO orders VALUES (500, 'x', 2)", "INSERT INTO orders VALUES (600, 'y', 2)")
+    sides.on_source("INSERT INTO orders VALUES (500, 'x', 2)")
+    await parked(operator, path, 1)  # the two do not depend on each other: either could be parked first
+    sides.on_source("INSERT INTO orders VALUES (600, 'y', 2)")
     first, second = await parked(operator, path, 2)
     listed = await run("errors", stream["name"])
     assert '"public"."orders"' in listed.out
@@ -483,6 +481,7 @@ async def test_force_does_not_give_up_an_engine_that_answers(
     operator: httpx.AsyncClient, stream: dict[str, Any], sides: Sides, settings: Settings
 ) -> None:
     settings.engine_lost_after = 0.2
+    settings.engine_timeout = 60  # however slow it is, it answers
     forced = (await operator.delete(f"{STREAMS}/{stream['id']}", params={"force": True})).json()["operation_id"]
     done = await wait_for(operator, f"/api/v1/operations/{forced}", state="succeeded")
     assert done["error"] is None

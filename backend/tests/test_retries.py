@@ -49,9 +49,10 @@ def test_older_engines_tell_nothing_of_retries() -> None:
     assert not any(one.retry for one in Transactions.model_validate(document).transactions)
 
 
-@pytest.mark.parametrize("before", ["", "; retried once before", "; retried 12 times before"])
-def test_an_error_tells_how_often_it_was_retried(before: str) -> None:
-    given = waiting()["next_retry"]["error"]
-    row = f'UPDATE of "public"."ranks" (id = 7), commit LSN 0/1: the destination has no such row{before}'
-    error = EngineError.model_validate({**given, "message": row, "sqlstate": "", "detail": ""})
+@pytest.mark.parametrize(
+    ("retries", "before"), [(0, ""), (1, "; retried once before"), (12, "; retried 12 times before")]
+)
+def test_an_error_tells_how_often_it_was_retried(retries: int, before: str) -> None:
+    facts = {"sqlstate": "", "operation": "UPDATE", "row_missing": True, "retries": retries, "detail": ""}
+    error = EngineError.model_validate({**waiting()["next_retry"]["error"], **facts})
     assert error.message == f'UPDATE of "public"."ranks": the destination has no such row{before}.'

@@ -3,7 +3,6 @@
 import http.server
 import json
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.real_engine import make_certificate
+from tests.support.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 # As scripts/up.sh begins; every service is the caller's, and all lies in the test's own folder.
@@ -205,14 +205,11 @@ def test_logs_of_services_are_their_callers_alone(tmp_path: Path) -> None:
 def store() -> Generator[dict[str, str], None, None]:
     """The environment of a stack that has only a store, which does not run. Root's server runs as another user, who
     cannot enter tmp_path."""
-    with tempfile.TemporaryDirectory() as home, socket.socket() as probe:
+    with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-        probe.close()
         assert run(Path(home), "init_cluster store").returncode == 0
         kept = {name: value for name, value in os.environ.items() if not name.startswith("THALWEG_")}
-        yield {**kept, "THALWEG_HOME": home, "THALWEG_STORE_PORT": port}
+        yield {**kept, "THALWEG_HOME": home, "THALWEG_STORE_PORT": str(free_port())}
 
 
 def with_store(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ from psycopg.waiting import Wait
 from tests.conftest import Sides
 from tests.support.relay import relaying
 from thalweg.inspection import bounds
-from thalweg.inspection.connection import connected, read_all, read_one
+from thalweg.inspection.connection import connected, read_all, read_row
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.slots import read_slots
 from thalweg.inspection.target import Target
@@ -38,7 +38,7 @@ async def test_functions_of_others_are_not_called(sides: Sides) -> None:
     assert "watched" in state.slots
     async with connected(target(sides), 5) as connection:
         looked = "SELECT pg_is_in_recovery() AS recovers, (SELECT count(*) FROM public.taken) AS taken"
-        assert await read_one(connection, looked) == {"recovers": False, "taken": 0}
+        assert await read_row(connection, looked) == {"recovers": False, "taken": 0}
     sides.on_source("SELECT pg_drop_replication_slot('watched')")
 
 
@@ -48,7 +48,7 @@ async def test_a_server_that_stops_answering_is_hung_up_on(sides: Sides) -> None
         with pytest.raises(ConnectionFailure) as failure:
             async with connected(target(sides, relay.port), 5, limit=1.0) as connection:
                 relay.freeze()
-                await asyncio.wait_for(read_one(connection, "SELECT 1 AS one"), 20)
+                await asyncio.wait_for(read_row(connection, "SELECT 1 AS one"), 20)
     assert (failure.value.code, time.monotonic() - begun < 10) == ("database_unreachable", True)
     assert "did not answer within 1 s" in failure.value.message
 
@@ -87,5 +87,5 @@ async def test_a_statement_that_takes_too_long_says_what_may_keep_the_server(sid
     with pytest.raises(ConnectionFailure) as failure:
         async with connected(target(sides), 5) as connection:
             await connection.execute("SET statement_timeout = '50ms'")
-            await read_one(connection, "SELECT pg_sleep(5)")
+            await read_row(connection, "SELECT pg_sleep(5)")
     assert "gives each statement 20 s" in failure.value.message and "very large" in failure.value.cure

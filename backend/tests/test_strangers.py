@@ -90,7 +90,7 @@ async def test_a_newcomer_with_a_login_gets_in_beside_a_stranger_of_the_same_add
             assert (await beside.get("/api/v1/session")).status_code == 200
 
 
-async def test_requests_without_a_login_have_a_share(app: FastAPI, users: Users) -> None:
+async def test_requests_without_a_login_have_an_allowance(app: FastAPI, users: Users) -> None:
     async with serve(without_lifespan(app)) as url, stranger(url) as connect:
         for _ in range(REQUESTS_EACH_MAX):
             await connect(HALF_BODY)
@@ -108,7 +108,7 @@ async def test_requests_without_a_login_have_a_share(app: FastAPI, users: Users)
                 assert (await client.get("/api/v1/session")).status_code == 200
 
 
-async def test_behind_a_proxy_the_forwarded_address_has_the_share(
+async def test_behind_a_proxy_the_forwarded_address_has_the_allowance(
     app: FastAPI, users: Users, settings: Settings
 ) -> None:
     settings.trusted_proxies = ["127.0.0.2"]

@@ -16,10 +16,18 @@ def tidy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    "text", ['ROWS = 1\n"""Of one answer."""\n', '  """As viewers see it."""\n', "# Of a stream.\n"]
+    "text",
+    [
+        'ROWS = 1\n"""Of one answer."""\n',
+        '  """As viewers see it."""\n',
+        "# Of a stream.\n",
+        'id: str = Field(description="~Of the stream.")\n',
+        'Field(\n  description="~As it was.",\n)\n',
+        'Field(\n  description=(\n    f"~Of `{name}`: so often."\n  )\n)\n',
+    ],
 )
 def test_a_docstring_that_is_a_fragment_is_refused(tidy: ModuleType, text: str) -> None:
-    (problem,) = tidy._word_problems(tidy.ROOT / "backend/thalweg/a.py", text, generated=False)
+    (problem,) = tidy._word_problems(tidy.ROOT / "backend/thalweg/a.py", text.replace("~", ""), generated=False)
     assert "a fragment" in problem
 
 
@@ -66,3 +74,22 @@ def test_generated_files_are_worded_elsewhere(tidy: ModuleType) -> None:
     path = tidy.ROOT / "frontend/src/schema.d.ts"
     text = "/** ~What the API says. */\n".replace("~", "")
     assert tidy._word_problems(path, text, generated=True) == []
+
+
+def test_a_folder_of_a_layer_needs_a_page(tidy: ModuleType, tmp_path: Path) -> None:
+    for folder in ("backend/thalweg/live", "backend/thalweg/workers/alerts", "engine/src/queue", "frontend/src/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.py").write_text("")
+    for folder in ("engine/src/queue", "frontend/src/lib"):
+        (tmp_path / folder / "README.md").write_text("# a page")
+    (tmp_path / "engine/src/generated").mkdir()  # no source in it
+    assert tidy._missing_pages(tmp_path) == [
+        f"backend/thalweg/{folder}: has no README.md" for folder in ("live", "workers")
+    ]
+
+
+def test_a_standard_that_the_bibliography_lacks_is_refused(tidy: ModuleType) -> None:
+    page = tidy.ROOT / "docs" / "README.md"
+    assert tidy._uncited(page, "As RFC 9457 wants it.") == []
+    (problem,) = tidy._uncited(page, "RFC ~1149 and RFC ~1149".replace("~", ""))
+    assert problem == "docs/README.md: cites RFC ~1149, which docs/bibliography.md lacks".replace("~", "")

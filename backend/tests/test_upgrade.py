@@ -21,7 +21,7 @@ from tests.test_units import ONLY
 from thalweg.cli.administration import migrate
 from thalweg.db.models import DatabaseRow, DestinationRow, StreamRow
 from thalweg.engine_client.desired import desired_document
-from thalweg.engine_client.documents import RESERVED_ID, EngineStats, EngineStatus
+from thalweg.engine_client.documents import FORMER_ID, EngineStats, EngineStatus
 from thalweg.history.document import decode, document_of, encode
 from thalweg.history.outages import outages_between
 from thalweg.history.series import resample, spans_of
@@ -57,7 +57,7 @@ def owners(sample: dict[str, Any]) -> set[str | None]:
     return {part["destination_id"] for part in (*sample["components"], *sample["destinations"])}
 
 
-async def test_a_destination_that_has_the_reserved_id_gets_another_one_everywhere(
+async def test_a_destination_that_has_the_former_id_gets_another_one_everywhere(
     operator: httpx.AsyncClient,
     registered: dict[str, str],
     reports: str,  # noqa: F811
@@ -119,7 +119,7 @@ async def test_what_an_upgraded_engine_tells_of_its_only_destination_is_that_one
     before(settings)
     # It has not taken the next document yet, and has its memory since it began anew.
     engine.takes_documents = False
-    engine.desired["streams"][0]["destinations"][0]["id"] = RESERVED_ID
+    engine.desired["streams"][0]["destinations"][0]["id"] = FORMER_ID
     last = datetime.fromisoformat(known[-1]["at"])
     for number in range(1, 6):
         engine.record(last + timedelta(milliseconds=100 * number))
@@ -222,7 +222,7 @@ def test_an_older_engine_tells_of_its_only_destination_as_of_the_stream() -> Non
     for part in stats["streams"][0]["components"]:
         part.pop("destination", None)
     poll = Poll(NOON, EngineStatus.model_validate(status), EngineStats.model_validate(stats), None)
-    told = poll_of_today(poll, {stream["id"]: {RESERVED_ID: ONLY}})
+    told = poll_of_today(poll, {stream["id"]: {FORMER_ID: ONLY}})
     today = Poll(
         NOON, EngineStatus.model_validate(example("status")), EngineStats.model_validate(example("stats")), None
     )

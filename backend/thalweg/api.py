@@ -33,7 +33,7 @@ from thalweg.kernel.http import failures
 from thalweg.kernel.http.console import Console
 from thalweg.kernel.http.guard import API_PREFIX, RequestGuard
 from thalweg.kernel.http.methods import MethodCheck, addresses_of
-from thalweg.kernel.http.strangers import StrangersShare
+from thalweg.kernel.http.strangers import StrangersAllowance
 from thalweg.kernel.openapi import build_openapi
 from thalweg.kernel.settings import Settings
 from thalweg.live.hub import EventHub, running
@@ -92,7 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     failures.install(app)
     known = [(API_PREFIX + path, methods) for router in routers for path, methods in _methods(router)]
     app.add_middleware(MethodCheck, addresses=addresses_of([*known, *_methods(health), *_methods(scraped)]))
-    app.add_middleware(StrangersShare)
+    app.add_middleware(StrangersAllowance)
     app.add_middleware(
         RequestGuard, body_bytes_max=settings.body_bytes_max,
         open_paths=frozenset(API_PREFIX + path for router in routers for path in _open_paths(router)),

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from tests.alerts.receivers import http_receiver
 from tests.conftest import Users
 from tests.features.test_streams import STREAMS, created
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for, without_slot_alert  # noqa: F401
@@ -24,7 +25,7 @@ def quick(app: FastAPI, settings: Settings) -> None:
     settings.alerts_interval = 0.05
 
 
-async def alert_of(client: httpx.AsyncClient, rule: str, state: str = "firing", seconds: float = 20) -> dict[str, Any]:
+async def alert_of(client: httpx.AsyncClient, rule: str, state: str = "firing", seconds: float = 60) -> dict[str, Any]:
     async def found() -> dict[str, Any] | None:
         items = (await client.get(ALERTS, params={"state": state, "rule": rule})).json()["items"]
         return dict(items[0]) if items else None
@@ -96,8 +97,8 @@ async def test_life_of_an_alert(
     assert (await viewer.get(f"{ALERTS}/counts")).json()["unacknowledged"] == 0
     undone = (await operator.post(f"{path}/unacknowledge")).json()
     assert undone["acknowledged_at"] is None
-    audit = (await admin.get("/api/v1/audit", params={"limit": 2})).json()["items"]
-    assert [entry["action"] for entry in audit] == ["alerts_unacknowledge", "alerts_acknowledge"]
+    audit = await asked_for(admin)
+    assert [entry["action"] for entry in audit[:2]] == ["alerts_unacknowledge", "alerts_acknowledge"]
 
     await operator.put(f"{ALERTS}/rules/component_aborted", json={"enabled": False}, headers={"If-Match": '"0"'})
     over = await alert_of(viewer, "component_aborted", "resolved")

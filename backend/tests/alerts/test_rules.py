@@ -525,6 +525,16 @@ def test_an_error_queue_is_told_with_its_destinations() -> None:
     assert message == "3 transactions are parked in the error queue of Warehouse and Archive of orders."
 
 
+def test_a_lower_bound_of_an_error_queue_fires_but_ends_nothing() -> None:
+    clock = Clock()
+    changes = clock.at(0, replace(parked(3), parked_at_least=True))
+    (message,) = {change.assessment.message for change in changes if change.assessment is not None}
+    assert message == "At least 3 transactions are parked in the error queue of orders."
+    for second in range(1, 30):
+        clock.at(second, replace(parked(0), parked_at_least=True))
+    assert clock.firing() == {RuleId.ERROR_QUEUE}, "the other destination tells nothing of its error queue"
+
+
 def test_a_database_that_cannot_be_reached_is_named_within_seconds() -> None:
     refused = "connection to server at 10.0.0.5, port 5432 failed: Connection refused"
     warehouse = DestinationFacts("warehouse", "Warehouse", "ENABLED", refused, phase="RETRYING", unreachable=refused)

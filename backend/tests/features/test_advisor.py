@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, created
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for, without_slot_alert  # noqa: F401
@@ -225,7 +226,7 @@ async def test_cure_is_applied_measured_and_undone(
     (destination,) = (await operator.get(path)).json()["destinations"]
     assert (undone["state"], destination["effective_parameters"]["group_size"]) == ("undone", 100)
     assert (await operator.post(f"{ADVISOR}/cures/{cure['id']}:undo")).status_code == 409
-    audit = (await admin.get("/api/v1/audit")).json()["items"]
+    audit = await asked_for(admin)
     assert [entry["action"] for entry in audit[:4]] == [
         "advisor_cures_undo", "destinations_update", "advisor_cures_apply", "destinations_update",
     ]  # fmt: skip
@@ -271,7 +272,7 @@ async def test_index_is_created_at_the_destination_measured_and_dropped_again(
     assert (by_hand["state"], by_hand["before_run_id"], by_hand["sql"]) == ("helped", finding["run_id"], sql)
     assert by_hand["outcome"].endswith("The finding is gone.")
     assert (await operator.post(f"{ADVISOR}/cures/{by_hand['id']}:undo")).json()["code"] == "conflict"
-    assert (await admin.get("/api/v1/audit")).json()["items"][0]["after"]["sql"] == sql
+    assert (await asked_for(admin))[0]["after"]["sql"] == sql
     sides.on_destination("DROP INDEX orders_thalweg_key")
 
     sides.on_destination(f"ALTER TABLE orders OWNER TO {user}", "INSERT INTO orders VALUES (1, 'again', 1)")
@@ -305,7 +306,7 @@ async def test_index_is_created_at_the_destination_measured_and_dropped_again(
     assert undoing["state"] == "undoing"
     assert (await over(operator, done["id"]))["state"] == "undone"
     assert indexes(sides) == []
-    audit = (await admin.get("/api/v1/audit")).json()["items"]
+    audit = await asked_for(admin)
     assert [entry["action"] for entry in audit[:2]] == ["advisor_cures_undo", "advisor_cures_apply"]
     assert audit[1]["after"]["sql"] == sql
 

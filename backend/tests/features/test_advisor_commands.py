@@ -67,5 +67,5 @@ async def test_list_compare_and_monitor(
     segments = [part.strip() for part in line.split(" | ")]
     assert segments[0].endswith(f"{stream['name']} → warehouse")
     assert segments[1].startswith("C shop to warehouse 1200 150K 0.0015sec <")
-    assert segments[2].startswith("Q 1200 0 4")
+    assert segments[2].startswith("Q 1200 4")
     assert segments[3].startswith("A 1190 118 0.0032sec AS(1) <22%I 0%F 56%EXECUTE> <B>")

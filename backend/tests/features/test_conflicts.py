@@ -76,6 +76,12 @@ async def test_handlers_are_checked_at_their_places(
         ([{**OF_ORDERS, "action": "expression", "columns": ["a", "b"], "expression": "1"}], "/0/columns"),
         ([{**OF_ORDERS, "action": "discard", "expression": "1"}], "/0/expression"),
         ([{"kind": "multiple_unique_conflicts", "action": "overwrite"}], "/0/action"),
+        ([{"kind": "insert_exists", "action": "discard"}, {"kind": "insert_exists", "action": "overwrite"}], "/1/kind"),
+        ([{**OF_ORDERS, "action": "discard"}, {**OF_ORDERS, "action": "overwrite"}], "/1/table"),
+        (
+            [{"kind": "update_origin_differs", "action": "discard"}, {**OF_ORDERS, "action": "overwrite"}],
+            "/1/table",
+        ),
     ]
     for handlers, place in wrong:
         answer = await admin.post(STREAMS, json=body_of(registered, parameters={"conflict_handlers": handlers}))
@@ -90,6 +96,7 @@ async def test_handlers_are_kept_as_they_are(
 ) -> None:
     handlers: list[dict[str, Any]] = [
         {"kind": "insert_exists", "schema": "public", "table": "orders", "action": "overwrite"},
+        {"kind": "insert_exists", "action": "discard"},
         {"kind": "delete_missing", "action": "discard"},
     ]
     policies = [{"error": "23514", "action": "skip"}]
@@ -162,10 +169,12 @@ async def test_the_log_is_exported_whole(
     assert [line["id"] for line in lines] == list(range(250, 0, -1))
     assert (lines[0]["wanted"], lines[0]["destination"], lines[0]["before"]) == \
         ({"id": "5", "name": None}, {"id": "6", "name": "here"}, None)  # fmt: skip
+    engine.conflict_changes = {"message": "=cmd|' /C calc'!A0"}
     table = (await operator.get(f"{path}:export", params={"format": "csv"})).text
     rows = list(csv.DictReader(io.StringIO(table)))
     assert len(rows) == 250
     assert json.loads(rows[0]["wanted"]) == {"id": "5", "name": None}
     assert rows[0]["before"] == ""
+    assert rows[0]["message"] == "'=cmd|' /C calc'!A0", "a spreadsheet would run it"
     assert (await admin.get("/api/v1/audit")).json()["items"][0]["action"] == "stream_conflicts_export"
     assert (await viewer.get(f"{path}:export")).status_code == 403

@@ -125,6 +125,8 @@ async def test_uri_is_taken_apart(operator: httpx.AsyncClient, sides: Sides) -> 
         PATH, json={"name": "several", "uri": "postgres://u@a:1,[::1]:2/d?target_session_attrs=read-write"}
     )
     assert (several.json()["host"], several.json()["port"]) == ("a:1,[::1]:2", 1)
+    default = await operator.post(PATH, json={"name": "default", "uri": "postgres://u@a,b:61431/d"})
+    assert (default.json()["host"], default.json()["port"]) == ("a:5432,b:61431", 5432), default.text
 
 
 @pytest.mark.parametrize(

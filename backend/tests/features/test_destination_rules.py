@@ -10,6 +10,7 @@ from tests.conftest import Users
 from tests.features.test_row_rules import RULED
 from tests.features.test_streams import STREAMS, body_of, created
 from tests.features.test_table_troubles import NAMED, ORDERS, trouble, until
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
@@ -152,7 +153,7 @@ async def test_changed_rules_need_somebody_s_word(
         return "rules" not in destinations_of(engine).get("warehouse", {"rules": []})
 
     await eventually(sent)
-    (entry, *_) = (await admin.get("/api/v1/audit", params={"target_id": stream["id"]})).json()["items"]
+    (entry, *_) = await asked_for(admin, stream["id"])
     assert entry["action"] == "destinations_update" and "accepted" in entry["after"]
 
 

@@ -1,11 +1,13 @@
 """An engine on another host is asked over TLS or not at all: its token and the databases' passwords go there."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from tests.support.engine_double import TOKEN
+from tests.test_commands import Shell, shell  # noqa: F401
 from thalweg.engine_client.address import require_private_way
-from thalweg.kernel.problems import Problem
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,9 @@ def test_loopback_and_tls_are_fine(url: str) -> None:
     require_private_way(url)
 
 
-def test_the_administration_refuses_it_too() -> None:
-    with pytest.raises(Problem):
-        require_private_way("http://10.0.0.1:8643")
+async def test_the_administration_refuses_it_too(shell: Shell, admin: httpx.AsyncClient, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "engine-token"
+    file.write_text(TOKEN)
+    answer = await shell.admin("enrol-local", "--token-file", str(file), "--url", "http://10.0.0.1:8643", "--wait", "0")
+    assert (answer.code, "--tls-cert" in answer.err) == (1, True), answer.out
+    assert (await admin.get("/api/v1/engines")).json()["items"] == []

@@ -1,8 +1,20 @@
 """Causes of parked transactions in words."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from thalweg.engine_client.documents import ROW_DIFFERS, SEVERAL_ROWS, UNWRITTEN
 from thalweg.features.streams.error_causes import CauseKind, likely
+
+WORDS = Path(__file__).resolve().parents[3] / "engine" / "contract" / "row-errors.json"
+
+
+def test_the_words_of_causes_are_the_engines() -> None:
+    """Its own test compares it with the same file."""
+    words = json.loads(WORDS.read_text())
+    assert words == {"row_differs": ROW_DIFFERS, "unwritten": UNWRITTEN, "several_rows": SEVERAL_ROWS}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +43,21 @@ def test_a_cause_has_its_most_likely_cure(code: str, sqlstate: str, kind: CauseK
     found = likely(code, sqlstate)
     assert found.kind == kind
     assert found.title and found.cure
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("the destination's row is not as the source's was before", CauseKind.ROW_DIFFERS),
+        ("the row is there, but was not written", CauseKind.ROW_NOT_WRITTEN),
+        ("the destination has more than one such row", CauseKind.SEVERAL_ROWS),
+        ("the destination has no such row", CauseKind.MISSING_ROW),
+    ],
+)
+def test_a_row_that_is_there_is_not_said_to_be_missing(words: str, kind: CauseKind) -> None:
+    assert likely("apply_conflict", "", words).kind == kind
+    assert likely("apply_conflict", "", f'UPDATE of "public"."t" ("id" = 1), commit LSN 0/1: {words}; x').kind == kind
+    assert likely("apply_conflict", "23505", words).kind == CauseKind.DUPLICATE_KEY
 
 
 @pytest.mark.parametrize("code", ["apply_failed", "insufficient_privilege"])

@@ -163,7 +163,9 @@ async def test_the_audit_log_tells_a_dry_runs_outcome_and_its_role(
 ) -> None:
     stream, path = await queue_of(operator, registered)
     as_clerk = {"role": "clerk"}
-    assert (await operator.post(f"{path}/1/dry-run", json=as_clerk)).json()["succeeds"] is True
+    engine.dry_run_settled = 2
+    tried = (await operator.post(f"{path}/1/dry-run", json=as_clerk)).json()
+    assert (tried["succeeds"], tried["settled"]) == (True, 2)
     engine.dry_run_succeeds = False
     assert (await operator.post(f"{path}/1/dry-run", json={})).json()["succeeds"] is False
     assert (await operator.post(f"{path}/1/execute", json=as_clerk)).status_code == 202

@@ -77,9 +77,9 @@ async def test_index_of_a_killed_collector_is_built_anew_by_the_next(
         operation = f"/api/v1/operations/{cure['operation_id']}"
         ((builder,),) = await eventually(lambda: rows(BUILDING))
         await wait_for(operator, operation, state="running")
+        ((oid, valid),) = await eventually(lambda: rows(INDEX))  # it is begun before others see it
         doomed.kill()
         doomed.wait()
-        ((oid, valid),) = await rows(INDEX)
         assert valid is False
         # The session that built it goes with its server's connection, as after a broken network.
         await rows(f"SELECT pg_terminate_backend({builder}, 10000)")

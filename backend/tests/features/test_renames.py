@@ -196,7 +196,8 @@ async def test_tables_are_renamed_at_destinations_only_with_consent(
     assert changed.status_code == 200, changed.text
 
     async def told() -> bool:
-        return desired_tables(engine)["orders"].get("destination") == {"schema": "archive", "table": "orders"}
+        there = desired_tables(engine).get("orders", {}).get("destination")
+        return bool(there == {"schema": "archive", "table": "orders"})
 
     await eventually(told)
 

@@ -1,4 +1,4 @@
-"""Rules of tables: the engines are told of them, an engine checks them, and nobody loses them by forgetting them."""
+"""Row rules: the engines are told of them, an engine checks them, and nobody loses them by forgetting them."""
 
 import copy
 import json
@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, body_of, created
 from tests.features.test_table_troubles import ORDERS, trouble, until
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
@@ -189,8 +190,8 @@ async def test_changed_rules_need_somebody_s_word(
     assert given.status_code == 200, given.text
 
     async def sent() -> bool:
-        rules = desired_tables(engine)["orders"]["rules"]
-        return bool(rules["positive"][0]["condition"] == "region = 'south'")
+        rules = desired_tables(engine).get("orders", {}).get("rules")
+        return bool(rules and rules["positive"][0]["condition"] == "region = 'south'")
 
     await eventually(sent)
 
@@ -228,7 +229,11 @@ async def test_whoever_writes_a_rule_is_told_the_place(
 
 
 async def test_rules_are_tried_on_rows(
-    operator: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+    admin: httpx.AsyncClient,
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
 ) -> None:
     moved = {"operation": "UPDATE", "old": {"id": 7, "region": None}, "new": {"id": "7", "region": "north"}}
     body = {"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "sample": 5, "changes": [moved]}
@@ -237,6 +242,10 @@ async def test_rules_are_tried_on_rows(
     for change in answer["changes"]:
         change["rules"] = [{**rule, "scope": "table"} for rule in change["rules"]]
     assert told.json() == answer, told.text
+    entry = (await asked_for(admin))[0]
+    assert (entry["action"], entry["actor_name"], entry["target_type"], entry["target_name"], entry["after"]) == (
+        "streams_test_rules", "operator", "database", "shop", {**ORDERS, "rows": len(answer["changes"]) - 1},
+    )  # fmt: skip
     asked = {name: engine.checked[name] for name in ("source_name", "tables", "sample", "changes")}
     assert asked == {
         "source_name": "shop", "tables": [{**ORDERS, "rules": {"positive": [NORTH]}}], "sample": 5, "changes": [moved]
@@ -255,7 +264,7 @@ async def test_rules_are_tried_on_rows(
     ):
         wrong = (await operator.post(TRY, json={**body, **changed})).json()
         assert wrong["errors"][0]["pointer"].startswith(pointer), wrong
-    for number in ("1e999", "NaN"):  # what a reader of JSON may take, and no writer gives back
+    for number in ("1e999", "NaN", "9" * 4200):  # what a reader of JSON may take, and no writer gives back
         text = json.dumps({**body, "changes": [{"operation": "INSERT", "new": {"id": "here"}}]}).replace(
             '"here"', number
         )
@@ -263,6 +272,22 @@ async def test_rules_are_tried_on_rows(
         assert refused.status_code == 422, refused.text
     engine.knows_rules = False
     assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
+
+
+@pytest.mark.parametrize("schema", ["pg_catalog", "information_schema", "thalweg", "pg_toast"])
+async def test_tables_of_postgresql_and_thalweg_are_not_read(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, schema: str
+) -> None:
+    table = {"schema": schema, "table": "pg_authid"}
+    rules = {"source_id": registered["source"], "row_rules": [{**table, "positive": [{"name": "all"}]}]}
+    for path, body, pointer in (
+        (TRY, {**rules, "table": table}, "/table/schema"),
+        (CHECK, rules, "/row_rules/0/schema"),
+    ):
+        refused = await operator.post(path, json=body)
+        assert refused.status_code == 422, refused.text
+        assert (refused.json()["errors"][0]["pointer"], "no stream can have it" in refused.text) == (pointer, True)
+    assert engine.checked == {}
 
 
 async def test_tried_rows_have_the_tables_order_of_columns(

@@ -12,7 +12,7 @@ from tests.conftest import Sides
 from tests.features.test_databases import PATH, try_settings
 from tests.features.test_read_from_standby import Pair, made_pair
 from tests.support.servers import postgres_binaries
-from thalweg.inspection.connection import connected, read_one
+from thalweg.inspection.connection import connected, read_row
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
@@ -45,7 +45,7 @@ async def test_it_leads_to_the_server_that_it_names(pair: Pair, wanted: str, at_
     for standby_first in (True, False):
         at = target(pair, wanted, standby_first=standby_first)
         async with connected(at, 10, read_only=read_only) as connection:
-            row = await read_one(
+            row = await read_row(
                 connection,
                 "SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only",
             )

@@ -14,11 +14,14 @@ from fastapi import FastAPI
 
 from tests.conftest import Sides, Users
 from tests.features.test_streams import created
+from tests.support.audit import asked_for
 from tests.support.engine_double import EngineDouble
 from tests.support.servers import postgres_binaries
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from thalweg.composition import close_resources, make_resources
+from thalweg.db.readings import readings_of
 from thalweg.features.slots.schemas import SlotEngine, SlotOwner
 from thalweg.features.slots.service import Owners, owner_of, why_no_forecast
 from thalweg.inspection.slots import SlotState, SourceState
@@ -132,11 +135,40 @@ async def test_an_orphan_is_dropped_and_the_audit_has_what_it_was(
     assert (await operator.delete(path)).status_code == 204
     left = await asyncio.to_thread(_names, slots)
     assert left == {OTHERS}
-    entry = (await admin.get("/api/v1/audit")).json()["items"][0]
+    entry = (await asked_for(admin))[0]
     assert (entry["action"], entry["target_name"], entry["after"]) == ("slots_drop", "shop", {"slot": ORPHAN})
     assert (entry["before"]["name"], entry["before"]["plugin"]) == (ORPHAN, "test_decoding")
     again = await operator.delete(path)
     assert (again.status_code, again.json()["code"]) == (404, "not_found")
+
+
+async def test_a_dropped_slot_is_shown_by_no_database_of_its_server(
+    app: FastAPI,
+    settings: Settings,
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    slots: Sides,
+) -> None:
+    """Source and destination are databases of one server: each has a reading with the slot, and nobody reads again."""
+    resources = make_resources(settings, "thalweg collector")
+    reader = sources.SourceWatch(resources, sources.Seen())
+
+    async def both_are_read() -> bool:
+        async with resources.sessions() as session:
+            readings = await readings_of(session, list(registered.values()))
+        return len([row for row in readings if row.document is not None]) == 2
+
+    try:
+        await reader.turn()
+        await eventually(both_are_read)
+    finally:
+        await reader.stop()
+        await close_resources(resources)
+    await shown(viewer, ORPHAN)
+    assert (await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")).status_code == 204
+    (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
+    assert {slot["name"] for slot in server["slots"]} == {OTHERS}
 
 
 def _names(sides: Sides) -> set[str]:

@@ -11,6 +11,10 @@ from tests.support.engine_double import EngineDouble
 ORDERS = {"schema": "public", "table": "orders"}
 COUNT = {"when": "precommit", "statement": "INSERT INTO audit.transactions VALUES (:xid)"}
 NOTE = {"when": "after", **ORDERS, "statement": "INSERT INTO audit.orders VALUES (:operation, :new.id, :new.amount)"}
+SETTLE = {
+    "when": "error", **ORDERS, "operations": ["INSERT"], "errors": ["23505", "22", "apply_conflict"],
+    "statement": "INSERT INTO audit.refused VALUES (:new.id, :sqlstate, :constraint, :kind, :error)",
+}  # fmt: skip
 ANY = {"If-Match": "*"}
 
 
@@ -49,11 +53,23 @@ async def test_entries_are_checked_at_their_places(
         ([{**COUNT, **ORDERS}], "/0/table"),
         ([{**COUNT, "operations": ["INSERT"]}], "/0/operations"),
         ([{"when": "precommit", "statement": "SELECT :table"}], "/0/statement"),
+        ([{"when": "precommit", "statement": "SELECT :xid AS xid INTO TEMP t"}], "/0/statement"),
         ([{**NOTE, "operations": []}], "/0/operations"),
         ([{**NOTE, "operations": ["TRUNCATE"]}], "/0/operations/0"),
         ([{**NOTE, "operations": ["INSERT", "INSERT"]}], "/0/operations"),
         ([{**NOTE, "action": "discard"}], "/0/action"),
         ([COUNT] * 101, ""),
+        ([{**SETTLE, "errors": []}], "/0/errors"),
+        ([{**SETTLE, "errors": "23505"}], "/0/errors"),
+        ([{**SETTLE, "errors": ["23505", "235"]}], "/0/errors/1"),
+        ([{**SETTLE, "errors": ["insert_exists"]}], "/0/errors/0"),
+        ([{**SETTLE, "errors": ["22", "22"]}], "/0/errors"),
+        ([{**NOTE, "errors": ["22"]}], "/0/errors"),
+        ([{**COUNT, "errors": ["22"]}], "/0/errors"),
+        ([{**NOTE, "statement": "SELECT :sqlstate"}], "/0/statement"),
+        ([{**COUNT, "statement": "SELECT :error"}], "/0/statement"),
+        ([{"when": "error", "statement": "SELECT :new.id"}], "/0/statement"),
+        ([{"when": "error", "schema": "public", "statement": "SELECT 1"}], "/0/table"),
     ]
     for handlers, place in wrong:
         answer = await admin.post(STREAMS, json=body_of(registered, parameters={"statement_handlers": handlers}))
@@ -162,3 +178,35 @@ async def test_values_that_do_not_come_are_named_with_the_cure(
         assert (await answer_to(**fitting)).status_code == 200, fitting
     sides.on_source(error["sql"])
     assert (await answer_to(statement="SELECT :old.id, :old.amount")).status_code == 200
+
+
+async def test_handlers_of_errors_are_checked_and_kept_like_the_others(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    sides: Sides,
+) -> None:  # fmt: skip
+    make_audit(sides)
+    user = sides.destination["user"]
+    stream = await created(admin, registered)
+    path = f"{STREAMS}/{stream['id']}"
+
+    async def answer_to(client: httpx.AsyncClient, **handler: Any) -> httpx.Response:
+        return await client.patch(path, json={"parameters": parameters({**SETTLE, **handler})}, headers=ANY)
+
+    refused = await answer_to(admin)
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "statement_handlers")
+    assert 'relation "audit.refused" does not exist' in refused.json()["errors"][0]["message"]
+    sides.on_destination(
+        "CREATE TABLE audit.refused (id bigint, sqlstate text, constraint_name text, kind text, error text)",
+        f"GRANT INSERT ON audit.refused TO {user}",
+    )
+    assert (await answer_to(operator)).status_code == 403
+    assert (await answer_to(admin, statement="SELECT :error + 1")).status_code == 409, "it is text"
+    assert (await answer_to(admin, operations=["UPDATE"], statement="SELECT :old.amount")).status_code == 409
+    kept = await answer_to(admin)
+    assert kept.status_code == 200, kept.text
+    assert kept.json()["parameters"]["statement_handlers"] == [SETTLE]
+    of_any = {"when": "error", "statement": "INSERT INTO audit.refused (kind, error) VALUES (:kind, :table || :error)"}
+    answer = await admin.patch(path, json={"parameters": parameters(of_any, SETTLE)}, headers=ANY)
+    assert answer.status_code == 200, answer.text
+    wrong = await answer_to(admin, errors=["insert_exists"])
+    assert "an SQLSTATE in upper case" in wrong.json()["errors"][0]["message"]

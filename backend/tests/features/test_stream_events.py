@@ -18,6 +18,7 @@ from thalweg.workers.collector import Collector
 
 UNSEEN = {
     "stream_conflicts_export", "stream_conflicts_get", "stream_errors_dry_run", "stream_errors_get",
+    "streams_test_rules",
 }  # fmt: skip
 """Looks: nothing happens to the stream by them."""
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

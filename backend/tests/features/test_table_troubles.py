@@ -7,10 +7,14 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.features.test_streams import STREAMS, created
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, body_of, created
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
+from thalweg.features.streams.parameters import load_parameters, with_table
+from thalweg.features.streams.schemas import ParameterType
+from thalweg.kernel.settings import PACKAGE
 from thalweg.workers import progress
 
 ORDERS = {"schema": "public", "table": "orders"}
@@ -67,10 +71,9 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
     await wait_for(operator, asked.headers["location"], state="succeeded")
     assert (await until(operator, path, None))["health"]["level"] == "ok"
     # The audit log has the transactions that it made obsolete, with the reason.
-    entry = (await admin.get("/api/v1/audit")).json()["items"][0]
-    assert (entry["action"], entry["actor_name"], entry["target_id"]) == (
-        "stream_errors_superseded", "engine", stream["id"],
-    )  # fmt: skip
+    entries = (await admin.get("/api/v1/audit")).json()["items"]
+    (entry,) = (entry for entry in entries if entry["action"] == "stream_errors_superseded")
+    assert (entry["actor_name"], entry["target_id"]) == ("engine", stream["id"])
     told = {"reason": "copied again at 0/5A3C1F8", "transactions": 3, "schema": "public", "table": "orders"}
     assert told.items() <= entry["after"].items()
     assert "3 parked transactions discarded: public.orders was copied again" in entry["sentence"]
@@ -254,6 +257,87 @@ async def test_what_is_followed_leaves_no_rule_without_a_table(
     await until(operator, path, "RENAMED")
     followed = (await operator.post(f"{path}/tables:follow", json=ORDERS)).json()
     assert [f"{rule['schema']}.{rule['table']}" for rule in followed["rules"]["include"]] == after
+
+
+CUSTOMERS = {"schema": "public", "table": "customers"}
+NOTE = {"when": "after", "statement": "INSERT INTO audit.orders VALUES (:new.id)"}
+
+
+def lists_of(*tables: dict[str, str]) -> dict[str, Any]:
+    """Every parameter whose entries name tables, with an entry of each, and what every table has."""
+    count = {"when": "precommit", "statement": "SELECT 1"}
+    return {
+        "statement_handlers": [*({**NOTE, **table} for table in tables), count],
+        "conflict_handlers": [
+            *({"kind": "insert_exists", "action": "discard", **table} for table in tables),
+            {"kind": "insert_exists", "action": "error"},
+        ],
+        "conflict_detection": [*({**table, "columns": ["id"]} for table in tables)],
+        "error_policies": [*({"error": "23", "action": "park", **table} for table in tables), {"action": "stop"}],
+    }  # fmt: skip
+
+
+def test_every_list_of_the_contract_takes_a_tables_new_name() -> None:
+    definitions = load_parameters(PACKAGE / "contract")
+    plain = {ParameterType.INTEGER, ParameterType.BOOLEAN, ParameterType.ENUM}
+    assert lists_of().keys() == {name for name, definition in definitions.items() if definition.type not in plain}
+    before = {**lists_of(CUSTOMERS, ORDERS), "parallelism": 2}
+    called, own = {"schema": "sales", "table": "purchases"}, ("public", "orders")
+    after = with_table(definitions, before, own, ("sales", "purchases"))
+    assert after == {**lists_of(CUSTOMERS, called), "parallelism": 2}
+    assert with_table(definitions, before, own, None) == {**lists_of(CUSTOMERS), "parallelism": 2}
+    # Two entries of one table would be refused; without one of its own, it gets what its name has.
+    assert with_table(definitions, lists_of(called, ORDERS), own, ("sales", "purchases")) == lists_of(called)
+    assert with_table(definitions, lists_of(called), own, ("sales", "purchases")) == lists_of(called)
+
+
+@pytest.mark.parametrize("how", ["follow", "remove"])
+async def test_handlers_and_policies_go_along_with_their_table(
+    admin: httpx.AsyncClient, operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble,
+    collector: Any, sides: Sides, how: str,  # noqa: F811
+) -> None:  # fmt: skip
+    user = sides.destination["user"]
+    sides.on_destination(
+        "CREATE SCHEMA audit", "CREATE TABLE audit.orders (id bigint)",
+        f"GRANT USAGE ON SCHEMA audit TO {user}", f"GRANT INSERT ON audit.orders TO {user}",
+    )  # fmt: skip
+    called = {"schema": "sales", "table": "purchases"}
+    engine.troubles["orders"] = {
+        "trouble": trouble("RENAMED" if how == "follow" else "DROPPED", how, renamed_to=called)
+    }
+    before = lists_of(CUSTOMERS, ORDERS)
+    body = body_of(registered, rules=NAMED, parameters=before)
+    body["destinations"][0]["parameters"] = {"statement_handlers": [{**NOTE, **ORDERS}]}
+    answer = await admin.post(STREAMS, json=body)
+    assert answer.status_code == 202, answer.text
+    path = f"{STREAMS}/{answer.json()['stream_id']}"
+    await until(operator, path, engine.troubles["orders"]["trouble"]["kind"])
+    changed = (await operator.post(f"{path}/tables:{how}", json=ORDERS)).json()
+    after = [called] if how == "follow" else []
+    assert changed["parameters"] == lists_of(CUSTOMERS, *after)
+    of_destination = [{**NOTE, **table} for table in after]
+    assert changed["destinations"][0]["parameters"] == {"statement_handlers": of_destination}
+
+    async def sent() -> bool:
+        parameters = engine.desired["streams"][0]["destinations"][0]["parameters"]
+        return bool(parameters["statement_handlers"] == of_destination)
+
+    await eventually(sent)
+
+
+@pytest.mark.parametrize("schema", ["thalweg", "pg_temp", "information_schema"])
+async def test_a_table_is_not_followed_into_a_reserved_schema(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, collector: Any, schema: str,  # noqa: F811
+) -> None:  # fmt: skip
+    called = {"schema": schema, "table": "orders"}
+    engine.troubles["orders"] = {"trouble": trouble("RENAMED", "follow", renamed_to=called)}
+    path = f"{STREAMS}/{(await created(operator, registered, rules=NAMED))['id']}"
+    await until(operator, path, "RENAMED")
+    refused = await operator.post(f"{path}/tables:follow", json=ORDERS)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409, f"{schema} is a schema of PostgreSQL or of Thalweg: nothing is replicated there.",
+    )  # fmt: skip
+    assert [table["table"] for table in (await operator.get(path)).json()["tables"]] == ["customers", "orders"]
 
 
 async def test_a_dropped_table_is_taken_out_unless_it_is_the_last(

@@ -44,7 +44,9 @@ MEMORY = {"shared_buffers": "256MB", "max_wal_size": "4GB", "autovacuum": "off"}
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Any, Server], None, None]:
     directory = tmp_path_factory.mktemp("disk")
-    for path in [directory, *directory.parents[:3]]:
+    for path in [directory, *directory.parents]:
+        if path.stat().st_mode & 0o005 == 0o005:
+            break  # PostgreSQL's user gets this far; the system's own directories keep their modes
         path.chmod(0o755)
     library, seconds = build_slow_disk(directory), directory / "seconds"
     seconds.write_text("0\n")

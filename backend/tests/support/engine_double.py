@@ -70,6 +70,7 @@ class EngineDouble:
         self.deleted: list[int] = []
         self.tried: list[int] = []
         self.dry_run_succeeds = True
+        self.dry_run_settled = 0
         self.edits: dict[int, dict[str, Any]] = {}
         """By the change's number, of any transaction."""
         self.knows_edits = True
@@ -86,6 +87,9 @@ class EngineDouble:
         self.positions: dict[str, str] = {}
         self.destinations: dict[str, dict[str, Any]] = {}
         """Overrides of a destination's status, by its id."""
+        self.takes_effect: bool | None = True
+        """Whether the last document is at work. None: it does not tell, as older engines."""
+        self.effect_from = "0/1A00000"
         self.recorded: list[dict[str, Any]] | None = None
         self.findings: list[dict[str, Any]] = []
         self.rehearsed: dict[str, Any] = {}
@@ -104,6 +108,7 @@ class EngineDouble:
         self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
         self.conflicts = 1
+        self.conflict_changes: dict[str, Any] = {}
         """How many entries the conflict log has."""
         self.asked_conflicts: dict[str, Any] = {}
         self.execution: dict[str, Any] | None = None
@@ -296,6 +301,10 @@ class EngineDouble:
         else:
             shown |= {"instantiation": self._copy(), "tables": self._tables(stream)}
         shown["rule_counts"] = self._own_rule_counts(stream, destination)
+        effect = {**shown.pop("in_effect"), "from": self.effect_from, "revision": self.desired["revision"]}
+        if self.takes_effect is not None:
+            runs = status == "ENABLED" and self.status == "ENABLED"
+            shown["in_effect"] = effect if runs and self.takes_effect else None
         return shown | self.destinations.get(destination["id"], {})
 
     @staticmethod
@@ -427,13 +436,11 @@ class EngineDouble:
         return JSONResponse(example("conflict-counts"))
 
     async def _conflicts(self, request: Request) -> Response:
-        """Each third entry is no conflict."""
+        """Of three entries one is no conflict, and one was settled by a statement."""
         self.asked_conflicts = asked = await request.json()
-        one = example("conflicts")["conflicts"][0]
-        every = [
-            {**one, "id": number, **({"kind": "", "sqlstate": "23514", "action": "skip"} if number % 3 == 1 else {})}
-            for number in range(self.conflicts, 0, -1)
-        ]
+        first = {**example("conflicts")["conflicts"][0], **self.conflict_changes}
+        others = [{"action": "statement"}, {"kind": "", "sqlstate": "23514", "action": "skip"}, {}]
+        every = [{**first, "id": number, **others[number % 3]} for number in range(self.conflicts, 0, -1)]
         left = [
             entry
             for entry in every
@@ -562,7 +569,8 @@ class EngineDouble:
         if int(request.path_params["error"]) > self.parked:
             return self._refuse(404, "unknown_error_transaction", "There is none.")
         self.tried.append(int(request.path_params["error"]))
-        return JSONResponse({"succeeds": True, "error": None} if self.dry_run_succeeds else example("dry-run"))
+        succeeds = {"succeeds": True, "error": None, "settled": self.dry_run_settled}
+        return JSONResponse(succeeds if self.dry_run_succeeds else example("dry-run"))
 
     async def _execute_all(self, request: Request) -> Response:
         await self._note_role(request)

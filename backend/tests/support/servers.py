@@ -15,13 +15,23 @@ from typing import Any
 
 import psycopg
 import redis
+from kept_sessions import Sessions
 
 POSTGRES_USER = "postgres"
 
 
 PORTS = range(20_000, 24_000)
-_FIRST = os.getpid() % len(PORTS)
-_ports: Iterator[int] = itertools.cycle([*PORTS[_FIRST:], *PORTS[:_FIRST]])
+
+
+def _own_ports() -> list[int]:
+    """This process's share among pytest's workers: what one finds free, another one cannot hand out meanwhile."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    own = PORTS[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) :: workers]
+    first = os.getpid() % len(own)
+    return [*own[first:], *own[:first]]
+
+
+_ports: Iterator[int] = itertools.cycle(_own_ports())
 
 
 def free_port() -> int:
@@ -59,22 +69,34 @@ class Cluster:
     port: int
     binaries: Path
 
+    def __post_init__(self) -> None:
+        self.sessions = Sessions(self._connect)
+
+    def _connect(self, dbname: str) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user=POSTGRES_USER, dbname=dbname, autocommit=True, prepare_threshold=None
+        )
+
     def url(self, dbname: str) -> str:
         return f"postgresql+psycopg://{POSTGRES_USER}@127.0.0.1:{self.port}/{dbname}"
 
     def execute(self, *statements: str, dbname: str = "postgres") -> None:
-        with psycopg.connect(
-            host="127.0.0.1", port=self.port, user=POSTGRES_USER, dbname=dbname, autocommit=True
-        ) as connection:
+        """Statements that name the database of a session may find one that waits there: see leave()."""
+        with self.sessions.session(dbname) as session:
             for statement in statements:
-                connection.execute(statement.encode())
+                session.execute(statement.encode())
+
+    def rows(self, statement: str, dbname: str = "postgres") -> list[tuple[Any, ...]]:
+        with self.sessions.session(dbname) as session:
+            return session.execute(statement.encode()).fetchall()
 
     def value(self, statement: str) -> Any:
-        with psycopg.connect(
-            host="127.0.0.1", port=self.port, user=POSTGRES_USER, dbname="postgres", autocommit=True
-        ) as connection:
-            row = connection.execute(statement.encode()).fetchone()
-        return None if row is None else row[0]
+        rows = self.rows(statement)
+        return rows[0][0] if rows else None
+
+    def leave(self, dbname: str) -> None:
+        """Ends the sessions that wait in it for further statements."""
+        self.sessions.close(dbname)
 
     def stop(self) -> None:
         self.control("-m", "immediate", "stop")

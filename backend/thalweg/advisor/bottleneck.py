@@ -9,14 +9,15 @@ And what keeps a path from working at all is a verdict of its own, not a bottlen
 
 from dataclasses import dataclass
 
-from thalweg.advisor.load import rate_of
+from thalweg.advisor.load import rates_of
 from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
 from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
-from thalweg.kernel.words import grouped, listed, parked_in_words
+from thalweg.kernel.sums import Sum
+from thalweg.kernel.words import capitalised, grouped, listed, parked_in_words
 from thalweg.live.schemas import ComponentType
 
 BROKEN = {
@@ -56,7 +57,7 @@ def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> Pa
 
 def _keeps_up(path: Path) -> bool:
     """Its stages may be busy, and wait for one another: nothing of it makes changes arrive late."""
-    lags = [share.lag for share in path.shares]
+    lags = [own.lag for own in path.own_samples]
     return bool(lags) and all(
         lag.bytes == 0
         or (
@@ -184,20 +185,29 @@ class _Parks:
     @property
     def explanation(self) -> str:
         if self.grown:
-            queued = f"{parked_in_words(self.parked)}, {grouped(self.grown)} of them new"
+            queued = f"{parked_in_words(Sum(self.parked))}, {grouped(self.grown)} of them new"
             return f"It applies nothing and parks what comes: {queued}."
-        return f"Nothing is applied, and {parked_in_words(self.parked)}."
+        return f"Nothing is applied, and {parked_in_words(Sum(self.parked))}."
 
 
 def _parks(path: Path, stages: list[Stage]) -> _Parks | None:
-    """None, too, where transactions lie parked from before and the source is quiet: nothing is held up by that."""
-    applied = [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
-    if not path.shares or not applied or any(rate is None or rate >= IDLE_LCRS_PER_SECOND for rate in applied):
+    """None, too, where transactions lie parked from before and the source is quiet: nothing is held up by that. An
+    error queue that is unknown now says nothing; one that was unknown has grown only since it has been known."""
+    applied = _rates_applied(stages)
+    if not path.own_samples or not applied or any(rate is None or rate >= IDLE_LCRS_PER_SECOND for rate in applied):
         return None
-    first, last = path.shares[0], path.shares[-1]
-    parked = last.error_queue_transactions or 0
-    grown = max(0, parked - (first.error_queue_transactions or 0))
+    last = path.own_samples[-1]
+    known = [count for own in path.own_samples if (count := own.error_queue_transactions) is not None]
+    parked = last.error_queue_transactions
+    if parked is None:
+        return None
+    grown = max(0, parked - known[0])
     return _Parks(parked, grown) if grown or (parked and last.parks_since is not None) else None
+
+
+def _rates_applied(stages: list[Stage]) -> list[float | None]:
+    """None for a stage of which an applier's rate is unknown: that the others stand still says nothing of all."""
+    return [rates_of(stage.loads, "lcrs").exact for stage in stages if stage.sub_component == "APPLY SERVER"]
 
 
 def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBottleneck:
@@ -205,12 +215,12 @@ def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBot
         return _none(path, Verdict.PARKING, parks.explanation)
     capture = next((stage for stage in stages if stage.component.component_type is ComponentType.CAPTURE), None)
     rates = [stage.loads[0].rates.get("lcrs") for stage in stages if stage is capture]
-    rates += [rate_of(stage.loads, "lcrs") for stage in stages if stage.sub_component == "APPLY SERVER"]
-    lag = path.shares[-1].lag.bytes if path.shares else None
+    rates += _rates_applied(stages)
+    lag = path.own_samples[-1].lag.bytes if path.own_samples else None
     still = rates and all(rate is not None and rate < IDLE_LCRS_PER_SECOND for rate in rates)
-    parked = path.shares[-1].error_queue_transactions if path.shares else 0
-    beside = f" {parked_in_words(parked).capitalize()}." if parked else ""
-    if still and (lag or 0) < SOURCE_IDLE_LAG_BYTES:
+    parked = path.own_samples[-1].error_queue_transactions if path.own_samples else 0
+    beside = f" {capitalised(parked_in_words(Sum(parked)))}." if parked else ""
+    if still and lag is not None and lag < SOURCE_IDLE_LAG_BYTES:
         return _none(path, Verdict.SOURCE_IDLE, f"The source has no changes of these tables.{beside}")
     least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
     assert least.mean is not None  # noqa: S101

@@ -64,7 +64,7 @@ class Cure(Resource):
     database: str | None = Field(description="The registered database's name.")
     database_id: str | None
     run_as: str | None = Field(default=None, description="The users who may run `sql` there, in words.")
-    restart_needed: bool = Field(description="It takes effect after a stop and start of the stream.")
+    restart_needed: bool = Field(description="The engine starts the stream's components anew for it.")
     index: NewIndex | None = Field(
         default=None,
         description="The index that `sql` creates; the control plane can make and drop it. Null: a person runs `sql`.",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from thalweg.kernel.sums import known_sum
+from thalweg.kernel.sums import Sum
 from thalweg.live.schemas import ComponentSample, ComponentType, Sample, TimePercent
 
 ACTIVITIES = tuple(TimePercent.model_fields)
@@ -73,9 +73,14 @@ def mean_of(loads: list[Load], name: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def rate_of(loads: list[Load], counter: str) -> float | None:
+def rates_of(loads: list[Load], counter: str) -> Sum[float]:
     """Over the threads."""
-    return known_sum(load.rates.get(counter) for load in loads)
+    return Sum.of(load.rates.get(counter) for load in loads)
+
+
+def rate_of(loads: list[Load], counter: str) -> float | None:
+    """The known part: the statistics of each thread are told beside it."""
+    return rates_of(loads, counter).value
 
 
 def of_type(loads: dict[str, Load], kind: ComponentType) -> list[Load]:

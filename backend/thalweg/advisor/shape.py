@@ -36,7 +36,7 @@ class Path:
     """Those of the stream's that count: since the destination's present start."""
 
     def own(self, sample: Sample) -> DestinationSample | None:
-        """The path's share of a sample. None: the sample does not have it."""
+        """The path's destination in a sample. None: the sample does not have it."""
         name = self.path.destination_id
         return next((destination for destination in sample.destinations if destination.destination_id == name), None)
 
@@ -49,19 +49,23 @@ class Path:
     def full_backlogs(self) -> list[DestinationSample]:
         """The destinations whose full backlogs keep the source from being read, for all; where the path's own is one of
         them, it alone."""
-        shares = self.samples[-1].destinations if self.samples else []
-        full = [share for share in shares if share.backlog is not None and share.backlog.state is BacklogState.FULL]
-        return [share for share in full if self.is_own(share)] or full
+        destinations = self.samples[-1].destinations if self.samples else []
+        full = [
+            destination
+            for destination in destinations
+            if destination.backlog is not None and destination.backlog.state is BacklogState.FULL
+        ]
+        return [destination for destination in full if self.is_own(destination)] or full
 
-    def is_own(self, share: DestinationSample) -> bool:
-        return share.destination_id == self.path.destination_id
+    def is_own(self, destination: DestinationSample) -> bool:
+        return destination.destination_id == self.path.destination_id
 
     def name_of(self, destination_id: str) -> str:
         known = self.stream.destinations.get(destination_id)
         return known.name if known is not None else destination_id
 
     @property
-    def shares(self) -> list[DestinationSample]:
+    def own_samples(self) -> list[DestinationSample]:
         return [own for sample in self.samples if (own := self.own(sample)) is not None]
 
 
@@ -105,8 +109,8 @@ def since_start(samples: list[Sample], destination: str) -> list[Sample]:
 
 
 def _runs(sample: Sample, destination: str) -> bool:
-    share = next((part for part in sample.destinations if part.destination_id == destination), sample)
-    return share.status == ObservedStatus.ENABLED and share.phase in REPLICATES
+    known = next((part for part in sample.destinations if part.destination_id == destination), sample)
+    return known.status == ObservedStatus.ENABLED and known.phase in REPLICATES
 
 
 def _path(stream: StreamInput, samples: list[Sample], loads: dict[str, Load], destination: str) -> Path:

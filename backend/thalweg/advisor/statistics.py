@@ -80,7 +80,6 @@ def _queue(loads: list[Load]) -> list[Value]:
     fills = [_percent(depth, capacity), _percent(used, memory)]
     return [
         ("ENQUEUE RATE", rate_of(loads, "lcrs"), Unit.MESSAGES_PER_SECOND),
-        ("SPILL RATE", rate_of(loads, "spilled_lcrs"), Unit.MESSAGES_PER_SECOND),
         ("CURRENT QUEUE SIZE", depth, Unit.MESSAGES),
         ("QUEUE CAPACITY", capacity, Unit.MESSAGES),
         ("QUEUE MEMORY USED", used, Unit.BYTES),
@@ -189,11 +188,11 @@ def _percent(part: float | None, whole: float | None) -> float | None:
 def path_rows(path: Path, at: datetime) -> list[PathStatistic]:
     samples = [own for sample in path.samples if sample.interval_seconds is not None and (own := path.own(sample))]
     servers = [load for part in path.parts for load in part.loads if load.last.sub_component == SERVER]
-    last = path.shares[-1] if path.shares else None
+    last = path.own_samples[-1] if path.own_samples else None
     p50 = [sample.latency.p50_ms for sample in samples if sample.latency.p50_ms is not None]
-    told = [(sample.latency.p99_ms, sample.latency.at_least) for sample in samples]
-    p99 = [value for value, at_least in told if value is not None and not at_least]
-    bounds = [value for value, at_least in told if value is not None and at_least]
+    known = [(sample.latency.p99_ms, sample.latency.at_least) for sample in samples]
+    p99 = [value for value, at_least in known if value is not None and not at_least]
+    bounds = [value for value, at_least in known if value is not None and at_least]
     values: list[Value] = [
         ("OPTIMIZATION_MODE", 1.0 if path.path.combined else 0.0, Unit.NUMBER),
         ("MESSAGE RATE", rate_of(servers, "lcrs"), Unit.MESSAGES_PER_SECOND),

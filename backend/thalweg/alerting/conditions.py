@@ -11,7 +11,8 @@ from thalweg.alerting.trend import Memory
 from thalweg.inspection.slots import why_lost
 from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
-from thalweg.kernel.words import days, duration, go_on_in_words, listed, parked_in_words, size
+from thalweg.kernel.sums import Sum
+from thalweg.kernel.words import capitalised, days, duration, go_on_in_words, listed, parked_in_words, size
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8
@@ -389,13 +390,15 @@ def table_trouble(view: View) -> Iterator[Assessment]:
 def error_queue(view: View) -> Iterator[Assessment]:
     rule = RuleId.ERROR_QUEUE
     for stream, settings, subject in view.streams(rule):
-        if not stream.seen or stream.parked is None:
+        threshold = settings.thresholds["transactions"]
+        # A lower bound at or under the threshold does not mean that the sum is.
+        if not stream.seen or stream.parked is None or (stream.parked_at_least and stream.parked <= threshold):
             yield Assessment(rule, subject, None)
             continue
-        threshold = settings.thresholds["transactions"]
+        parked = Sum(stream.parked, stream.parked_at_least)
         yield Assessment(
             rule, subject, stream.parked > threshold,
-            f"{parked_in_words(stream.parked)} in the error queue of {_parking(stream)}.",
+            f"{capitalised(parked_in_words(parked))} in the error queue of {_parking(stream)}.",
             stream.parked, threshold, "transactions", {"transactions": stream.parked},
         )  # fmt: skip
 
@@ -428,13 +431,13 @@ def _expiring(view: View, rule: RuleId, *types: SubjectType) -> Iterator[Assessm
         if expiry.subject_type not in types:
             continue
         left = (expiry.until - view.facts.at).total_seconds() / 86400
-        subject = Subject(expiry.subject_type, expiry.subject_id, expiry.subject_name, expiry.what)
+        subject = Subject(expiry.subject_type, expiry.subject_id, expiry.subject_name, expiry.credential)
         named = expiry.subject_type is SubjectType.TOKEN
         whose = expiry.subject_name if named else f"of {expiry.subject_name}"
         when = f"expires in {days(left)}" if left > 0 else f"expired {days(-left)} ago"
         yield Assessment(
-            rule, subject, left < threshold, f"The {expiry.what} {whose} {when}.", left, threshold,
-            "days", {"until": expiry.until.isoformat(), "what": expiry.what},
+            rule, subject, left < threshold, f"The {expiry.credential} {whose} {when}.", left, threshold,
+            "days", {"until": expiry.until.isoformat(), "what": expiry.credential},
         )  # fmt: skip
 
 

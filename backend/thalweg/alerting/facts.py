@@ -79,6 +79,8 @@ class StreamFacts:
     latency_at_least: bool = False
     """Nothing came through, and the latency is the age of the oldest change that waits."""
     parked: int | None = None
+    parked_at_least: bool = False
+    """A destination tells nothing of its error queue."""
     spills: tuple[Spill, ...] = ()
     slot: Slot | None = None
     destinations: tuple[DestinationFacts, ...] = ()
@@ -123,7 +125,7 @@ class Expiry:
     subject_type: SubjectType
     subject_id: str
     subject_name: str
-    what: str
+    credential: str
     until: datetime
 
 

@@ -84,6 +84,25 @@ class Api:
         """An answer that is a file, or JSON as it came."""
         return self._ask("GET", path, params=query).text
 
+    def pieces(self, path: str, **query: Any) -> Generator[str]:
+        """An answer that is a file of any length, as it comes."""
+        begun = False
+        try:
+            with self._http.stream("GET", path, params=query) as response:
+                if not response.is_success:
+                    response.read()
+                    raise _problem(response)
+                for piece in response.iter_text():
+                    begun = True
+                    yield piece
+        except httpx.HTTPError as error:
+            if not begun:
+                raise unreachable(self.url, error) from error
+            raise CommandError(
+                f"The answer broke off: {error}. What has come is not all of it.", "Run the command again.",
+                exit_code=EXIT_UNREACHABLE,
+            ) from error  # fmt: skip
+
     def post(self, path: str, body: Json | None = None, headers: dict[str, str] | None = None) -> Json:
         return self._call("POST", path, json=body if body is not None else {}, headers=headers)
 

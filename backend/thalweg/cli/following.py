@@ -1,4 +1,4 @@
-"""Long work, followed until it has finished."""
+"""Long work, followed until it has finished, and changes until they are in effect."""
 
 import time
 from typing import Annotated
@@ -7,12 +7,15 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json
 from thalweg.cli.output import done, err
-from thalweg.kernel.lifecycle import OperationState
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, OperationState
 
 FINISHED = (OperationState.SUCCEEDED, OperationState.FAILED)
 Wait = Annotated[bool, typer.Option(help="Wait until it is done.")]
 Timeout = Annotated[float, typer.Option(min=1, help="With --wait: stop waiting after this many seconds.")]
+WaitForEffect = Annotated[bool, typer.Option("--wait", help="Wait until the change is in effect; print from where.")]
 TIMEOUT = 600.0
+ABORTED_FOR = 3.0
+"""Seconds: an engine that has just taken a change may say for a moment that the stream is aborted still."""
 
 
 def follow(api: Api, accepted: Json, wait: bool, what: str, timeout: float = TIMEOUT, otherwise: str = "") -> None:
@@ -41,3 +44,79 @@ def follow(api: Api, accepted: Json, wait: bool, what: str, timeout: float = TIM
             tuple((error.get("detail") or "").splitlines()),
         )  # fmt: skip
     done(f"{what}: done." + (f" {error['message']}" if error else ""), operation)
+
+
+def follow_change(
+    api: Api, changed: Json, wait: bool, message: str, timeout: float = TIMEOUT, only: str | None = None
+) -> None:
+    """`changed`: the stream, as the answer to the change shows it. With `wait`, until the change is in effect at all
+    destinations, or at `only` that one; fails when it cannot be, or when that takes longer than `timeout`."""
+    end, aborted = time.monotonic() + timeout, None
+    stream = changed
+    while wait and (waiting := [part for part in _concerned(stream, only) if _waits(stream, part)]):
+        names = ", ".join(part["database"]["name"] for part in waiting)
+        if any(part["in_effect"] is None for part in waiting):
+            raise CommandError(
+                f"{message} The engine's version does not tell when this is in effect at {names}.",
+                "Upgrade the engine, or look at what arrives.",
+            )
+        if all(_is_aborted(stream, part) for part in waiting):
+            aborted = aborted or time.monotonic()
+            if time.monotonic() - aborted >= ABORTED_FOR:
+                error = next((part["error"] for part in waiting if part["error"]), None) or stream["error"]
+                told = f" {error['title']}. {error['message']}" if error else ""
+                cure = error["cure"] if error else None
+                raise CommandError(f"{message} It is not in effect at {names}, which is aborted.{told}", cure or "")
+        else:
+            aborted = None
+        if time.monotonic() >= end:
+            raise CommandError(
+                f"{message} It is not in effect at {names} within {timeout:.0f} s.",
+                f"It stays desired; `thalweg streams show {stream['name']}` shows when it is. Wait longer with "
+                "--timeout.",
+            )
+        time.sleep(0.5)
+        stream = api.get(f"/streams/{stream['id']}")
+    shown = [part for part in _concerned(stream, only) if part.get("in_effect")]
+    lines = effects_in_words(shown)
+    if not wait and any(part["in_effect"]["under_way"] for part in shown):
+        lines = [f"`thalweg streams show {stream['name']}` shows from which position on it is in effect; --wait waits."]
+    done("\n".join([message, *lines]), stream if only is None else _concerned(stream, only)[0])
+
+
+def effects_in_words(destinations: list[Json]) -> list[str]:
+    """From where on the last change is in effect, for each destination whose engine tells it."""
+    return [
+        f"{part['database']['name']}: {_effect_in_words(part['in_effect'])}"
+        for part in destinations
+        if part.get("in_effect")
+    ]
+
+
+def _effect_in_words(effect: Json) -> str:
+    if effect["under_way"]:
+        return "the last change is not in effect yet."
+    if effect["from"] is None:
+        return "the last change takes effect with the next start."
+    return f"in effect from {effect['from']}, since {effect['since'][:19].replace('T', ' ')} UTC."
+
+
+def _concerned(stream: Json, only: str | None) -> list[Json]:
+    """The destinations to wait for; an API of an earlier version says nothing of any."""
+    return [
+        {"in_effect": None, **part}
+        for part in stream["destinations"]
+        if only in (None, part["id"]) and part["desired_status"] != DesiredStatus.DROPPED
+    ]
+
+
+def _waits(stream: Json, part: Json) -> bool:
+    """A part that is stopped has nothing to wait for."""
+    effect = part["in_effect"]
+    if effect is None:
+        return True
+    return bool(effect["under_way"]) or (effect["from"] is None and _is_aborted(stream, part))
+
+
+def _is_aborted(stream: Json, part: Json) -> bool:
+    return ObservedStatus.ABORTED in (stream["status"], part["status"])

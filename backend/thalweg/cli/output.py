@@ -103,19 +103,29 @@ def done(message: str, document: Any) -> None:
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
+def ask(question: str, **options: Any) -> str:
+    """Asks on standard error: standard output has the result alone."""
+    return str(typer.prompt(question, err=True, **options))
+
+
 def confirm(question: str, yes: bool) -> None:
     """Asks on a terminal, and ends the command where the answer is no. A script has meant what it says."""
     if not yes and sys.stdin.isatty():
-        typer.confirm(question, abort=True)
+        typer.confirm(question, abort=True, err=True)
 
 
 def print_json(document: Any) -> None:
     out.print_json(json.dumps(document), highlight=False)
 
 
+def json_line(document: Any) -> str:
+    """A document on a line of its own."""
+    return f"{json.dumps(document)}\n"
+
+
 def print_json_line(document: Any) -> None:
-    """One of several documents, each on a line of its own."""
-    out.print(json.dumps(document), soft_wrap=True)
+    """One of several documents."""
+    out.print(json_line(document), soft_wrap=True, end="")
 
 
 def print_table(columns: list[str], rows: Sequence[Sequence[str | Text]]) -> None:

@@ -8,13 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import SourceReadingRow
 
 
-async def lock_reading(session: AsyncSession, database_id: str) -> SourceReadingRow | None:
-    return await session.get(SourceReadingRow, database_id, with_for_update=True, populate_existing=True)
-
-
 async def forget_slot(session: AsyncSession, database_id: str, name: str) -> None:
     """Forgets the slot, so that it is not shown until the server is read again."""
-    row = await lock_reading(session, database_id)
+    row = await session.get(SourceReadingRow, database_id, with_for_update=True, populate_existing=True)
     if row is not None and row.document is not None:
         document = deepcopy(row.document)
         document["state"]["slots"].pop(name, None)

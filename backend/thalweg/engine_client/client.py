@@ -237,7 +237,6 @@ class EngineClient:
             ) from error  # fmt: skip
 
     async def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
-        outside("an engine")
         repeatable = method in REPEATABLE_METHODS or path in REPEATABLE_PATHS
         try:
             try:
@@ -256,6 +255,7 @@ class EngineClient:
     async def _send(
         self, method: str, path: str, body: dict[str, Any] | None, extensions: dict[str, Any]
     ) -> httpx.Response:
+        outside("an engine")
         headers = {"Authorization": f"Bearer {self._token}"}
         return await self._http.request(
             method, self._url + path, json=body, timeout=self._timeout, headers=headers, extensions=extensions

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
-from thalweg.engine_client.documents import RESERVED_ID
+from thalweg.engine_client.documents import FORMER_ID
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
@@ -50,7 +50,7 @@ def _with_list(lost: Definition) -> Definition:
     """One that was sealed before every stream had a list of destinations, as engines take it now."""
     if "destinations" in lost:
         named = [
-            {**destination, "id": "only" if destination["id"] == RESERVED_ID else destination["id"]}
+            {**destination, "id": "only" if destination["id"] == FORMER_ID else destination["id"]}
             for destination in lost["destinations"]
         ]
         return {**lost, "destinations": [{"backlog": True, **destination} for destination in named]}

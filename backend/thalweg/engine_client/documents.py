@@ -1,6 +1,5 @@
 """The engine's control API as types: engine/contract's example files. Unknown fields of newer engines are ignored."""
 
-import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -20,22 +19,30 @@ from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.row_values import kind_of_state, state_quotes_rows
 
 API_VERSION = 1
-RESERVED_ID = "default"
-"""The id of the only destination of a stream that an engine knows from a document without a list (control-api.md).
-Engines up to version 0.1.0 report it as the stream itself; here it gets this id."""
+FORMER_ID = "default"
+"""The former id: that of the only destination of a stream which an engine knows from a document without a list
+(control-api.md). Former engines report that destination as the stream itself; here it gets this id."""
 SHARED = ("CAPTURE", "QUEUE", "PROPAGATION RECEIVER")  # types of a stream's own components
 CHANGES = ("inserts", "updates", "deletes", "truncates")  # as a destination's tables count them
-
-
 ABOUT_ROWS = (ErrorCode.APPLY_CONFLICT, ErrorCode.APPLY_FAILED, ErrorCode.INITIAL_COPY_INCONSISTENT)
 
-VERBS = ("INSERT into", "UPDATE of", "DELETE from")
-"""The beginnings of an engine's messages about changes of rows (engine/contract/row-errors.json). A message in other
-words is shown to nobody who may not read rows."""
 NO_SUCH_ROW = "the destination has no such row"
-"""The end of its message where an update or a delete finds none, but for RETRIED."""
-RETRIED = re.compile(r"; retried (?:once|\d+ times) before$")
-"""The end of the message of a transaction that has been retried in vain."""
+ROW_DIFFERS = "the destination's row is not as the source's was before"
+UNWRITTEN = "the row is there, but was not written"
+SEVERAL_ROWS = "the destination has more than one such row"
+"""Objects of causes, in the engine's words (engine/contract/row-errors.json), of a row that is there and is not as it
+should be."""
+
+
+class RowOperation(StrEnum):
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+    @property
+    def of_table(self) -> str:
+        """The beginning of a text that goes on with the table's name."""
+        return {"INSERT": "INSERT into", "UPDATE": "UPDATE of", "DELETE": "DELETE from"}[self.value]
 
 
 def quotes_rows(code: str, sqlstate: str) -> bool:
@@ -90,11 +97,17 @@ def _known_side(side: object) -> object:
     return side if side in list(ErrorSide) else None
 
 
+def _known_operation(operation: object) -> object:
+    return operation if operation in list(RowOperation) else None
+
+
 class EngineError(Document):
     """`message` goes to everybody, by mail and webhook too; what an engine says of rows is kept apart as `detail`.
     `code` is an ErrorCode, or one of a newer engine. `side` is None where the engine does not know it; older engines
     send none, then it is what the code says. `shows_rows`: the message may quote values of rows, whatever its SQLSTATE:
-    a function has raised it."""
+    a function has raised it. `operation` is that of the change, if the error is about one row; `row_missing`: it found
+    no row at the destination; `retries`: those of its transaction before this error. Older engines send none of the
+    three, and viewers of their streams read "A change of" the table."""
 
     code: str
     class_: str = Field(alias="class")
@@ -108,6 +121,9 @@ class EngineError(Document):
     xid: int = 0
     at: datetime | None = None
     shows_rows: bool = False
+    operation: Annotated[RowOperation | None, BeforeValidator(_known_operation)] = None
+    row_missing: bool = False
+    retries: int = 0
     detail: str = ""
 
     @model_validator(mode="after")
@@ -125,18 +141,18 @@ class EngineError(Document):
     def _without_rows(self) -> str:
         """The operation, the table and the kind of the error."""
         state = f" The server's SQLSTATE: {self.sqlstate}." if self.sqlstate else ""
-        retried = RETRIED.search(self.message)
-        message, before = (self.message[: retried.start()], retried[0]) if retried else (self.message, "")
-        kind = NO_SUCH_ROW if message.endswith(f": {NO_SUCH_ROW}") else kind_of_state(self.sqlstate)
+        times = "once" if self.retries == 1 else f"{self.retries} times"
+        retried = f"; retried {times} before" if self.retries else ""
+        kind = NO_SUCH_ROW if self.row_missing else kind_of_state(self.sqlstate)
         if self.code in ABOUT_ROWS:
-            verb = next((verb for verb in VERBS if self.message.startswith(f"{verb} ")), "A change of")
-            what = f"{verb} {self.table or 'a table'}"
+            change = "A change of" if self.operation is None else self.operation.of_table
+            subject = f"{change} {self.table or 'a table'}"
         elif self.table or kind:  # beside the title, which says the rest
-            what = self.table
+            subject = self.table
         else:
-            what = self.title
-        told = ": ".join(part for part in (what, kind) if part)
-        return f"{told[:1].upper() if not what else told[:1]}{told[1:]}{before}.{state}"
+            subject = self.title
+        words = ": ".join(part for part in (subject, kind) if part)
+        return f"{words[:1].upper() if not subject else words[:1]}{words[1:]}{retried}.{state}"
 
 
 class EnginePositions(Document):
@@ -241,6 +257,19 @@ class TransactionRetry(Document):
     error: EngineError
 
 
+class EngineInEffect(Document):
+    """The stream's definition, as the engine's desired document of that revision has it, at work at a destination:
+    on changes that commit at `from_` or later."""
+
+    revision: int
+    from_: str = Field(alias="from")
+    since: datetime
+
+
+NOT_TOLD: Literal["not told"] = "not told"
+"""Older engines do not say what is in effect."""
+
+
 class DestinationStatus(Document):
     id: str
     status: Status
@@ -259,6 +288,8 @@ class DestinationStatus(Document):
     retrying_transactions: int = 0
     next_retry: TransactionRetry | None = None
     """The first of these retries. None if no transaction waits for one, and from older engines."""
+    in_effect: EngineInEffect | Literal["not told"] | None = NOT_TOLD
+    """None while the present definition is not, and while nothing runs."""
 
     @property
     def has_backlog(self) -> bool:
@@ -315,7 +346,7 @@ class StreamStatus(Document):
     def _list_only_destination(cls, document: Any) -> Any:
         if not isinstance(document, dict) or "instantiation" not in document or document.get("destinations"):
             return document
-        return {**document, "destinations": [{**document, "id": RESERVED_ID, "backlog": None}]}
+        return {**document, "destinations": [{**document, "id": FORMER_ID, "backlog": None}]}
 
 
 class EngineStatus(Document):
@@ -371,9 +402,9 @@ class StreamStats(Document):
         own = [part for part in self.components if part.type not in SHARED and part.destination is None]
         if own and not self.destinations:
             for part in own:
-                part.destination = RESERVED_ID
+                part.destination = FORMER_ID
             parked = self.error_queue_transactions
-            only = DestinationStats(id=RESERVED_ID, latency=self.latency, error_queue_transactions=parked)
+            only = DestinationStats(id=FORMER_ID, latency=self.latency, error_queue_transactions=parked)
             self.destinations = [only]
         return self
 

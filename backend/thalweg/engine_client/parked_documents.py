@@ -23,6 +23,7 @@ class ParkedError(Document):
     parked_at: datetime
     edited: int = 0
     left_out: int = 0
+    settled: int = 0
     failed_change: int | None = None
     edits_version: str | None = None
 
@@ -83,6 +84,7 @@ class DryRun(Document):
     changes: int | None = None
     edited: int = 0
     left_out: int = 0
+    settled: int = 0
     failed_change: int | None = None
 
 

@@ -13,6 +13,7 @@ from thalweg.history.repository import read_joined
 from thalweg.history.series import Series, resample, spans_of
 from thalweg.history.tiers import Tier, choose_step, choose_tier, floor
 from thalweg.kernel.context import release
+from thalweg.kernel.outside import outside
 from thalweg.kernel.settings import Settings
 from thalweg.live.schemas import Sample
 
@@ -49,6 +50,7 @@ async def chart(
     rows = await read_joined(session, tier, stream_id, since, until)
     ids = await _former_ids(session, stream_id)
     await release(session)
+    outside("a thread")
     series = await asyncio.to_thread(_resampled, rows, ids, statistics, since, step, points)
     return Chart(tier, since, until, step, points, series)
 
@@ -73,6 +75,7 @@ async def samples_between(
     rows = await read_joined(session, choose_tier(since, until, step, now, settings), stream_id, since, until)
     ids = await _former_ids(session, stream_id)
     await release(session)
+    outside("a thread")
     return await asyncio.to_thread(_samples, stream_id, rows, ids, samples_max)
 
 

@@ -76,16 +76,16 @@ def pick(document: Json, wanted: list[tuple[str, ...]]) -> list[Picked]:
     for parts in wanted:
         by_id = items.get(parts[0])
         if by_id is None:
-            found.append(_one(document, document, parts, parts))
+            found.append(_picked(document, document, parts, parts))
             continue
         for identifier in by_id if parts[1] == ALL else [parts[1]]:
             if identifier in by_id:
                 full = (parts[0], identifier, *parts[2:])
-                found.append(_one(document, by_id[identifier], parts[2:], full))
+                found.append(_picked(document, by_id[identifier], parts[2:], full))
     return [statistic for statistic in found if statistic is not None]
 
 
-def _one(document: Json, place: Json, path: tuple[str, ...], full: tuple[str, ...]) -> Picked | None:
+def _picked(document: Json, place: Json, path: tuple[str, ...], full: tuple[str, ...]) -> Picked | None:
     value: object = place
     for part in path:
         if value is None:

@@ -1,7 +1,7 @@
 """The schema in which engines keep a destination's progress: streams share it, perhaps under several roles."""
 
 from thalweg.inspection.checks import Checklist, quoted
-from thalweg.inspection.connection import Connection, read_all, read_one
+from thalweg.inspection.connection import Connection, read_all, read_row
 from thalweg.inspection.schemas import RoleFacts
 from thalweg.kernel.settings import PACKAGE
 
@@ -35,7 +35,7 @@ SELECT current_user = 'thalweg'
 
 async def doubts_about_bookkeeping(connection: Connection) -> str:
     """The other roles with a hand in the schema: their code in it would run as the session's role."""
-    return str((await read_one(connection, DOUBTS))["doubts"])
+    return str((await read_row(connection, DOUBTS))["doubts"])
 
 
 async def check_bookkeeping(checklist: Checklist, connection: Connection, role: RoleFacts) -> None:
@@ -56,7 +56,7 @@ async def check_bookkeeping(checklist: Checklist, connection: Connection, role: 
             "find out who created the schema: the engine would run what is in it.",
             f"GRANT {quoted(owner)} TO {quoted(role.name)}",
         )  # fmt: skip
-    if (await read_one(connection, OWN_PATH))["leads_there"]:
+    if (await read_row(connection, OWN_PATH))["leads_there"]:
         checklist.warn(
             "search_path", "Schema of the user's name",
             "Whatever the user thalweg creates without naming a schema goes into the schema thalweg, which belongs to "

@@ -18,6 +18,8 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow
 
+from thalweg.kernel.outside import outside
+
 LOGIN_BYTES_MAX = 128 * 2**10
 """Until the login is done: certificates have some kilobytes, the server's parameters one. libpq's time for parameters
 grows with the square of their number: for these bytes it is some tenths of a second."""
@@ -72,6 +74,7 @@ class BoundedConnection(AsyncConnection[DictRow]):
 
     async def wait(self, gen: Generator[Any, Any, Result], *arguments: Any, **more: Any) -> Result:
         """psycopg's, for everything that it sends and receives."""
+        outside("a database")
         total = RECEIVED_BYTES_MAX
         allowed = total if self._reads_rows else min(total, received_bytes(self.pgconn.socket) + STATEMENT_BYTES_MAX)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed, quoted_table
-from thalweg.inspection.connection import Connection, read_all, read_one
+from thalweg.inspection.connection import Connection, read_all, read_row
 from thalweg.kernel.settings import PACKAGE
 
 # The engine's own questions (engine/src/instantiation/called_code.inc): it asks them again whenever it makes something.
@@ -27,6 +27,7 @@ QUESTIONS = (PACKAGE / "contract" / "called_code.inc").read_text().removeprefix(
 # act as the role anyway can still add.
 # There, too: what code that runs as the role could do beyond the tables of the stream.
 CALLED, HARMFUL, POWERS = QUESTIONS.replace("%", "%%").replace("$1", "%(first)s").replace("$2", "%(second)s").split(";")
+CHECK = "carried_code"
 TITLE = "Code that the source's definitions call"
 CURE = (
     "Make these tables at the destination yourself, with the definitions that you want. Or apply as a role that may "
@@ -85,10 +86,10 @@ async def _harmful(connection: Connection, calls: list[Call]) -> list[Call]:
 async def check_carried_code(checklist: Checklist, connection: Connection, called: list[Call]) -> list[Call]:
     """At a destination; `called` are those of definitions that the stream may make there. Gives those that somebody has
     to accept."""
-    role = await read_one(connection, POWERS)
+    role = await read_row(connection, POWERS)
     calls = await _harmful(connection, called)
     if not calls:
-        checklist.ok("carried_code", TITLE, "They use nothing but harmless functions of PostgreSQL itself.")
+        checklist.ok(CHECK, TITLE, "They use nothing but harmless functions of PostgreSQL itself.")
         return []
     by_function: dict[str, list[str]] = defaultdict(list)
     for call in calls:
@@ -100,12 +101,12 @@ async def check_carried_code(checklist: Checklist, connection: Connection, calle
     )
     if not powers:
         names = "; ".join(f"{function}: {listed(places)}" for function, places in by_function.items())
-        checklist.warn("carried_code", TITLE, f"{detail}: {names}.", CURE)
+        checklist.warn(CHECK, TITLE, f"{detail}: {names}.", CURE)
         return []
     checklist.ask(
-        "carried_code", TITLE,
+        CHECK, TITLE,
         f"{detail}, who has {', '.join(powers)}: anyone who may alter the source's tables could do the same here.",
-        CURE,
+        f"{CURE} Only an admin can accept it as it is.",
         [f"{function}: {listed(places)}" for function, places in by_function.items()],
         bound_to=sorted(f"{'.'.join(call.table)} {call.digest}" for call in calls),
     )  # fmt: skip
@@ -116,7 +117,7 @@ def check_amount(checklist: Checklist, code: AskedCode) -> None:
     crowded = [quoted_table(table) for table, digests in code.items() if len(digests) > ACCEPTED_MAX]
     if crowded:
         checklist.fail(
-            "carried_code", TITLE,
+            CHECK, TITLE,
             f"More than {ACCEPTED_MAX} definitions of one table would have to be accepted: {listed(crowded)}.", CURE,
         )  # fmt: skip
 

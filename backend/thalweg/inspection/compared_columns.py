@@ -5,7 +5,7 @@ from thalweg.inspection.checks import Checklist, failed_connection, listed, quot
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.handler_columns import check_handlers
-from thalweg.inspection.old_values import brings_all, told_columns
+from thalweg.inspection.old_values import brings_all, known_columns
 from thalweg.inspection.schemas import Check, CheckSide, ReplicaIdentity
 from thalweg.inspection.sent_columns import sent_columns
 from thalweg.inspection.statements import check_statements
@@ -57,14 +57,18 @@ def check_compared(
     sent, `present` those of the destination."""
     if not compared:
         return
-    by_table = {one.key: one for one in transformations}
-    named = {(one["schema"], one["table"]): one for one in compared if "table" in one}
+    by_table = {transformation.key: transformation for transformation in transformations}
+    named = {
+        (compared_table["schema"], compared_table["table"]): compared_table
+        for compared_table in compared
+        if "table" in compared_table
+    }
     takes_all = len(named) < len(compared)
     _check_old_values(source, named, takes_all, tables, by_table)
     faults = [
         fault
-        for name, one in named.items()
-        for fault in _faults(name, one, sent, present, by_table.get(name))
+        for name, compared_table in named.items()
+        for fault in _faults(name, compared_table, sent, present, by_table.get(name))
     ]  # fmt: skip
     if faults:
         destination.fail(
@@ -109,13 +113,17 @@ def _check_old_values(
         checklist.warn(SOURCE_CHECK, SOURCE_TITLE, detail, cure, sql)
 
 
-def _brings(table: Table, one: ComparedTable | None, transformations: TableTransformations | None) -> bool:
+def _brings(table: Table, compared: ComparedTable | None, transformations: TableTransformations | None) -> bool:
     """The columns of the list are in the identity. That of a partition may be another one than the whole table's."""
-    return one is not None and "columns" in one and set(one["columns"]) <= told_columns(table, transformations)
+    return (
+        compared is not None
+        and "columns" in compared
+        and set(compared["columns"]) <= known_columns(table, transformations)
+    )
 
 
 def _faults(
-    name: tuple[str, str], one: ComparedTable, sent: Columns, present: Columns,
+    name: tuple[str, str], compared: ComparedTable, sent: Columns, present: Columns,
     transformations: TableTransformations | None,
 ) -> list[str]:  # fmt: skip
     shown = ".".join(name)
@@ -125,7 +133,7 @@ def _faults(
     generated = {column.name for column in present.get(name, []) if column.generated}
     made = transformations.made_columns if transformations else set()
     found = []
-    for column in one.get("columns", []):
+    for column in compared.get("columns", []):
         if column not in columns:
             found.append(f"changes of {shown} have no column {column}")
         elif column in made:

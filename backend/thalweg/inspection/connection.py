@@ -172,7 +172,7 @@ SELECT current_setting('server_version') AS version,
 """
 
 
-async def read_one(connection: Connection, query: str, parameters: dict[str, Any] | None = None) -> DictRow:
+async def read_row(connection: Connection, query: str, parameters: dict[str, Any] | None = None) -> DictRow:
     """The one row of a query that always gives one."""
     rows = await read_all(connection, query, parameters, FEW_ROWS_MAX)
     if not rows:
@@ -198,7 +198,7 @@ async def may_set_replication_role(connection: Connection) -> bool:
 
 
 async def read_role(connection: Connection) -> tuple[DictRow, RoleFacts]:
-    facts = await read_one(connection, FACTS)
+    facts = await read_row(connection, FACTS)
     role = RoleFacts(
         name=facts["name"], superuser=facts["superuser"], replication=facts["replication"] or facts["superuser"],
         create_on_database=facts["create_on_database"],
@@ -210,7 +210,7 @@ async def read_role(connection: Connection) -> tuple[DictRow, RoleFacts]:
 async def read_system_identifier(connection: Connection) -> str | None:
     """None when the user may not read it (it needs pg_monitor on some services)."""
     try:
-        row = await read_one(connection, "SELECT system_identifier::text AS id FROM pg_control_system()")
+        row = await read_row(connection, "SELECT system_identifier::text AS id FROM pg_control_system()")
     except errors.InsufficientPrivilege:
         return None
     return str(row["id"])

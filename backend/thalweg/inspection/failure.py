@@ -49,12 +49,12 @@ def _without_fallbacks(message: str) -> str:
     lets nobody in without TLS, the second says nothing of the cause."""
     attempts = [attempt for attempt in re.split(r"(?=connection to server )", message) if attempt.strip()]
     servers = ["", *(attempt.split(" failed: ")[0] for attempt in attempts)]
-    told = [
+    parts = [
         attempt
         for attempt, server, before in zip(attempts, servers[1:], servers[:-1], strict=True)
         if server != before or not NO_ENTRY_WITHOUT_TLS.search(attempt)
     ]
-    return "".join(told).strip()
+    return "".join(parts).strip()
 
 
 def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:

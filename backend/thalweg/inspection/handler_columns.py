@@ -105,19 +105,22 @@ def _faults(handler: ConflictHandler, sent: Columns, present: Columns, own: set[
         elif there[column].generated:
             found.append(f"the destination generates {shown}.{column} by itself")
     action = handler["action"]
-    columns = [there[one] for one in handler.get("columns", []) if one in there]
+    columns = [there[column] for column in handler.get("columns", []) if column in there]
     by = [there[handler["by"]]] if handler.get("by") in there and action != HandlerAction.PRIORITY else []
     operated = [*(columns if action in (HandlerAction.DELTA, HandlerAction.APPEND) else []), *by]
     found += [
-        f"{shown}.{one.name} is of type {one.type}, which is none of PostgreSQL's own: only their operators are used"
-        for one in operated
-        if one.type not in own
+        f"{shown}.{column.name} is of type {column.type}, which is none of PostgreSQL's own: only their operators are "
+        "used"
+        for column in operated
+        if column.type not in own
     ]
     found += [
-        f"{shown}.{one.name} is of type {one.type}, whose values have no order" for one in by if _base(one) in UNORDERED
+        f"{shown}.{column.name} is of type {column.type}, whose values have no order"
+        for column in by
+        if _base(column) in UNORDERED
     ]
     fits, lack = MISFITS.get(action, (lambda _: True, ""))
-    return found + [f"{shown}.{one.name} is of type {one.type}, {lack}" for one in columns if not fits(one)]
+    return found + [f"{shown}.{column.name} is of type {column.type}, {lack}" for column in columns if not fits(column)]
 
 
 async def _check_expressions(

@@ -5,25 +5,11 @@ from dataclasses import dataclass
 from thalweg.inspection.catalogue import Table
 from thalweg.inspection.connection import Connection, read_all
 from thalweg.inspection.left_out import LeftOut
+from thalweg.inspection.used_types import uses_of_types
 
 # The schema public is there already, and types of extensions come with these.
-LEFT_OUT = """
-WITH RECURSIVE chosen AS (
-  SELECT root AS oid, tree.relid AS relation FROM unnest(%(oids)s::oid[]) root
-   CROSS JOIN pg_partition_tree(root::regclass) tree
-  UNION SELECT root, root FROM unnest(%(oids)s::oid[]) root
-), uses AS (
-  SELECT chosen.oid, a.atttypid AS type FROM chosen
-    JOIN pg_attribute a ON a.attrelid = chosen.relation AND a.attnum > 0 AND NOT a.attisdropped
-  UNION SELECT u.oid, part.type FROM uses u JOIN pg_type t ON t.oid = u.type CROSS JOIN LATERAL (
-      SELECT t.typelem WHERE t.typelem <> 0
-      UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
-      UNION ALL SELECT a.atttypid FROM pg_attribute a
-                 WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
-      UNION ALL SELECT unnest(ARRAY[r.rngtypid, r.rngsubtype]) FROM pg_range r
-                 WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
-    ) part(type)
-), types AS (
+LEFT_OUT = f"""
+{uses_of_types()}, types AS (
   SELECT u.oid, t.oid AS type, t.typname, t.typacl, t.typnamespace, t.typrelid FROM uses u
     JOIN pg_type t ON t.oid = u.type LEFT JOIN pg_class c ON c.oid = t.typrelid
    WHERE (t.typtype IN ('e', 'd', 'r') OR c.relkind = 'c')
@@ -48,7 +34,7 @@ SELECT DISTINCT found.oid::bigint AS oid, found.kind, n.nspname AS schema, found
 ) found JOIN pg_namespace n ON n.oid = found.schema
  WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND (found.type IS NOT NULL OR n.nspname <> 'public')
  ORDER BY 2, 1, 3, 4
-"""
+"""  # noqa: S608  # constants
 PRESENT = """
 SELECT n.nspname AS schema, t.typname AS type FROM pg_namespace n
   JOIN pg_type t ON t.typnamespace = n.oid AND t.typname = ANY(%(types)s) WHERE n.nspname = ANY(%(schemas)s)
@@ -81,6 +67,6 @@ async def those_to_be_made(connection: Connection, found: list[LeftOutOfMade]) -
     """At this destination: what is there already stays as it is."""
     if not found:
         return []
-    asked = {"schemas": [one.schema for one in found], "types": [one.type for one in found if one.type]}
+    asked = {"schemas": [left.schema for left in found], "types": [left.type for left in found if left.type]}
     there = {(row["schema"], row["type"]) for row in await read_all(connection, PRESENT, asked)}
-    return [one.part for one in found if (one.schema, one.type) not in there]
+    return [left.part for left in found if (left.schema, left.type) not in there]

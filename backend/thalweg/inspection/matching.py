@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from thalweg.kernel.outside import outside
 from thalweg.kernel.rules import RULES_MAX, TableRule, TableRules
 
 Tables = dict[str, dict[str, None]]
@@ -56,11 +57,12 @@ def _part(text: str) -> re.Pattern[str]:
 class Selection:
     chosen: list[tuple[str, str]]
     unmatched: list[TableRule]
-    """Include rules that match no table at all: probably typing errors."""
+    """Include patterns that match no table at all: probably typing errors."""
 
 
 async def select_tables(rules: TableRules, tables: Sequence[tuple[str, str]]) -> Selection:
     """In a thread: a thousand patterns and tens of thousands of tables take seconds."""
+    outside("a thread")
     return await asyncio.to_thread(selection_of, rules, tables)
 
 

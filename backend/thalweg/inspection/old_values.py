@@ -10,7 +10,7 @@ def brings_all(table: Table) -> bool:
     return all(part.identity is ReplicaIdentity.FULL for part in [table, *table.leaves])
 
 
-def told_columns(table: Table, transformations: TableTransformations | None) -> set[str | None]:
+def known_columns(table: Table, transformations: TableTransformations | None) -> set[str | None]:
     """Those of its identity, as they are sent, whose old values come without FULL. Of a partition they may be others
     than those of the whole table: none is known."""
     if table.leaves:

@@ -3,7 +3,7 @@
 from psycopg import Error, errors
 
 from thalweg.inspection.checks import Checklist
-from thalweg.inspection.connection import Connection, connected, read_one
+from thalweg.inspection.connection import Connection, connected, read_row
 from thalweg.inspection.schemas import CheckStatus
 from thalweg.inspection.target import Target
 
@@ -57,7 +57,7 @@ async def check_output_plugin(checklist: Checklist, target: Target, wanted: str,
 
 
 async def _slot_name(connection: Connection) -> str:
-    row = await read_one(connection, "SELECT 'thalweg_check_' || pg_backend_pid() AS name")
+    row = await read_row(connection, "SELECT 'thalweg_check_' || pg_backend_pid() AS name")
     return str(row["name"])
 
 
@@ -96,5 +96,5 @@ async def _tells_subtransactions(connection: Connection) -> bool | None:
 
 async def _library_directory(connection: Connection) -> str:
     """For the right major version of several on one host."""
-    row = await read_one(connection, "SELECT current_setting('server_version_num')::int / 10000 AS major")
+    row = await read_row(connection, "SELECT current_setting('server_version_num')::int / 10000 AS major")
     return f" PG_CONFIG=/usr/lib/postgresql/{row['major']}/bin/pg_config"

@@ -12,7 +12,7 @@ from datetime import datetime
 from psycopg import errors
 
 from thalweg.inspection.catalogue import Table, read_tables
-from thalweg.inspection.connection import Connection, connected, read_all, read_one
+from thalweg.inspection.connection import Connection, connected, read_all, read_row
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.sessions import Waits, look_at
 from thalweg.inspection.target import Target
@@ -170,7 +170,7 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
             after, io_after = await _wal(connection), await _io(connection)
             facts.wal = {name: after[name] - before.get(name, 0.0) for name in after}
             facts.io = {name: io_after[name] - io_before.get(name, 0.0) for name in io_after}
-            extension = await read_one(connection, EXTENSION)
+            extension = await read_row(connection, EXTENSION)
             facts.data_layer_installed, facts.data_layer_available = extension["installed"], extension["available"]
     except ConnectionFailure as failure:
         facts.failure = failure
@@ -225,7 +225,7 @@ async def _activity(connection: Connection, wanted: set[Name]) -> dict[Name, Act
 async def _wal(connection: Connection) -> dict[str, float]:
     """Empty where the server is too old, or the user may not."""
     try:
-        row = await read_one(connection, WAL)
+        row = await read_row(connection, WAL)
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege):
         return {}
     return {name: float(value or 0) for name, value in row.items()}

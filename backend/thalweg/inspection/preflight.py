@@ -12,6 +12,7 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.handler_columns import check_handlers
 from thalweg.inspection.inheritance import check_inheritance
 from thalweg.inspection.inserts_only import check_publication
+from thalweg.inspection.intervals import check_intervals, read_infinite_intervals
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
 from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
@@ -32,7 +33,7 @@ from thalweg.kernel.statement_handlers import StatementHandler
 
 TableNames = frozenset[tuple[str, str]]
 RuleProblems = dict[tuple[str, str | None], list[FieldProblem]]
-"""Problems of rules of tables, by the id and the database of their check, each with its place in the list of rules."""
+"""Problems of row rules, by the id and the database of their check, each with its place in the list of rules."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class _Source:
     columns: Columns
     system_identifier: str | None
     text: TextSettings | None = None
+    intervals: list[str] = field(default_factory=list)
+    """Tables whose intervals may be infinite."""
     left_out: list[LeftOut] = field(default_factory=list)
     left_out_of_made: list[LeftOutOfMade] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -189,12 +192,13 @@ async def _inspect_source(
         columns = await read_columns(connection, tables)
         identifier = await read_system_identifier(connection)
         text = await read_text_settings(connection)
+        intervals = await read_infinite_intervals(connection, tables)
         left_out = await read_left_out(connection, tables)
         of_made = await read_left_out_of_made(connection, tables)
         calls = await read_calls(connection, tables)
     if plugin:
         await check_output_plugin(checklist, target, plugin, timeout)
-    return _Source(checklist.checks, tables, columns, identifier, text, left_out, of_made, calls)
+    return _Source(checklist.checks, tables, columns, identifier, text, intervals, left_out, of_made, calls)
 
 
 async def _inspect_destination(
@@ -230,11 +234,12 @@ async def _inspect_destination(
             check_targets(checklist, seen.tables, seen.columns, columns, rules.transformations, names)
         if seen.text is not None:
             check_text(checklist, seen.text, await read_text_settings(connection))
+            check_intervals(checklist, seen.intervals, connection.info.server_version)
         asked: list[Call] = []
         if seen.tables:
             there = {by_name[table.name] for table in present}
             of_made = await those_to_be_made(
-                connection, [one for one in seen.left_out_of_made if one.part.table not in there]
+                connection, [left for left in seen.left_out_of_made if left.part.table not in there]
             )
             check_left_out(checklist, [*(part for part in seen.left_out if part.table not in there), *of_made])
             calls = [call for call in seen.calls if _may_come(call, destination, there)]

@@ -5,7 +5,7 @@ from typing import Any
 from thalweg.inspection.bookkeeping import check_bookkeeping
 from thalweg.inspection.catalogue import Column, Table
 from thalweg.inspection.checks import Checklist, quoted, quoted_table
-from thalweg.inspection.connection import Connection, read_all, read_one, read_role
+from thalweg.inspection.connection import Connection, read_all, read_role, read_row
 from thalweg.inspection.preflight_source import check_version
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 from thalweg.inspection.writing import check_writing
@@ -37,7 +37,7 @@ async def check_destination(
     tables, which it replicates already, may have rows."""
     checklist = Checklist(CheckSide.DESTINATION)
     _, role = await read_role(connection)
-    server = await read_one(connection, SERVER)
+    server = await read_row(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, server)
     await check_writing(checklist, connection, "rows")

@@ -4,7 +4,7 @@ from typing import Any
 
 from thalweg.inspection.catalogue import Table
 from thalweg.inspection.checks import Checklist, listed, quoted, quoted_table
-from thalweg.inspection.connection import Connection, read_one, read_role
+from thalweg.inspection.connection import Connection, read_role, read_row
 from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 from thalweg.inspection.writing import check_writing
@@ -41,7 +41,7 @@ async def check_source(
     `reads_standby` the server may be a standby, which check_standby looks at."""
     checklist = Checklist(CheckSide.SOURCE, tentative)
     _, role = await read_role(connection)
-    server = await read_one(connection, SERVER)
+    server = await read_row(connection, SERVER)
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
     await check_writing(checklist, connection, "the stream's publication and heartbeats", reads_standby=reads_standby)
@@ -167,7 +167,7 @@ def _check_tables(
             "tables",
             "Tables",
             "The rules choose no table.",
-            "Correct the include rules; names are case-sensitive.",
+            "Correct the table patterns; names are case-sensitive.",
         )
         return
     usable = [table for table in tables if not table.is_partition]
@@ -175,7 +175,7 @@ def _check_tables(
     checklist.tables(
         "unsupported_tables", "Kinds of tables", [table.shown for table in impossible],
         "foreign and unlogged tables have no changes in the WAL.",
-        "Leave them out with an exclude rule, or make an unlogged table logged.",
+        "Leave them out with an exclude pattern, or make an unlogged table logged.",
         [f"ALTER TABLE {quoted_table(t.name)} SET LOGGED;" for t in impossible if t.kind == "unlogged"],
         "All can be replicated.",
     )  # fmt: skip

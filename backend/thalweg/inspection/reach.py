@@ -7,6 +7,7 @@ from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 from thalweg.kernel.hosts import Server
 from thalweg.kernel.networks import AddressRefused
+from thalweg.kernel.outside import outside
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ async def reachable_places(target: Target, timeout: float) -> list[Place]:
 async def _knock(place: Place, timeout: float) -> ConnectionFailure | None:
     if place.address is None:
         return None
+    outside("a database")
     shown = place.server.shown
     try:
         async with asyncio.timeout(timeout):

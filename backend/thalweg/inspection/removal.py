@@ -10,7 +10,7 @@ import time
 from psycopg import errors
 
 from thalweg.inspection.bookkeeping import CURE, doubts_about_bookkeeping
-from thalweg.inspection.connection import Connection, connected, read_all, read_one
+from thalweg.inspection.connection import Connection, connected, read_all, read_row
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target
 
@@ -124,10 +124,10 @@ async def _drop_unused(connection: Connection, there: set[str]) -> None:
         if not set(users) <= there:
             continue
         used = " OR ".join(f"EXISTS (SELECT FROM thalweg.{table})" for table in users)
-        if not (await read_one(connection, f"SELECT {used} AS used"))["used"]:
+        if not (await read_row(connection, f"SELECT {used} AS used"))["used"]:
             listed = ", ".join(f"thalweg.{table}" for table in tables)
             await connection.execute(f"DROP TABLE IF EXISTS {listed}".encode())
-    left = await read_one(
+    left = await read_row(
         connection,
         "SELECT to_regnamespace('thalweg') IS NULL OR EXISTS (SELECT FROM pg_depend "
         "WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('thalweg')) AS keep",

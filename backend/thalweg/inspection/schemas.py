@@ -40,7 +40,7 @@ class ConnectionTest(Resource):
     reachable: bool
     latency_ms: float | None = Field(description="Round trip of one statement on the open connection.")
     connect_ms: float | None
-    version: str | None = Field(description="As the server names it, such as 15.20.")
+    version: str | None = Field(description="The server's name of it, such as 15.20.")
     version_number: int | None
     system_identifier: str | None
     role: RoleFacts | None
@@ -94,7 +94,7 @@ class SourceTable(Resource):
 
 class SourceColumn(Resource):
     name: str
-    type: str = Field(description="As PostgreSQL writes it, such as `numeric(9,2)`.")
+    type: str = Field(description="The type in PostgreSQL's words, such as `numeric(9,2)`.")
 
 
 class SourceColumns(Resource):
@@ -106,7 +106,7 @@ class SourceColumns(Resource):
 Consents = Annotated[list[Annotated[str, StringConstraints(max_length=200)]], Field(max_length=200)]
 ACCEPT = (
     "The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever "
-    "that check says."
+    "that check says. Only admins may accept `carried_code`."
 )
 
 

@@ -11,7 +11,7 @@ Columns = dict[tuple[str, str], list[Column]]
 
 
 def sent_columns(columns: Columns, transformations: list[TableTransformations]) -> Columns:
-    by_table = {one.key: one for one in transformations}
+    by_table = {transformation.key: transformation for transformation in transformations}
     return {
         name: _sent(of_table, by_table[name]) if name in by_table else of_table for name, of_table in columns.items()
     }
@@ -38,19 +38,19 @@ def check_targets(
     keys = {table.name: table.key_columns for table in tables}
     bad: list[str] = []
     sql: list[str] = []
-    for one in transformations:
-        if one.key not in columns:
+    for transformation in transformations:
+        if transformation.key not in columns:
             continue
-        sent, nulls = _sent(columns[one.key], one), one.null_columns
-        there = names.of(one.key)
+        sent, nulls = _sent(columns[transformation.key], transformation), transformation.null_columns
+        there = names.of(transformation.key)
         shown = ".".join(there)
         is_there = there in present
-        at_source = [(column.name, column.type) for column in columns[one.key] if not column.generated]
+        at_source = [(column.name, column.type) for column in columns[transformation.key] if not column.generated]
         needed = [column.name for column in sent if column.not_null and column.name in nulls]
-        differs = [(column.name, column.type) for column in sent] != at_source or bool(one.cast_columns)
+        differs = [(column.name, column.type) for column in sent] != at_source or bool(transformation.cast_columns)
         if not is_there and (differs or needed):
             bad.append(f"{shown} is not there, and its columns would not be the source's")
-            sql.append(_create(one, there, sent, keys.get(one.key, []), nulls))
+            sql.append(_create(transformation, there, sent, keys.get(transformation.key, []), nulls))
         for column in present.get(there, []):
             if column.generated and any(column.name == item.name for item in sent):
                 bad.append(f"{shown}: column {column.name} is generated there, and values come for it")
@@ -66,13 +66,13 @@ def check_targets(
 
 
 def _create(
-    one: TableTransformations, there: tuple[str, str], sent: list[Column], key: list[str], nulls: set[str]
+    transformation: TableTransformations, there: tuple[str, str], sent: list[Column], key: list[str], nulls: set[str]
 ) -> str:
     lines = [
         f"{quoted(column.name)} {column.type}{' NOT NULL' if column.not_null and column.name not in nulls else ''}"
         for column in sent
     ]
-    names = [name for name in (one.sent_name(column) for column in key) if name is not None]
+    names = [name for name in (transformation.sent_name(column) for column in key) if name is not None]
     if names:
         lines.append(f"PRIMARY KEY ({', '.join(quoted(name) for name in names)})")
     return f"CREATE TABLE {quoted_table(there)} ({', '.join(lines)});"

@@ -10,7 +10,7 @@ from thalweg.inspection.connection import (
     Connection,
     connected,
     read_all,
-    read_one,
+    read_row,
     read_system_identifier,
 )
 from thalweg.inspection.failure import ConnectionFailure
@@ -111,7 +111,7 @@ async def read_slots(target: Target, timeout: int) -> SourceState:
         state = await _read(connection)
         if target.reads_standby and not any(name.startswith("thalweg_") for name in state.slots):
             # Where the standby is away the primary answers: that it has none of the slots says nothing of them.
-            at_standby = await read_one(connection, "SELECT pg_is_in_recovery() AS found")
+            at_standby = await read_row(connection, "SELECT pg_is_in_recovery() AS found")
             if not at_standby["found"]:
                 raise ConnectionFailure(
                     "source_standby_missing", "The standby does not answer; its slots are not known.",
@@ -123,7 +123,7 @@ async def read_slots(target: Target, timeout: int) -> SourceState:
 async def _read(connection: Connection) -> SourceState:
     # The slots first: an end that is read after them is never below what they hold.
     rows = await read_all(connection, SLOTS, rows_max=FEW_ROWS_MAX)
-    end = await read_one(connection, END)
+    end = await read_row(connection, END)
     return SourceState(
         system_identifier=await read_system_identifier(connection), version=end["version"], current_lsn=end["lsn"],
         keep_bytes=end["keep_bytes"], idle_timeout_seconds=end["idle_timeout_seconds"], slots_max=end["slots_max"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from thalweg.inspection import connection
 from thalweg.inspection.checks import Checklist, listed, quoted
-from thalweg.inspection.connection import Connection, connected, read_one, read_system_identifier
+from thalweg.inspection.connection import Connection, connected, read_row, read_system_identifier
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.schemas import ConnectionTest, SeenServer, ServerRole
 from thalweg.inspection.target import Target
@@ -47,7 +47,7 @@ async def _look(target: Target, timeout: int) -> SeenServer:
     (server,) = target.servers
     try:
         async with connected(target, timeout) as connection:
-            row = await read_one(
+            row = await read_row(
                 connection, "SELECT pg_is_in_recovery() AS standby, current_setting('wal_level') AS wal_level"
             )
             return SeenServer(
@@ -115,7 +115,7 @@ async def test_connection(target: Target, timeout: int) -> ConnectionTest:
 
 async def check_standby(checklist: Checklist, reader: Connection, target: Target, timeout: int) -> None:
     """`reader` leads to the standby, where there is one."""
-    standby = await read_one(reader, STANDBY)
+    standby = await read_row(reader, STANDBY)
     title = "Standby to read from"
     servers = await look_at_servers(target, timeout)
     failure = failure_of_roles(servers) or failure_of_version(standby["version_number"], standby["version"])

@@ -7,7 +7,7 @@ import psycopg
 from thalweg.inspection.catalogue import Column, Table
 from thalweg.inspection.checks import Checklist, listed, quoted_table
 from thalweg.inspection.connection import Connection, read_all
-from thalweg.inspection.old_values import brings_all, told_columns
+from thalweg.inspection.old_values import brings_all, known_columns
 from thalweg.inspection.schemas import ReplicaIdentity
 from thalweg.kernel.bind_names import BindName, BoundStatement, bind_names
 from thalweg.kernel.rules import TableRules
@@ -94,7 +94,7 @@ def _misnamed(handler: StatementHandler, bound: BoundStatement, sent: Columns) -
     if name not in sent:
         return f" is of {'.'.join(name)}, which is no table of the stream"
     come = {column.name for column in sent[name]}
-    lacking = [one.written for one in bound.names if one.column and one.column not in come]
+    lacking = [bind.written for bind in bound.names if bind.column and bind.column not in come]
     return f": changes of {'.'.join(name)} do not have {listed(lacking)}" if lacking else None
 
 
@@ -104,14 +104,14 @@ async def _types(
     """The types of the parameters as the engine gives them: the destination column's, or the base type of a domain."""
     name = handler.get("schema", ""), handler.get("table", "")
     columns = {column.name: column.type for column in [*sent.get(name, []), *present.get(name, [])]}
-    named = {columns[one.column] for one in bound.names if one.column}
+    named = {columns[bind.column] for bind in bound.names if bind.column}
     rows = await read_all(connection, BASE_TYPES, {"types": sorted(named)}) if named else []
     base = {row["named"]: row["type"] for row in rows}
 
-    def type_of(one: BindName) -> str:
-        return base.get(columns[one.column], columns[one.column]) if one.column else TYPES.get(one.kind, "text")
+    def type_of(bind: BindName) -> str:
+        return base.get(columns[bind.column], columns[bind.column]) if bind.column else TYPES.get(bind.kind, "text")
 
-    return [type_of(one) for one in bound.names]
+    return [type_of(bind) for bind in bound.names]
 
 
 @dataclass(frozen=True)
@@ -154,21 +154,26 @@ def _check_values(
     transformations: list[TableTransformations],
 ) -> None:  # fmt: skip
     """Old values, and large ones that an update leaves as they are, come for sure only with REPLICA IDENTITY FULL."""
-    by_table = {one.key: one for one in transformations}
+    by_table = {transformation.key: transformation for transformation in transformations}
     blind: dict[str, Table] = {}
     doubtful: dict[str, Table] = {}
     for handler in handlers:
-        table = next((one for one in tables if one.name == (handler.get("schema"), handler.get("table"))), None)
+        table = next((known for known in tables if known.name == (handler.get("schema"), handler.get("table"))), None)
         if table is None or brings_all(table) or not _of_old_rows(handler):
             continue
-        told = told_columns(table, by_table.get(table.name))
+        known = known_columns(table, by_table.get(table.name))
         types = {column.name: column.type for column in sent.get(table.name, [])}
         updates = RowOperation.UPDATE in handler.get("operations", list(RowOperation))
-        for one in bind_names(handler["statement"]).names:
-            shown = f"{one.written} of {table.shown}"
-            if one.kind == "old" and one.column not in told:
+        for bind in bind_names(handler["statement"]).names:
+            shown = f"{bind.written} of {table.shown}"
+            if bind.kind == "old" and bind.column not in known:
                 blind[shown] = table
-            elif one.kind == "new" and updates and one.column not in told and _may_be_large(types.get(one.column, "")):
+            elif (
+                bind.kind == "new"
+                and updates
+                and bind.column not in known
+                and _may_be_large(types.get(bind.column, ""))
+            ):
                 doubtful[shown] = table
     cure = (
         "Set REPLICA IDENTITY to FULL (the source writes whole old rows to its WAL), of each partition, too. Or take "
@@ -202,7 +207,7 @@ def _may_be_large(type_name: str) -> bool:
 def _full(tables: list[Table]) -> str:
     return "\n".join(
         f"ALTER TABLE {quoted_table(part.name)} REPLICA IDENTITY FULL;"
-        for table in {one.name: one for one in tables}.values()
+        for table in {each.name: each for each in tables}.values()
         for part in [table, *table.leaves]
         if part.identity is not ReplicaIdentity.FULL
     )

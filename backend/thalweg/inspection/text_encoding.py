@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from thalweg.inspection.checks import Checklist
-from thalweg.inspection.connection import Connection, read_one
+from thalweg.inspection.connection import Connection, read_row
 
 # daticulocale is PostgreSQL 15's and 16's, datlocale 17's; each is read by a name that the others survive.
 TEXT = """
@@ -31,7 +31,7 @@ class TextSettings:
 
 
 async def read_text_settings(connection: Connection) -> TextSettings:
-    return TextSettings(**await read_one(connection, TEXT))
+    return TextSettings(**await read_row(connection, TEXT))
 
 
 def check_text(checklist: Checklist, source: TextSettings, destination: TextSettings) -> None:

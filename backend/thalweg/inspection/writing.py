@@ -2,7 +2,7 @@
 respects it: who sets it means it."""
 
 from thalweg.inspection.checks import Checklist, quoted
-from thalweg.inspection.connection import Connection, read_one
+from thalweg.inspection.connection import Connection, read_row
 
 SETTING = "default_transaction_read_only"
 READ_ONLY = f"""
@@ -25,7 +25,7 @@ async def check_writing(
 ) -> None:
     """`what` needs to be written there. Of a standby that is read only what it shares with its primary counts: that is
     written. On any other standby nothing can be written, which another check says."""
-    found = await read_one(connection, READ_ONLY)
+    found = await read_row(connection, READ_ONLY)
     role, dbname, set_by = quoted(found["role"]), quoted(found["dbname"]), found["set_by"]
     if reads_standby and set_by is None:
         return

@@ -5,8 +5,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-KINDS = ("new", "old", "operation", "schema", "table", "commit_time", "commit_lsn", "xid")
 COLUMN_KINDS = ("new", "old")
+ERROR_KINDS = ("sqlstate", "error", "constraint", "kind")
+KINDS = (*COLUMN_KINDS, "operation", "schema", "table", "commit_time", "commit_lsn", "xid", *ERROR_KINDS)
 STATEMENTS = ("insert", "update", "delete", "merge", "select", "with")
 """Those that take parameters, and end no transaction."""
 
@@ -35,6 +36,8 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COLUMN = re.compile(rf"\.(?:(?P<name>{_NAME})|(?P<quoted>{_QUOTED})|(?P<open>\"))", re.DOTALL)
+_BEFORE_INTO = ("insert", "merge", "as", ".")
+"""INTO is a reserved word: behind anything else it is that of SELECT."""
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 
@@ -61,6 +64,8 @@ class BoundStatement:
     """Of $1, $2 ..., each once."""
     tokens: list[tuple[int, int]] = field(default_factory=list)
     """Where each token begins in `sql`, and in the text as it was written."""
+    into: str | None = None
+    """Where a SELECT has an INTO, in words."""
 
     def place_of(self, place: int) -> int:
         """In the text as it was written; both count from 0."""
@@ -75,6 +80,7 @@ def bind_names(text: str) -> BoundStatement:
     sql = ""
     names: list[BindName] = []
     tokens: list[tuple[int, int]] = []
+    word, into = "", None
     while at < len(text):
         token = _TOKENS.match(text, at)
         if token is None:
@@ -92,6 +98,9 @@ def bind_names(text: str) -> BoundStatement:
                 begun = True
                 if (token["name"] or "").translate(_LOWER) not in STATEMENTS:
                     raise BindFault("a statement begins with INSERT, UPDATE, DELETE, MERGE, SELECT or WITH")
+            before, word = word, token.group().translate(_LOWER)
+            if word == "into" and before not in _BEFORE_INTO:
+                into = _at(at)
         if kind in ("open", "unclosed"):
             raise _not_closed(at)
         if kind == "parameter":
@@ -109,7 +118,7 @@ def bind_names(text: str) -> BoundStatement:
         at = end
     if not begun:
         raise BindFault("the text has no statement")
-    return BoundStatement(sql, names, tokens)
+    return BoundStatement(sql, names, tokens, into)
 
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

@@ -63,7 +63,11 @@ def wrong_detection(value: Any, at: str) -> list[FieldProblem]:
         found += [_problem(f"{at}/{number}/{member}", message) for member, message in _contradictions(table)]
         key = table.get("schema", ""), table.get("table", "")
         if decided & {key, ("", "")}:
-            found.append(_problem(f"{at}/{number}", "An entry before it decides for this table: write one for each."))
+            found.append(
+                _problem(
+                    f"{at}/{number}", "An earlier entry already covers this table: write one entry for each table."
+                )
+            )
         decided.add(key)
     return found
 
@@ -75,12 +79,12 @@ def _problem(pointer: str, message: str) -> FieldProblem:
 def _contradictions(table: ComparedTable) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if "table" in table and "schema" not in table:
-        found.append(("schema", "A table is named with its schema."))
+        found.append(("schema", "Name the schema and the table together."))
     if "schema" in table and "table" not in table:
-        found.append(("table", "A schema is named with one of its tables."))
+        found.append(("table", "Name one of the schema's tables."))
     columns = table.get("columns", [])
     if columns and "table" not in table:
-        found.append(("columns", "Columns are those of one table: name it."))
+        found.append(("columns", "Columns belong to one table: name the table."))
     if len(set(columns)) < len(columns):
         found.append(("columns", "Name each column once."))
     return found

@@ -115,7 +115,7 @@ class ConflictHandler(TypedDict, total=False):
     by: Annotated[
         TableIdentifier,
         Field(
-            description="Of `maximum`, `minimum`, `latest` and `priority`: the column that decides.",
+            description="The column that decides, for `maximum`, `minimum`, `latest` and `priority`.",
             examples=["changed_at"],
         ),
     ]
@@ -124,7 +124,7 @@ class ConflictHandler(TypedDict, total=False):
         Field(
             min_length=1,
             max_length=ORDER_MAX,
-            description="Of `priority`: values of `by` as a cast to text writes them, the best first. All others, and "
+            description="Values of `by` for `priority`, as a cast to text writes them, the best first. All others, and "
             "NULL, stand behind them.",
             examples=[["headquarters", "branch"]],
         ),
@@ -134,15 +134,15 @@ class ConflictHandler(TypedDict, total=False):
         Field(
             min_length=1,
             max_length=EXPRESSION_MAX,
-            description="Of `expression`: SQL that the destination computes with the rights of its user. It reads the "
-            "source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside "
+            description="SQL for `expression`, which the destination computes with the rights of its user. It reads "
+            "the source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside "
             "pg_catalog need their schema. Only admins may write one.",
             examples=["greatest(new.price, t.price)"],
         ),
     ]
     tie: Annotated[
         Tie,
-        Field(strict=False, description="Of these: whose values stay where both are the same; `discard` if omitted."),
+        Field(strict=False, description="The row whose values stay where both are the same; `discard` if omitted."),
     ]
 
 
@@ -190,7 +190,11 @@ def conflict_handlers(value: Any) -> list[ConflictHandler]:
 def expressions(value: Any) -> set[str]:
     """SQL in a value, which may be wrong still."""
     handlers = value if isinstance(value, list) else []
-    return {one["expression"] for one in handlers if isinstance(one, dict) and isinstance(one.get("expression"), str)}
+    return {
+        handler["expression"]
+        for handler in handlers
+        if isinstance(handler, dict) and isinstance(handler.get("expression"), str)
+    }
 
 
 def looks_at_columns(handler: ConflictHandler) -> bool:
@@ -199,23 +203,34 @@ def looks_at_columns(handler: ConflictHandler) -> bool:
 
 
 def _shared(before: list[ConflictHandler], handler: ConflictHandler) -> list[tuple[str, str]]:
-    """Two handlers must not decide about one column, and no time of a commit beside a group of columns."""
+    """Two handlers must not decide about one column, or one would never be used; and no time of a commit beside a group
+    of columns."""
 
-    def place(one: ConflictHandler) -> tuple[str, str]:
-        return one.get("schema", ""), one.get("table", "")
+    def place(earlier: ConflictHandler) -> tuple[str, str]:
+        return earlier.get("schema", ""), earlier.get("table", "")
 
-    same_kind = [one for one in before if one["kind"] == handler["kind"]]
+    same_kind = [earlier for earlier in before if earlier["kind"] == handler["kind"]]
     columns = handler.get("columns", [])
     found = []
-    if columns and any("columns" not in one and place(one) in (place(handler), ("", "")) for one in same_kind):
-        found.append(("columns", "A handler of the kind before it decides about this table: put it behind."))
-    groups = [one for one in same_kind if "columns" in one and ("table" not in handler or place(one) == place(handler))]
+    if any("columns" not in earlier and place(earlier) in (place(handler), ("", "")) for earlier in same_kind):
+        member = "columns" if columns else "table" if "table" in handler else "kind"
+        cure = "put it behind" if columns else "this one would never be used"
+        found.append((member, f"A handler of the kind before it decides about {_what(handler)}: {cure}."))
+    groups = [
+        earlier
+        for earlier in same_kind
+        if "columns" in earlier and ("table" not in handler or place(earlier) == place(handler))
+    ]
     if groups and _is_of_commits(handler):
         found.append(("by", "Name the column that decides: changes of a group of columns give the row another time."))
-    taken = {column for one in groups for column in one["columns"]}
+    taken = {column for earlier in groups for column in earlier["columns"]}
     return found + [
         ("columns", f"{column} is in the group of a handler before.") for column in columns if column in taken
     ]
+
+
+def _what(handler: ConflictHandler) -> str:
+    return "this table" if "table" in handler else "all tables"
 
 
 def _is_of_commits(handler: ConflictHandler) -> bool:
@@ -229,9 +244,9 @@ def _problem(pointer: str, message: str) -> FieldProblem:
 def _contradictions(handler: ConflictHandler) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if "table" in handler and "schema" not in handler:
-        found.append(("schema", "A table is named with its schema."))
+        found.append(("schema", "Name the schema and the table together."))
     if "schema" in handler and "table" not in handler:
-        found.append(("table", "A schema is named with one of its tables."))
+        found.append(("table", "Name one of the schema's tables."))
     if handler["action"] == HandlerAction.OVERWRITE and handler["kind"] not in OVERWRITES:
         found.append(("action", f"Only {', '.join(OVERWRITES)} can overwrite."))
     return found + _misfits(handler)
@@ -247,21 +262,21 @@ def _misfits(handler: ConflictHandler) -> list[tuple[str, str]]:
     if action == HandlerAction.DELTA and handler["kind"] != ConflictKind.UPDATE_ORIGIN_DIFFERS:
         found.append(("action", "Only update_origin_differs has old values to which a difference can be added."))
     if action in BY_COLUMN and not columns:
-        found.append(("columns", f"Name the columns that {action} is for."))
+        found.append(("columns", f"Name the columns that {action} decides."))
     if action == HandlerAction.EXPRESSION and len(columns) > 1:
         found.append(("columns", "Name one column: each needs an expression of its own."))
     if columns and not two_rows:
         found.append(("columns", f"Only handlers of {' and '.join(COMBINES)} decide about groups of columns."))
     if columns and "table" not in handler:
-        found.append(("columns", "Columns are those of one table: name it."))
+        found.append(("columns", "Columns belong to one table: name the table."))
     if len(set(columns)) < len(columns):
         found.append(("columns", "Name each column once."))
     if action in COMPARES and action != HandlerAction.LATEST and "by" not in handler:
         found.append(("by", "Name the column that decides."))
     if columns and _is_of_commits(handler):
-        found.append(("by", "Name the column that decides: a commit is that of the whole row, not of a group."))
+        found.append(("by", "Name the column that decides: a commit time belongs to the whole row, not to a group."))
     if "by" in handler and "table" not in handler:
-        found.append(("by", "It is a column of one table: name it."))
+        found.append(("by", "The column belongs to one table: name the table."))
     found += [
         (member, f"Only {', '.join(COMPARES)} have it.")
         for member in ("by", "tie")

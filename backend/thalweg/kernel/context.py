@@ -20,6 +20,7 @@ from thalweg.kernel.problems import Problem
 from thalweg.kernel.recent import Recent
 from thalweg.kernel.secret_box import SecretBox
 from thalweg.kernel.settings import Settings
+from thalweg.kernel.turns import Turns
 
 SESSION_COOKIE = "thalweg_session"
 HALF_LOGIN_COOKIE = "thalweg_half_login"
@@ -54,6 +55,8 @@ class Resources:
     """Logins of an address are counted one after another anyway: they queue here, without a connection."""
     recent: Recent = field(default_factory=Recent)
     """Answers of databases, for views that refresh every few seconds."""
+    history_turns: Turns = field(default_factory=Turns)
+    """Charts of long ranges keep a connection to the store for a while, and there are ten."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ CODES = ("apply_conflict", "apply_failed", "initial_copy_inconsistent")
 """Those that a transaction's data can cause."""
 
 
+ErrorName = Annotated[str, StringConstraints(pattern=rf"^([0-9A-Z]{{2}}|[0-9A-Z]{{5}}|{'|'.join(CODES)})$")]
+
+
 class PolicyAction(StrEnum):
     STOP = "stop"
     PARK = "park"
@@ -28,8 +31,7 @@ class ErrorPolicy(TypedDict, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
 
     error: Annotated[
-        str,
-        StringConstraints(pattern=rf"^([0-9A-Z]{{2}}|[0-9A-Z]{{5}}|{'|'.join(CODES)})$"),
+        ErrorName,
         Field(
             description="An SQLSTATE, the first two characters of one (its class), or one of the codes "
             f"{', '.join(CODES)}. Omitted: any error.",
@@ -45,11 +47,13 @@ class ErrorPolicy(TypedDict, total=False):
         ),
     ]
     action: Required[Annotated[PolicyAction, Field(strict=False)]]
-    times: Annotated[int, Field(ge=1, le=100, description="Of `retry`: so often, then comes `after_retries`.")]
-    delay_seconds: Annotated[int, Field(ge=0, le=3600, description="Of `retry`: before each.")]
+    times: Annotated[
+        int, Field(ge=1, le=100, description="How often `retry` tries again before `after_retries` comes.")
+    ]
+    delay_seconds: Annotated[int, Field(ge=0, le=3600, description="Seconds to wait before each retry.")]
     after_retries: Annotated[
         PolicyAction,
-        Field(strict=False, description="Of `retry`: `stop`, `park` or `skip`, if the last retry fails, too."),
+        Field(strict=False, description="`stop`, `park` or `skip`, for when the last retry fails, too."),
     ]
 
 
@@ -94,9 +98,9 @@ def _problem(pointer: str, message: str) -> FieldProblem:
 def _contradictions(policy: ErrorPolicy) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if "table" in policy and "schema" not in policy:
-        found.append(("schema", "A table is named with its schema."))
+        found.append(("schema", "Name the schema and the table together."))
     if "schema" in policy and "table" not in policy:
-        found.append(("table", "A schema is named with one of its tables."))
+        found.append(("table", "Name one of the schema's tables."))
     retries = policy["action"] == PolicyAction.RETRY
     for member in OF_RETRY:
         if retries and member not in policy:

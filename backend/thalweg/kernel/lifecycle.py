@@ -201,7 +201,7 @@ class Refused(Exception):
         self.cure = cure
 
 
-STREAM_TRANSITIONS: Final = {
+TRANSITIONS: Final = {
     (DesiredStatus.DISABLED, StreamAction.START): DesiredStatus.ENABLED,
     (DesiredStatus.ENABLED, StreamAction.START): DesiredStatus.ENABLED,
     (DesiredStatus.ENABLED, StreamAction.STOP): DesiredStatus.DISABLED,
@@ -212,22 +212,18 @@ STREAM_TRANSITIONS: Final = {
     # Deleting again is allowed: it is how `force` is added when a database turns out to be gone.
     (DesiredStatus.DROPPED, StreamAction.DELETE): DesiredStatus.DROPPED,
 }
-DESTINATION_TRANSITIONS: Final = {
-    (DesiredStatus.DISABLED, DestinationAction.START): DesiredStatus.ENABLED,
-    (DesiredStatus.ENABLED, DestinationAction.START): DesiredStatus.ENABLED,
-    (DesiredStatus.ENABLED, DestinationAction.STOP): DesiredStatus.DISABLED,
-    (DesiredStatus.DISABLED, DestinationAction.STOP): DesiredStatus.DISABLED,
-    (DesiredStatus.ENABLED, DestinationAction.RETRY): DesiredStatus.ENABLED,
-    (DesiredStatus.ENABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
-    (DesiredStatus.DISABLED, DestinationAction.DROP): DesiredStatus.DROPPED,
-    # Again, with `force`, as for a stream.
-    (DesiredStatus.DROPPED, DestinationAction.DROP): DesiredStatus.DROPPED,
+"""A stream's transitions. A destination has the same; STREAM_ACTIONS translates its actions."""
+STREAM_ACTIONS: Final = {
+    DestinationAction.START: StreamAction.START,
+    DestinationAction.STOP: StreamAction.STOP,
+    DestinationAction.RETRY: StreamAction.RETRY,
+    DestinationAction.DROP: StreamAction.DELETE,
 }
 
 
 def next_stream_status(current: DesiredStatus, action: StreamAction) -> DesiredStatus:
     """The desired status after the action. Raises Refused."""
-    if target := STREAM_TRANSITIONS.get((current, action)):
+    if target := TRANSITIONS.get((current, action)):
         return target
     if current == DesiredStatus.DROPPED:
         message = f"The stream is being deleted: it cannot {action} any more."
@@ -238,7 +234,7 @@ def next_stream_status(current: DesiredStatus, action: StreamAction) -> DesiredS
 
 def next_destination_status(current: DesiredStatus, action: DestinationAction) -> DesiredStatus:
     """The desired status after the action. Raises Refused."""
-    if target := DESTINATION_TRANSITIONS.get((current, action)):
+    if target := TRANSITIONS.get((current, STREAM_ACTIONS[action])):
         return target
     if current == DesiredStatus.DROPPED:
         raise Refused("The destination is being dropped.", "Add the database again once it is gone.")
@@ -252,11 +248,7 @@ def offered_stream_actions(current: DesiredStatus, observed: ObservedStatus) -> 
         StreamAction.STOP: current == DesiredStatus.DISABLED,
         StreamAction.RETRY: observed != ObservedStatus.ABORTED,
     }
-    return [
-        action
-        for action in StreamAction
-        if (current, action) in STREAM_TRANSITIONS and not pointless.get(action, False)
-    ]
+    return [action for action in StreamAction if (current, action) in TRANSITIONS and not pointless.get(action, False)]
 
 
 class Stage(StrEnum):

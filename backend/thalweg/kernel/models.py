@@ -3,7 +3,6 @@
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -18,9 +17,8 @@ TableIdentifier = Annotated[str, StringConstraints(min_length=1, max_length=63, 
 """The exact name of a schema or a table in PostgreSQL."""
 ID_PATTERN = r"^[a-z0-9]{8,32}$"
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
-IdPath = Annotated[str, Path(pattern=ID_PATTERN)]
 DESTINATION_PATTERN = r"^[a-z0-9]{1,16}$"
-DestinationPath = Annotated[str, Path(pattern=DESTINATION_PATTERN)]
+DestinationId = Annotated[str, StringConstraints(pattern=DESTINATION_PATTERN)]
 
 
 UNKNOWN_FIELDS_MAX = 10

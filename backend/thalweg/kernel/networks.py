@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, InstanceOf
 from pydantic_settings import NoDecode
 
+from thalweg.kernel.outside import outside
+
 LOCAL = "local"
 LOOKUP_SECONDS = 5.0
 """For one name. The system's resolver takes 10 s and more to give up a name whose name servers do not answer."""
@@ -50,6 +52,7 @@ class Networks:
     async def addresses_of(self, host: str, port: int) -> list[str]:
         """The host's addresses inside the ranges, to connect to one of these and look nothing up again: what was
         compared is what is used, however often the name's answer changes. Raises AddressRefused, OSError."""
+        outside("a name")
         answers = _numeric(host, port) or await _looked_up(host, port)
         found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
         allowed = [address for address in found if self.allow(address)]

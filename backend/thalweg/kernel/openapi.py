@@ -19,7 +19,7 @@ NAMES_OTHERS = {"advisor_comparison_get"}
 REASONS = {
     "400": "Malformed request", "401": "Not logged in", "403": "Not allowed", "404": "Not found", "409": "Conflict",
     "412": "Changed meanwhile", "413": "Too large", "422": "Not valid", "428": "If-Match missing",
-    "429": "Too many failed logins", "502": "The engine refused", "503": "Not available now",
+    "429": "Too many requests or failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
 ASK_ENGINES = ("stream_errors_", "stream_conflicts_", "stream_transactions_", "stream_markers_", "streams_retry")
 SHOWS_PASSWORD = (
@@ -84,7 +84,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
         statuses |= {"404", "413"}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         statuses |= {"412", "428"}
-    if operation["operationId"] in SHOWS_PASSWORD:
+    if operation["operationId"] in SHOWS_PASSWORD or path.endswith("/history") or "/history/" in path:
         statuses.add("429")
     if operation["operationId"].startswith(ASK_ENGINES):
         statuses.add("502")

@@ -2,8 +2,8 @@
 
 A pool has few connections. Code that holds one while a database, an engine, Redis, a receiver of notices or a password
 hash takes its time stops everybody else; code that holds one and waits for another stops itself. The store registers
-holders here, and all code that waits for the outside checks here first. A violation fails in tests and is logged
-elsewhere.
+holders here, and all code that waits for the outside checks here first: `make lint` finds what does not
+(`scripts/lint/outside.py`). A violation fails in tests and is logged elsewhere.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def took_connection() -> Work:
         work = Work(asyncio.current_task())
         _work.set(work)
     if work.held:
-        _tell("a second connection of the store was taken")
+        _report("a second connection of the store was taken")
     work.held += 1
     return work
 
@@ -56,11 +56,11 @@ def gave_back(work: Work) -> None:
     work.held -= 1
 
 
-def outside(what: str) -> None:
+def outside(awaited: str) -> None:
     """Say this before waiting for what is not the store."""
     work = _current()
     if work is not None and work.held:
-        _tell(f"{what} was waited for")
+        _report(f"{awaited} was waited for")
 
 
 def _current() -> Work | None:
@@ -71,8 +71,8 @@ def _current() -> Work | None:
     return work
 
 
-def _tell(what: str) -> None:
-    message = f"{what} while a connection of the store was held"
+def _report(violation: str) -> None:
+    message = f"{violation} while a connection of the store was held"
     if strict:
         raise HeldConnection(message)
     log.error("store connection held", error=message, stack_info=True)

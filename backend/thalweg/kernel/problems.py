@@ -90,14 +90,14 @@ class Problem(Exception):
         )  # fmt: skip
 
 
-def not_found(what: str, identifier: str) -> Problem:
+def not_found(noun: str, identifier: str) -> Problem:
     return Problem(
-        "not_found", f"There is no {what} with the id {identifier}.", "Read the list for the ids that exist."
+        "not_found", f"There is no {noun} with the id {identifier}.", "Read the list for the ids that exist."
     )
 
 
-def name_taken(what: str, name: str) -> Problem:
-    return Problem("name_taken", f"Another {what} is already called “{name}”.", "Choose another name.")
+def name_taken(noun: str, name: str) -> Problem:
+    return Problem("name_taken", f"Another {noun} is already called “{name}”.", "Choose another name.")
 
 
 def secret_required(field: str, changes: Sequence[str], cure: str) -> Problem:

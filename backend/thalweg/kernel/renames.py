@@ -12,6 +12,8 @@ from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body, TableIdentifier
 
 NAME_BYTES_MAX = 63
 RENAMES_MAX = 1000
+RESERVED = ("information_schema", "thalweg")
+"""Schemas of PostgreSQL and of Thalweg, beside those whose names begin with pg_."""
 Name = tuple[str, str]
 """A table's schema and its own name."""
 
@@ -66,16 +68,16 @@ class Rename(Body):
 def _once(renames: list[Rename]) -> list[Rename]:
     seen: set[tuple[str, str | None]] = set()
     problems: list[InitErrorDetails] = []
-    for number, one in enumerate(renames):
-        if one.key in seen:
-            why = f"There is another name for {one.shown} already: write it once."
+    for number, rename in enumerate(renames):
+        if rename.key in seen:
+            why = f"There is another name for {rename.shown} already: write it once."
             problems.append(
                 InitErrorDetails(
                     type=PydanticCustomError("duplicate", "{why}", {"why": why}),
-                    loc=(number, "schema" if one.table is None else "table"), input=one,
+                    loc=(number, "schema" if rename.table is None else "table"), input=rename,
                 )
             )  # fmt: skip
-        seen.add(one.key)
+        seen.add(rename.key)
     if problems:
         raise ValidationError.from_exception_data("names at the destinations", problems)
     return renames
@@ -84,11 +86,15 @@ def _once(renames: list[Rename]) -> list[Rename]:
 Renames = Annotated[list[Rename], Field(max_length=RENAMES_MAX), AfterValidator(_once)]
 
 
+def is_reserved(schema: str) -> bool:
+    return schema in RESERVED or schema.startswith("pg_")
+
+
 class DestinationNames:
     """The names that renames give to tables."""
 
     def __init__(self, renames: Iterable[Rename] = ()) -> None:
-        self._by_key = {one.key: one for one in renames}
+        self._by_key = {rename.key: rename for rename in renames}
 
     def of(self, name: Name) -> Name:
         whole, own = self._by_key.get((name[0], None)), self._by_key.get(name)
@@ -97,11 +103,11 @@ class DestinationNames:
             return schema, name[1]
         return own.to_schema or schema, own.to_table or name[1]
 
-    def told(self, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def with_names(self, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The tables, with those names that are others, as an engine is told of them."""
-        return [self._told(table) for table in tables]
+        return [self._with_name(table) for table in tables]
 
-    def _told(self, table: dict[str, Any]) -> dict[str, Any]:
+    def _with_name(self, table: dict[str, Any]) -> dict[str, Any]:
         own = table["schema"], table["table"]
         there = self.of(own)
         rest = {member: value for member, value in table.items() if member != "destination"}

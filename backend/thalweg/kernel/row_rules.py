@@ -1,4 +1,4 @@
-"""Rules of tables: which of a table's rows are copied, and which of its changes are captured. A rule is for one table,
+"""Row rules: which of a table's rows are copied, and which of its changes are captured. A rule is for one table,
 for those of a schema, or for all; engines are told of them table by table. They read the conditions; the limits here
 are theirs, or narrower (engine/contract/control-api.md)."""
 
@@ -198,7 +198,7 @@ def _clashes(rules: ScopedRules, wider: list[ScopedRules]) -> list[tuple[Place, 
                     f"All positive rules that concern a table make a subset, or none; see those of {where}.",
                 )
             )
-    if sum(1 for one in (rules, *wider) for _ in one.rules()) > RULES_PER_TABLE_MAX:
+    if sum(1 for rule_set in (rules, *wider) for _ in rule_set.rules()) > RULES_PER_TABLE_MAX:
         problems.append(((), f"{TOO_MANY[:-1]}, those of wider scopes included."))
     return problems
 
@@ -207,7 +207,7 @@ def _refuse(problems: list[tuple[Place, str]], value: Any) -> None:
     """Each problem at its own place below the value."""
     if problems:
         raise ValidationError.from_exception_data(
-            "rules of tables",
+            "row rules",
             [
                 InitErrorDetails(
                     type=PydanticCustomError("rule_refused", "{why}", {"why": why}), loc=place, input=value

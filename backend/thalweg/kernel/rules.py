@@ -1,4 +1,4 @@
-"""Table rules: which tables a stream replicates, as include and exclude patterns."""
+"""A stream's rules: table patterns, which include tables or exclude them, and what is done with a table's rows."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ class TableRef(Body):
 
 
 class TableRules(Body):
-    """A table is replicated when an include rule matches it and no exclude rule does."""
+    """A table is replicated when an include pattern matches it and no exclude pattern does."""
 
     include: Annotated[list[TableRule], Field(min_length=1, max_length=RULES_MAX)]
     exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(default_factory=list)
@@ -46,7 +46,7 @@ class TableRules(Body):
     )
     transformations: Transformations = Field(
         default_factory=list,
-        description="Of tables, by their exact names: what becomes of their columns before changes leave the engine "
+        description="Changes of columns, of tables by their exact names, made before changes leave the engine "
         "that captures, and while rows are copied. Rules see the source's columns.",
     )
 

@@ -23,7 +23,7 @@ def destination_state(
 def stream_state(phase: str, destinations: Collection[ShownState]) -> ShownState:
     """The worst state of its destinations. A stream that applies nowhere on purpose is paused, whether or not it
     captures."""
-    staying = {one for one in destinations if one is not ShownState.DROPPED}
+    staying = {state for state in destinations if state is not ShownState.DROPPED}
     if staying == {ShownState.PAUSED}:
         return ShownState.PAUSED
     return next((state for state in WORST_FIRST if state in destinations), ShownState(phase))

@@ -118,7 +118,7 @@ class AddColumn(Body):
     data_type: AddedType
     value: Constant | None = Field(
         default=None,
-        description="As PostgreSQL writes a value of the type. Null: there is an expression.",
+        description="A value of the type as PostgreSQL writes it. Null: there is an expression.",
         examples=["north"],
     )
     expression: Condition | None = Field(
@@ -237,12 +237,12 @@ def new_mask_key() -> str:
 def _once(tables: list[TableTransformations]) -> list[TableTransformations]:
     seen: set[tuple[str, str]] = set()
     problems: list[InitErrorDetails] = []
-    for number, one in enumerate(tables):
-        if one.key in seen:
-            why = f"There are transformations of {'.'.join(one.key)} already: write them once."
+    for number, transformation in enumerate(tables):
+        if transformation.key in seen:
+            why = f"There are transformations of {'.'.join(transformation.key)} already: write them once."
             error = PydanticCustomError("duplicate", "{why}", {"why": why})
-            problems.append(InitErrorDetails(type=error, loc=(number, "table"), input=one))
-        seen.add(one.key)
+            problems.append(InitErrorDetails(type=error, loc=(number, "table"), input=transformation))
+        seen.add(transformation.key)
     if problems:
         raise ValidationError.from_exception_data("transformations of tables", problems)
     return tables

@@ -2,6 +2,8 @@
 
 import json
 
+from thalweg.kernel.sums import Sum
+
 STEPS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -57,8 +59,18 @@ def counted(count: int, noun: str) -> str:
     return f"{grouped(count)} {noun if count == 1 else f'{noun}s'}"
 
 
-def parked_in_words(count: int) -> str:
-    return f"{counted(count, 'transaction')} {'is' if count == 1 else 'are'} parked"
+def parked_in_words(parked: Sum[int]) -> str:
+    """The beginning of a sentence, in lower case. A sum of which no part is known is not told as zero."""
+    count = parked.value
+    if count is None:
+        return "an unknown number of transactions is parked"
+    bound = "at least " if parked.at_least else ""
+    return f"{bound}{counted(count, 'transaction')} {'is' if count == 1 else 'are'} parked"
+
+
+def capitalised(sentence: str) -> str:
+    """With a capital letter first, and nothing else changed: names in it keep theirs."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def listed(names: list[str]) -> str:

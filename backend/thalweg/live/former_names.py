@@ -1,7 +1,7 @@
 """Samples that an older version has stored, in Redis or in history.
 
-Until the versions of December 2026, a sample's and a destination's `lag` was called `backlog`, and a destination's
-`backlog` was called `spilled`.
+Until November 2026, before the first release, a sample's and a destination's `lag` was called `backlog`, and a
+destination's `backlog` was called `spilled`.
 """
 
 import re

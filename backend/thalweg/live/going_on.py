@@ -8,7 +8,7 @@ from thalweg.live.schemas import DestinationSample, Sample
 
 
 def applies(destination: dict[str, Any]) -> bool:
-    """`one` is a destination of the contract's document: it is switched on, has started, and has no error."""
+    """`destination` is one of the contract's document. It must be switched on, have started, and have no error."""
     started = destination.get("phase") != StreamPhase.INITIALIZING
     return destination["status"] == ObservedStatus.ENABLED and destination["error"] is None and started
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from thalweg.db.models import EngineRow, StreamRow
-from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
 from thalweg.inspection.slots import SlotState, why_lost
 from thalweg.kernel.lifecycle import (
     SILENT,
@@ -18,8 +18,18 @@ from thalweg.kernel.lifecycle import (
     StreamPhase,
     TroubleKind,
 )
-from thalweg.kernel.sums import known_sum
-from thalweg.kernel.words import duration, ended, go_on_in_words, grouped, listed, parked_in_words, share_in_words, size
+from thalweg.kernel.sums import Sum
+from thalweg.kernel.words import (
+    capitalised,
+    duration,
+    ended,
+    go_on_in_words,
+    grouped,
+    listed,
+    parked_in_words,
+    share_in_words,
+    size,
+)
 from thalweg.live.changes_waiting import waiting_seconds
 from thalweg.live.going_on import applies, is_full, makes_room, that_go_on, that_park, that_stall
 from thalweg.live.lag import UNKNOWN_LAG
@@ -111,12 +121,16 @@ def health_of(facts: Facts, at: datetime) -> Health:
     return _worst(_troubles(facts, at)) or _running(facts, at)
 
 
+OF_DEFINITIONS = (ErrorCode.RULE_REFUSED, ErrorCode.TRANSFORMATION_REFUSED)
+"""An engine finds them, but a definition does not fit its table."""
+
+
 def _in_words(error: dict[str, Any] | None) -> str:
     """Readers of a stream's health look at its databases first, so an engine's own trouble is named, with its cure."""
     if error is None:
         return "It has stopped with an error."
     text = f"{error['title']}: {error['message']}"
-    if error.get("side") != ErrorSide.ENGINE:
+    if error.get("side") != ErrorSide.ENGINE or error.get("code") in OF_DEFINITIONS:
         return text
     return f"{text.rstrip('.')}. The problem is in the engine. {error['cure']}".rstrip()
 
@@ -229,7 +243,7 @@ def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
         return
     times = [duration((at - (destination.parks_since or at)).total_seconds()) for destination in parking]
     names = [_name(facts, destination.destination_id) for destination in parking]
-    count = parked_in_words(known_sum(destination.error_queue_transactions for destination in parking) or 0)
+    count = parked_in_words(Sum.of(destination.error_queue_transactions for destination in parking))
     if len(parking) == 1:
         reason = f"{names[0]} has parked everything for {times[0]} and applies nothing: {count} in its error queue."
     else:
@@ -239,23 +253,26 @@ def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
 
 
 def _parked(facts: Facts) -> Iterator[Health]:
-    """Where others park everything, these are told of by themselves."""
+    """Where others park everything, these are told of by themselves. An unknown error queue makes a lower bound of the
+    sum, as in the console."""
     parking = [destination.destination_id for destination in that_park(facts.sample)]
-    shares = facts.sample.destinations if facts.sample is not None else []
+    destinations = facts.sample.destinations if facts.sample is not None else []
     queues = {
-        _name(facts, share.destination_id): share.error_queue_transactions
-        for share in shares
-        if share.destination_id not in parking and share.error_queue_transactions
+        _name(facts, destination.destination_id): destination.error_queue_transactions
+        for destination in destinations
+        if destination.destination_id not in parking and destination.error_queue_transactions != 0
     }
-    if not queues:
+    parked = Sum.of(queues.values())
+    if not parked.value:
         return
-    if len(shares) == 1:
+    if len(destinations) == 1:
         where = "error queue"
     elif len(queues) == 1:
         where = f"error queue of {next(iter(queues))}"
     else:
-        where = f"error queues of {listed([f'{name} ({grouped(count)})' for name, count in queues.items()])}"
-    yield _health(HealthLevel.WARNING, f"{parked_in_words(sum(queues.values()))} in the {where}.")
+        counts = [f"{name} ({'unknown' if count is None else grouped(count)})" for name, count in queues.items()]
+        where = f"error queues of {listed(counts)}"
+    yield _health(HealthLevel.WARNING, f"{capitalised(parked_in_words(parked))} in the {where}.")
 
 
 def _table_troubles(facts: Facts) -> Iterator[Health]:
@@ -293,7 +310,7 @@ def _stopped(facts: Facts, at: datetime) -> Health:
 def _age_now(facts: Facts, at: datetime) -> float | None:
     """The age of the oldest change. One out of a sample has aged since: nothing newer comes of a silent engine."""
     age, sample = facts.lag.age_seconds, facts.sample
-    if age is None or sample is None or age not in {share.lag.age_seconds for share in sample.destinations}:
+    if age is None or sample is None or age not in {destination.lag.age_seconds for destination in sample.destinations}:
         return age
     return age + max(0.0, (at - sample.at).total_seconds())
 
@@ -325,11 +342,16 @@ def _held(facts: Facts, at: datetime) -> str:
 def _running(facts: Facts, at: datetime) -> Health:
     if behind := behind_in_words(_behind(facts), at):
         return _health(HealthLevel.WARNING, behind)
-    staying = [one for one in (facts.observed or {}).get("destinations", []) if one["status"] != ObservedStatus.DROPPED]
-    if staying and all(one["status"] == ObservedStatus.DISABLED for one in staying):
+    staying = [
+        destination
+        for destination in (facts.observed or {}).get("destinations", [])
+        if destination["status"] != ObservedStatus.DROPPED
+    ]
+    if staying and all(destination["status"] == ObservedStatus.DISABLED for destination in staying):
         waits = "The changes for it wait" if len(staying) == 1 else "Their changes wait"
         return _health(HealthLevel.STOPPED, f"{_paused(facts).strip()} {waits} on the engine's disk.")
-    return _health(HealthLevel.OK, f"{_doing(facts)}{_paused(facts)}")
+    paused = _paused(facts)
+    return _health(HealthLevel.WARNING if paused else HealthLevel.OK, f"{_doing(facts)}{paused}")
 
 
 def _doing(facts: Facts) -> str:
@@ -345,7 +367,7 @@ def _doing(facts: Facts) -> str:
 
 
 def _paused(facts: Facts) -> str:
-    """On purpose, so no trouble; but nothing arrives there. One that is far behind is told of with that."""
+    """On purpose, but nothing arrives there. One that is far behind is told of with that."""
     destinations = (facts.observed or {}).get("destinations", [])
     names = [
         _name(facts, destination["id"])
@@ -362,7 +384,11 @@ def _behind(facts: Facts) -> Iterator[Behind]:
     if len(destinations) < 2:
         if facts.observed_phase not in STARTING:
             latency = sample.latency if sample else None
-            paused = [_name(facts, one["id"]) for one in destinations if one["status"] == ObservedStatus.DISABLED]
+            paused = [
+                _name(facts, destination["id"])
+                for destination in destinations
+                if destination["status"] == ObservedStatus.DISABLED
+            ]
             waiting = _waiting_seconds(sample, *samples.values())
             yield Behind("".join(paused), facts.lag, latency, waiting, paused=bool(paused))
         return
@@ -392,8 +418,7 @@ def _copied(facts: Facts) -> str:
         to = f" to {listed([_name(facts, destination['id']) for destination in copying])}"
     copies = [destination.get("instantiation") or {} for destination in copying]
     tables = [table for copy in copies for table in copy.get("tables", [])]
-    estimates = [table["rows_estimated"] for table in tables]
     # The share of a number that nobody knows is not known either.
-    total = sum(estimates) if min(estimates, default=-1) >= 0 else 0
+    total = Sum.of(rows if (rows := table["rows_estimated"]) >= 0 else None for table in tables).exact
     done = sum(table["rows_copied"] for table in tables)
     return to + (f": {share_in_words(done / total)} of the rows" if total else "")

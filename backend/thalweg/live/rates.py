@@ -45,7 +45,7 @@ class Reading:
         self.destinations = {destination.id: destination for destination in stats.destinations}
 
     def done(self, destination: str) -> int | None:
-        found = next((one for one in self.status.destinations if one.id == destination), None)
+        found = next((known for known in self.status.destinations if known.id == destination), None)
         return None if found is None else found.done
 
 

@@ -6,8 +6,16 @@ It works when both do, and an error names the engine that has it. live/joining_r
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from thalweg.engine_client.documents import DestinationStatus, EngineError, EnginePositions, StreamStatus
+from thalweg.engine_client.documents import (
+    NOT_TOLD,
+    DestinationStatus,
+    EngineError,
+    EngineInEffect,
+    EnginePositions,
+    StreamStatus,
+)
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.lsn import lsn_of, lsn_text
 from thalweg.kernel.sums import known_sum
@@ -37,6 +45,8 @@ class Receiver:
     engine: str
     desired_status: DesiredStatus
     report: StreamStatus | None
+    changed_revision: int
+    """Its desired revision that first held the stream as it is now."""
 
     @property
     def applied(self) -> DestinationStatus | None:
@@ -85,10 +95,11 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
                 "positions": positions, "instantiation": applied.instantiation, "tables": applied.tables,
                 "counted_since": applied.counted_since,
                 "retrying_transactions": applied.retrying_transactions, "next_retry": applied.next_retry,
+                "in_effect": _in_effect(sent, applied, receiver.changed_revision),
             }
         )  # fmt: skip
     else:
-        whole = sent
+        whole = sent.model_copy(update={"in_effect": None})
     desired = receiver.desired_status
     reports = counting(sent, receiver.report, applied, desired)
     if not reports:
@@ -103,6 +114,19 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
     return whole.model_copy(
         update={"status": status, "phase": phase_of(reports, status, desired), "error": error, "retry_at": retry_at}
     )
+
+
+def _in_effect(
+    sent: DestinationStatus, applied: DestinationStatus, changed_revision: int
+) -> EngineInEffect | Literal["not told"] | None:
+    """At both engines, from the later position on; the revision is that of the engine that sends."""
+    there, here = applied.in_effect, sent.in_effect
+    if there is None or here is None or there == NOT_TOLD or here == NOT_TOLD:
+        return NOT_TOLD if NOT_TOLD in (there, here) else None
+    if there.revision < changed_revision:
+        return None
+    later = max(here, there, key=lambda effect: (lsn_of(effect.from_), effect.since))
+    return later.model_copy(update={"revision": here.revision})
 
 
 def _named(engine: str, report: Report) -> EngineError | None:
@@ -153,17 +177,17 @@ def joined_sample(sample: Sample, whole: StreamStatus, received: Mapping[str, Sa
     """`sample` is the capturing engine's; `received` has the latest of each destination that another one applies, as
     `received_sample` gives it."""
     components, destinations = list(sample.components), []
-    phases = {destination.id: destination for destination in whole.destinations}
+    statuses = {destination.id: destination for destination in whole.destinations}
     for destination in sample.destinations:
-        share = destination
+        update: dict[str, object] = {}
         other = received.get(destination.destination_id)
         if other is not None:
             components += other.components
-            share = destination.model_copy(update={name: getattr(other, name) for name in OF_APPLY})
-        seen = phases.get(destination.destination_id)
-        if seen is not None:
-            share = share.model_copy(update={"status": seen.status, "phase": seen.phase})
-        destinations.append(share)
+            update |= {name: getattr(other, name) for name in OF_APPLY}
+        status = statuses.get(destination.destination_id)
+        if status is not None:
+            update |= {"status": status.status, "phase": status.phase}
+        destinations.append(destination.model_copy(update=update))
     # Several destinations apply the same changes; only a single destination's rates are the stream's.
     rates = {name: getattr(destinations[0], name) for name in RATES} if len(destinations) == 1 else {}
     parked = known_sum([destination.error_queue_transactions for destination in destinations])

@@ -74,8 +74,8 @@ class LatencySample(Resource):
     transactions: int | None
     last: LastLatency | None = Field(
         default=None,
-        description="Of the newest interval in which any came: an idle stream has its heartbeats. Null with "
-        "`at_least`.",
+        description="The latency of the newest interval in which any came: an idle stream has its heartbeats. Null "
+        "with `at_least`.",
     )
     at_least: bool = Field(
         default=False,
@@ -127,10 +127,10 @@ class Backlog(Resource):
 class TransactionRetry(Resource):
     """A policy for its error has a transaction wait."""
 
-    number: int = Field(description="Of the retry, from 1.")
-    times: int = Field(description="As many there are at most.")
+    number: int = Field(description="The number of the retry, from 1.")
+    times: int = Field(description="The retries that there are at most.")
     at: datetime
-    code: str = Field(description="Of the error.")
+    code: str = Field(description="The code of the error.")
     sqlstate: str | None
     table: str | None = Field(description="Quoted, with its schema.")
     message: str = Field(description="Without values of rows.")
@@ -141,7 +141,7 @@ class TransactionRetry(Resource):
 
 
 class DestinationSample(Resource):
-    """One destination's share of a sample."""
+    """One destination in a sample."""
 
     destination_id: str
     status: ObservedStatus

@@ -27,7 +27,7 @@ class Slot(Resource):
         description="How long ago the oldest of it was written. Null: before anybody looked."
     )
     growth_bytes_per_second: float | None = Field(
-        description="Of the retained WAL, over the last minute. Null: not observed long enough."
+        description="The growth of the retained WAL over the last minute. Null: not observed long enough."
     )
     safe_bytes: int | None = Field(
         description="WAL that may be written before the slot is lost. Null: max_slot_wal_keep_size sets no limit."

@@ -17,6 +17,7 @@ from thalweg.engine_client.client import EngineClient, EngineFailure
 from thalweg.engine_client.documents import EngineStats, HistorySample, HistoryStream, StreamStatus
 from thalweg.history import repository as history
 from thalweg.kernel.context import release
+from thalweg.kernel.outside import outside
 from thalweg.kernel.settings import Settings
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Sample
@@ -62,6 +63,7 @@ async def backfill(
             for sample in page.samples
             if sample.sampled_at < poll.stats.sampled_at
         ]
+        outside("a thread")
         samples += await asyncio.to_thread(samples_of, taken, engine_id, readings, known)
         more = page.more and len(taken) == len(page.samples)
         if taken:
@@ -98,12 +100,12 @@ def _status(stream: HistoryStream) -> StreamStatus:
     if positions is not None and has_backlog:
         # Confirmed changes may lie in the destination's backlog, not applied yet.
         positions = positions.model_copy(update={"confirmed": positions.applied})
-    share = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
+    common = {"status": stream.status, "phase": stream.phase, "error": None, "retry_at": None}
     destinations: list[dict[str, Any]] = [
-        {**share, "id": destination.id, "positions": positions and positions.model_dump(), "backlog": None,
+        {**common, "id": destination.id, "positions": positions and positions.model_dump(), "backlog": None,
          "instantiation": None, "tables": []}
         for destination in stream.destinations
     ]  # fmt: skip
     return StreamStatus.model_validate(
-        {**share, "id": stream.id, "positions": stream.positions, "destinations": destinations}
+        {**common, "id": stream.id, "positions": stream.positions, "destinations": destinations}
     )

@@ -43,9 +43,10 @@ from thalweg.workers.lags import Lags
 from thalweg.workers.overdue import end_overdue
 from thalweg.workers.polling import EngineMemory, Poll, poll
 from thalweg.workers.progress import operation_event
-from thalweg.workers.recording import Memories, record_poll
+from thalweg.workers.recording import record_poll
 from thalweg.workers.reports import LastSamples
 from thalweg.workers.sources import Seen
+from thalweg.workers.stream_recording import Memories
 from thalweg.workers.survival import OUTAGES, in_brief
 
 log = structlog.get_logger(__name__)
@@ -170,13 +171,15 @@ class Collector:
         """Poll, record, publish, reconcile. False when the engine was deleted."""
         answer = await poll(client)
         memory.note_gap(answer, GAP_INTERVALS * self._settings.poll_interval)
+        losses = memory.losses
         await self._catch_up(engine_id, client, answer, memory)
         async with self._resources.sessions() as session:
             outcome = await record_poll(session, engine_id, answer, memory, self._last_samples, self._remembered, now())
             await session.commit()
         if outcome is None:
             return False
-        self._offer(engine_id, memory, outcome.own_samples)
+        if memory.losses == losses:
+            self._offer(engine_id, memory, outcome.own_samples)
         self._alerts.live.put(outcome.samples, now())
         if answer.stats is not None:
             self._alerts.live.put_disk(engine_id, answer.stats.process)
@@ -194,6 +197,7 @@ class Collector:
         """Gives history what was missed of the engine, before what `answer` tells."""
         if not memory.missed or answer.status is None or answer.restamped:
             return
+        losses = memory.losses
         try:
             async with self._resources.sessions() as session:
                 samples = await backfill(session, self._settings, client, engine_id, memory, answer)
@@ -201,6 +205,8 @@ class Collector:
             self._outage(f"history of {engine_id}", failure)
             return
         self._over(f"history of {engine_id}")
+        if memory.losses != losses:
+            return
         memory.missed = False
         self._offer(engine_id, memory, samples, missed=True)
         self._alerts.live.put_missed(samples, now())
@@ -212,6 +218,7 @@ class Collector:
     def _history_lost(self) -> None:
         for memory in self._memories.values():
             memory.missed = True
+            memory.losses += 1
             memory.offered.clear()
 
     async def _publish(

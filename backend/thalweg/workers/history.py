@@ -17,6 +17,7 @@ from thalweg.history.rollup import roll_up
 from thalweg.history.tiers import HOURS, MINUTES, SECONDS, TIERS, Tier, floor, kept
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
+from thalweg.kernel.outside import outside
 from thalweg.live.schemas import Sample
 from thalweg.workers.survival import OUTAGES, in_brief
 
@@ -26,6 +27,8 @@ BATCH = 20_000
 ROLL_AFTER = timedelta(seconds=10)
 """A minute is rolled up so long after its end: its last samples are still on their way."""
 LOOK_BACK = timedelta(days=1)
+NOTHING_COMES = timedelta(seconds=10)
+"""A writer that has had nothing to write for so long fails no longer: the streams are gone, say."""
 
 
 class HistoryWriter:
@@ -39,7 +42,9 @@ class HistoryWriter:
         self._waiting: list[tuple[str, Sample]] = []
         self._catching_up: dict[str, int] = {}
         self.failing_since: datetime | None = None
-        """The beginning of an outage of the store, during which nothing could be written."""
+        """The beginning of an outage of the store, during which nothing could be written. Turns without a sample do not
+        end it: between two samples of a stream there are several."""
+        self._failed_at: datetime | None = None
         self.failure: str | None = None
         self._covered: dict[Tier, partitions.Covered] = {}
         self._maintain_at: datetime | None = None
@@ -58,28 +63,31 @@ class HistoryWriter:
         while True:
             await asyncio.sleep(self._settings.poll_interval)
             try:
-                await self.turn(now())
-                if self.failing_since is not None:
+                wrote = await self.turn(now())
+                if self._failed_at is not None and (wrote or now() - self._failed_at > NOTHING_COMES):
                     log.info("history is written again")
-                self.failing_since = self.failure = None
+                    self.failing_since = self.failure = self._failed_at = None
             except OUTAGES as error:
+                self._failed_at = now()
                 self.failure = in_brief(error)
                 if self.failing_since is None:
                     log.warning("history cannot be written", error=str(error))
                     self.failing_since = now()
                 self._give_up()
 
-    async def turn(self, at: datetime) -> None:
-        """Writes waiting samples; once a minute also does the maintenance. Public for tests."""
+    async def turn(self, at: datetime) -> bool:
+        """Writes waiting samples; once a minute also does the maintenance. Whether there was a sample. Public for
+        tests."""
         if self._maintain_at is None:
             await self._maintain(at)
-        await self._write(at)
+        wrote = await self._write()
         if self._maintain_at is not None and at >= self._maintain_at:
             await self._maintain(at)
             await self._roll(SECONDS, MINUTES, at)
             await self._roll(MINUTES, HOURS, at)
             self._touched, self._looked_back = None, True
             self._maintain_at = floor(at, MINUTES.width) + MINUTES.width + ROLL_AFTER
+        return wrote
 
     def _give_up(self) -> None:
         self._waiting.clear()
@@ -95,16 +103,18 @@ class HistoryWriter:
                 await session.commit()
         self._maintain_at = self._maintain_at or at
 
-    async def _write(self, at: datetime) -> None:
+    async def _write(self) -> bool:
         waiting, self._waiting = self._waiting, []
         caught_up, self._catching_up = self._catching_up, {}
         for begin in range(0, len(waiting), BATCH):
             await self._write_batch(waiting[begin : begin + BATCH])
         for engine_id, samples in caught_up.items():
             log.info("history caught up", engine_id=engine_id, samples=samples)
+        return bool(waiting)
 
     async def _write_batch(self, batch: list[tuple[str, Sample]]) -> None:
         covered = self._covered[SECONDS]
+        outside("a thread")
         rows = await asyncio.to_thread(_stored, [item for item in batch if covered.begin <= item[1].at < covered.end])
         if rows:
             async with self._resources.sessions() as session:
@@ -124,7 +134,10 @@ class HistoryWriter:
                 if not rows:
                     return
                 ids = await former_ids(session)
-                await repository.write(session, coarser, await asyncio.to_thread(_rolled, rows, ids, coarser))
+            outside("a thread")
+            rolled = await asyncio.to_thread(_rolled, rows, ids, coarser)
+            async with self._resources.sessions() as session:
+                await repository.write(session, coarser, rolled)
                 await session.commit()
 
 

@@ -20,7 +20,7 @@ from thalweg.features.lab.causes import CAUSES, Cause, CauseName
 from thalweg.features.lab.repository import LOAD
 from thalweg.features.lab.schemas import LabState
 from thalweg.features.lab.service import state_of, target_of_action
-from thalweg.inspection.connection import Connection, connected, read_one
+from thalweg.inspection.connection import Connection, connected, read_row
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
@@ -151,7 +151,7 @@ class LabWatch:
                 return Seen(False, over=True)
             if state is LabState.STARTING:
                 await _execute(connection, cause.beginning(row.delay_ms))
-            return Seen(True, gone=not (await read_one(connection, cause.there))["there"])
+            return Seen(True, gone=not (await read_row(connection, cause.there))["there"])
 
     async def _in_session(self, cause: Cause, state: LabState, target: Target, session: Session) -> Seen:
         if state is LabState.ENDING:
@@ -204,7 +204,7 @@ async def _lasts(session: Session, cause: Cause) -> bool:
     if session.connection is None:
         return False
     try:
-        return bool((await read_one(session.connection, cause.there))["there"])
+        return bool((await read_row(session.connection, cause.there))["there"])
     except psycopg.OperationalError:
         await session.close()
         return False

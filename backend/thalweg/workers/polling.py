@@ -57,6 +57,9 @@ class EngineMemory:
     """The newest sample of each stream that was given to history."""
     missed: bool = True
     """There may be samples that history has not got: the engine is asked for them before the next one is added."""
+    losses: int = 0
+    """How often history has lost what it was given. A turn during which it grows gives history nothing more: a sample
+    after the lost ones would hide that they are missing."""
     sampled_at: datetime | None = None
     """The time of the request for the last answer."""
 

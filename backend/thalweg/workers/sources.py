@@ -20,6 +20,7 @@ from thalweg.inspection.slots import READ_SECONDS, SourceState, read_slots
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
+from thalweg.kernel.outside import outside
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.lag import Growth
 from thalweg.live.marks import Marks
@@ -194,6 +195,7 @@ def slot_of(reading: SourceReading, name: str) -> Slot:
 
 async def certificate_end(url: str, timeout: float) -> datetime:
     """The expiry of the certificate that the server shows. The engine client checks whether it is trusted."""
+    outside("an engine")
     parts = urlsplit(url)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

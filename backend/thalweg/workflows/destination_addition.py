@@ -5,7 +5,7 @@ import re
 from thalweg.db.audit import record
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
-from thalweg.engine_client.documents import RESERVED_ID
+from thalweg.engine_client.documents import FORMER_ID
 from thalweg.features.streams import repository as streams
 from thalweg.features.streams.parameters import check_destination_parameters, check_rights
 from thalweg.features.streams.schemas import DESTINATIONS_MAX, DestinationAdd, DestinationCreate
@@ -56,7 +56,7 @@ def _new_id(row: StreamRow, name: str) -> str:
     different from those that the engine still knows."""
     observed = (row.observed or {}).get("destinations", [])
     taken = (
-        {RESERVED_ID} | {destination.id for destination in row.destinations} | {reported["id"] for reported in observed}
+        {FORMER_ID} | {destination.id for destination in row.destinations} | {reported["id"] for reported in observed}
     )
     base = re.sub(r"[^a-z0-9]", "", name.lower())[:ID_LENGTH_MAX] or "destination"
     if base not in taken:

@@ -9,8 +9,6 @@ from thalweg.inspection.preflight import preflight_of
 from thalweg.inspection.schemas import CheckSide
 from thalweg.inspection.target import target_of
 from thalweg.kernel.context import Context
-from thalweg.kernel.etags import check_if_match
-from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.workflows.conflict_check import NAMES, check_conflicts
 from thalweg.workflows.row_rules import DESTINATION, ask_for_changed_rules, check_row_rules, with_rules
@@ -24,11 +22,7 @@ async def update_destination(
     if body.parameters and NAMES & body.parameters.keys():
         await _check_conflicts(context, stream_id, destination_id, body.parameters, if_match)
     if body.row_rules is not None:
-        row = await service.existing_stream(context, stream_id)
-        check_if_match(if_match, row.version)
-        destination = service.existing_destination(row, destination_id)
-        if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
-            raise service.being_deleted()
+        row, destination = await service.destination_to_change(context, stream_id, destination_id, if_match)
         accepted = await _checked(context, row, destination, body.row_rules, body.accept)
     return await destination_actions.update(context, stream_id, destination_id, body, if_match, accepted)
 
@@ -36,11 +30,7 @@ async def update_destination(
 async def _check_conflicts(
     context: Context, stream_id: str, destination_id: str, parameters: Parameters, if_match: str | None
 ) -> None:
-    row = await service.existing_stream(context, stream_id)
-    check_if_match(if_match, row.version)
-    destination = service.existing_destination(row, destination_id)
-    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
-        raise service.being_deleted()
+    row, destination = await service.destination_to_change(context, stream_id, destination_id, if_match)
     check_destination_parameters(service.definitions_of(context), parameters, "")
     check_rights(context.principal, {**row.parameters, **destination.parameters}, {**row.parameters, **parameters})
     await check_conflicts(context, row, [(destination, {**row.parameters, **parameters})], parameters)

@@ -4,12 +4,11 @@ from thalweg.features.streams.schemas import Json
 from thalweg.inspection.checks import Checklist
 from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.kernel.models import FieldProblem
-from thalweg.kernel.renames import DestinationNames, Name, Rename, clashes, name_there
+from thalweg.kernel.renames import DestinationNames, Name, Rename, clashes, is_reserved, name_there
 
 CHECK = "renames"
 CHANGED = "renames_changed"
 TITLE = "Names at the destinations"
-RESERVED = ("pg_catalog", "information_schema", "thalweg")
 CURE = "Correct the name, or take it away."
 
 
@@ -21,13 +20,13 @@ def check_renames(tables: list[Name], renames: list[Rename]) -> tuple[list[Check
     names = DestinationNames(renames)
     problems = [
         FieldProblem(pointer=f"/{at}{member}", code=CHECK, message=message, cure=CURE)
-        for at, one in enumerate(renames)
-        for member, message in _problems(one, tables, names)
+        for at, rename in enumerate(renames)
+        for member, message in _problems(rename, tables, names)
     ]
     if problems:
         checklist.fail(
             CHECK, TITLE, "Some tables cannot have the names that the stream wants for them.", CURE, None,
-            list(dict.fromkeys(one.message for one in problems)),
+            list(dict.fromkeys(problem.message for problem in problems)),
         )  # fmt: skip
     else:
         others = [name for name in tables if names.of(name) != name]
@@ -35,16 +34,18 @@ def check_renames(tables: list[Name], renames: list[Rename]) -> tuple[list[Check
     return checklist.checks, problems
 
 
-def _problems(one: Rename, tables: list[Name], names: DestinationNames) -> list[tuple[str, str]]:
+def _problems(rename: Rename, tables: list[Name], names: DestinationNames) -> list[tuple[str, str]]:
     """Each with the member that is to blame."""
-    concerned = [name for name in tables if name == one.key or (one.table is None and name[0] == one.schema_name)]
+    concerned = [
+        name for name in tables if name == rename.key or (rename.table is None and name[0] == rename.schema_name)
+    ]
     if not concerned:
-        whole = one.table is None
-        message = f"The stream has no table {'of the schema ' if whole else ''}{one.shown}."
+        whole = rename.table is None
+        message = f"The stream has no table {'of the schema ' if whole else ''}{rename.shown}."
         return [("/schema" if whole else "/table", message)]
-    member = "/to_schema" if one.to_table is None else "/to_table"
-    if one.to_schema is not None and (one.to_schema in RESERVED or one.to_schema.startswith("pg_")):
-        return [("/to_schema", f"{one.to_schema} is a schema of PostgreSQL or of Thalweg.")]
+    member = "/to_schema" if rename.to_table is None else "/to_table"
+    if rename.to_schema is not None and is_reserved(rename.to_schema):
+        return [("/to_schema", f"{rename.to_schema} is a schema of PostgreSQL or of Thalweg.")]
     return [(member, message) for message in clashes(tables, names, concerned)]
 
 

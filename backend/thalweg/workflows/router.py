@@ -18,7 +18,7 @@ from thalweg.inspection.schemas import Preflight
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import DestinationPath, IdPath
+from thalweg.kernel.models import DestinationId, Id
 from thalweg.workflows import (
     destination_addition,
     destination_change,
@@ -39,7 +39,7 @@ async def preview_tables(body: TablePreviewRequest, context: Viewer) -> TablePre
 
 @router.post("/streams:check-rules", operation_id="streams_check_rules")
 async def check_rules(body: RulesCheckRequest, context: Operator) -> RulesCheck:
-    """Check rules of tables before a stream has them: the capturing engine compiles each condition for its table, as it
+    """Check row rules before a stream has them: the capturing engine compiles each condition for its table, as it
     is at the source now, and looks whether the changes will bring what the condition reads."""
     return await rules_check.check_rules(context, body)
 
@@ -47,7 +47,8 @@ async def check_rules(body: RulesCheckRequest, context: Operator) -> RulesCheck:
 @router.post("/streams:test-rules", operation_id="streams_test_rules")
 async def test_rules(body: RulesTestRequest, context: Operator) -> RulesTest:
     """Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
-    has, as a capture would, and says what each rule makes of each."""
+    has, as a capture would, and says what each rule makes of each. Values are shown as the source has them, those that
+    a transformation masks, too; the audit log records that its rows were read."""
     return await rules_check.test_rules(context, body)
 
 
@@ -74,7 +75,7 @@ async def create_stream(body: StreamCreate, context: Operator, once: OnceOnly) -
 
 @router.patch("/streams/{stream_id}", operation_id="streams_update")
 async def update_stream(
-    stream_id: IdPath, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
+    stream_id: Id, body: StreamUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> Stream:
     """Change the name, parameters or table rules; parameters marked live and rules take effect while the stream runs.
 
@@ -89,7 +90,7 @@ async def update_stream(
     "/streams/{stream_id}/destinations", status_code=202, operation_id="destinations_add",
     response_model=OperationAccepted,
 )  # fmt: skip
-async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Operator, once: OnceOnly) -> Response:
+async def add_destination(stream_id: Id, body: DestinationAdd, context: Operator, once: OnceOnly) -> Response:
     """Add a destination to a stream. It is copied and catches up while the others continue. If the database is not
     ready, the request is refused with each failed check.
 
@@ -104,10 +105,10 @@ async def add_destination(stream_id: IdPath, body: DestinationAdd, context: Oper
 
 @router.patch("/streams/{stream_id}/destinations/{destination_id}", operation_id="destinations_update")
 async def update_destination(
-    stream_id: IdPath, destination_id: DestinationPath, body: DestinationUpdate, context: Operator, response: Response,
+    stream_id: Id, destination_id: DestinationId, body: DestinationUpdate, context: Operator, response: Response,
     if_match: IfMatch = None,
 ) -> Stream:  # fmt: skip
-    """Override the stream's parameters at one destination, or give it rules of tables of its own. The entity tag is the
+    """Override the stream's parameters at one destination, or give it row rules of its own. The entity tag is the
     stream's.
 
     New rules are checked like those of a stream, and refused with each failed check.

@@ -1,4 +1,4 @@
-"""The rules of tables before they are used: an engine tries them against the source. Its problems become a check."""
+"""The row rules before they are used: an engine tries them against the source. Its problems become a check."""
 
 import json
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Owner:
     name: str
 
 
-STREAM = Owner("row_rules", "Rules of tables", "the stream")
+STREAM = Owner("row_rules", "Row rules", "the stream")
 DESTINATION = Owner("destination_row_rules", "Rules of the destination", "the destination")
 CHANGED = "row_rules_changed"
 CURES: dict[str, str] = {
@@ -51,8 +51,8 @@ TOO_OLD = "This engine knows no rules: upgrade it to the version of the control 
 def with_rules(tables: list[Json], row_rules: list[ScopedRules]) -> list[Json]:
     """The tables with those rules that are theirs, as an engine is told of them."""
     by_table = RulesByTable(row_rules)
-    told = [(table, by_table.for_engine(table["schema"], table["table"])) for table in tables]
-    return [{**table, "rules": rules} if rules else table for table, rules in told]
+    ruled = [(table, by_table.for_engine(table["schema"], table["table"])) for table in tables]
+    return [{**table, "rules": rules} if rules else table for table, rules in ruled]
 
 
 async def check_row_rules(
@@ -161,7 +161,7 @@ def rule_problems(problems: list[EngineRuleProblem], by_table: RulesByTable, tab
             merged.append(RuleProblem(**alike[0].model_dump(by_alias=True) | once, scope=scope, cure=CURES[code]))
         else:
             cure = _cure_of(code, scope)
-            merged += [RuleProblem(**one.model_dump(by_alias=True), scope=scope, cure=cure) for one in alike]
+            merged += [RuleProblem(**problem.model_dump(by_alias=True), scope=scope, cure=cure) for problem in alike]
     return merged
 
 
@@ -184,7 +184,7 @@ def ask_for_changed_rules(checklist: Checklist, tables_before: list[Json], table
     changed = [name for name, rules in after.items() if name in before and rules != before[name]]
     if changed:
         checklist.ask(
-            CHANGED, "Changed rules of tables",
+            CHANGED, "Changed row rules",
             "Other rows and changes of these tables are replicated from now on. Rows that a destination has stay, and "
             "rows that it lacks are not fetched: an update of such a row finds none.",
             "Accept this, and copy each table again to bring its rows in line. Or send the rules that the stream has.",

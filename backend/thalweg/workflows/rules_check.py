@@ -1,6 +1,9 @@
-"""For whoever writes rules of tables: whether they fit the source, the places in the conditions that do not, and what
+"""For whoever writes row rules: whether they fit the source, the places in the conditions that do not, and what
 they make of rows."""
 
+from collections.abc import Iterable
+
+from thalweg.db.audit import record
 from thalweg.db.models import EngineRow
 from thalweg.engine_client import rule_documents
 from thalweg.engine_client.access import client_of, problem_of
@@ -20,6 +23,7 @@ from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.renames import is_reserved
 from thalweg.kernel.row_rules import in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
@@ -28,8 +32,22 @@ from thalweg.workflows.stream_placement import capturing_engine
 from thalweg.workflows.stream_preparation import database_of, tables_at
 
 
+def _check_of_users(named: Iterable[tuple[tuple[str, str], str]]) -> None:
+    """Names with the pointers that lead to them. Raises invalid_request: no stream has the tables of PostgreSQL and of
+    Thalweg, and some hold secrets."""
+    for name, pointer in named:
+        if is_reserved(name[0]):
+            why = f"{in_words(name)} is a table of PostgreSQL or of Thalweg: no stream can have it."
+            raise _invalid(pointer, why, "Name a table of your own.")
+
+
 async def check_rules(context: Context, body: RulesCheckRequest) -> RulesCheck:
     source = target_of(await database_of(context, "/source_id", body.source_id), context.resources)
+    _check_of_users(
+        ((schema, table), f"/row_rules/{at}/schema")
+        for at, (schema, table) in enumerate(rules.key for rules in body.row_rules)
+        if schema is not None and table is not None
+    )
     engine = await capturing_engine(context, body.capture_engine_id)
     await context.release()
     tables = await _tables(context, source, body)
@@ -70,6 +88,7 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     engine = await capturing_engine(context, body.capture_engine_id)
     resources, by_table = context.resources, RulesByTable(body.row_rules)
     key = (body.table.schema_name, body.table.table)
+    _check_of_users([(key, "/table/schema")])
     if not by_table.concerns(*key):
         raise _invalid("/row_rules", f"None of the rules concerns {in_words(key)}.", "Name a table that they concern.")
     table: Json = {"schema": key[0], "table": key[1], "rules": by_table.for_engine(*key)}
@@ -82,6 +101,11 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
         )  # fmt: skip
     except EngineFailure as failure:
         raise _problem(engine, failure) from failure
+    if rows := len(tried.changes) - len(body.changes):
+        # Committed before the answer leaves, as for parked transactions.
+        facts = {"schema": key[0], "table": key[1], "rows": rows}
+        record(context, "streams_test_rules", ("database", body.source_id, name), after=facts)
+        await context.release()
     order = await _columns(context, source, key) if tried.changes else []
     return RulesTest(
         findings=rule_problems(tried.findings, by_table, [table]),

@@ -5,7 +5,6 @@ from thalweg.features.streams.parameters import check_parameters, check_rights
 from thalweg.features.streams.schemas import Parameters, Stream, StreamUpdate
 from thalweg.inspection.preflight import StreamPreflight
 from thalweg.kernel.context import Context
-from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
@@ -32,25 +31,21 @@ async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if
 
 
 async def _check_conflicts(context: Context, stream_id: str, changes: Parameters, if_match: str | None) -> None:
-    row = await service.existing_stream(context, stream_id)
-    check_if_match(if_match, row.version)
-    if row.desired_status == DesiredStatus.DROPPED:
-        raise service.being_deleted()
+    row = await service.stream_to_change(context, stream_id, if_match)
     check_parameters(service.definitions_of(context), changes)
     parameters = {**row.parameters, **changes}
     check_rights(context.principal, row.parameters, parameters)
-    present = [one for one in row.destinations if one.desired_status != DesiredStatus.DROPPED]
-    await check_conflicts(context, row, [(one, {**parameters, **one.parameters}) for one in present], changes)
+    present = [destination for destination in row.destinations if destination.desired_status != DesiredStatus.DROPPED]
+    await check_conflicts(
+        context, row, [(destination, {**parameters, **destination.parameters}) for destination in present], changes
+    )
 
 
 async def _checked(
     context: Context, stream_id: str, body: StreamUpdate, rules: TableRules, if_match: str | None
 ) -> StreamPreflight:
     """Looks into all databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
-    row = await service.existing_stream(context, stream_id)
-    check_if_match(if_match, row.version)
-    if row.desired_status == DesiredStatus.DROPPED:
-        raise service.being_deleted()
+    row = await service.stream_to_change(context, stream_id, if_match)
     parameters = {**row.parameters, **(body.parameters or {})}
     check_rights(context.principal, row.parameters, parameters)
     own = frozenset((table["schema"], table["table"]) for table in row.tables)

@@ -15,6 +15,7 @@ from thalweg.features.streams.schemas import (
     TablePreviewRequest,
 )
 from thalweg.features.streams.service import definitions_of
+from thalweg.inspection.carried_code import CHECK as CARRIED_CODE
 from thalweg.inspection.carried_code import AskedCode
 from thalweg.inspection.catalogue import Table, read_tables
 from thalweg.inspection.checks import Checklist, with_consents, with_place
@@ -37,6 +38,8 @@ from thalweg.kernel.conflict_detection import DETECTION, compared_tables
 from thalweg.kernel.conflict_handlers import HANDLERS, conflict_handlers
 from thalweg.kernel.context import Context
 from thalweg.kernel.models import FieldProblem
+from thalweg.kernel.outside import outside
+from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import ScopedRules
@@ -196,6 +199,7 @@ async def preflight(
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
     # Thousands of tables take a while: meanwhile the API answers others.
+    outside("a thread")
     named, problems = await asyncio.to_thread(check_renames, result.tables, rules.renames)
     checks += named
     rule_problems: RuleProblems = {(RENAMES, None): problems}
@@ -208,7 +212,9 @@ async def preflight(
         database_id = destination.database.id if len(destinations) > 1 else None
         if not problems and _may_rehearse(checks, database_id):
             tables = [name for name in result.tables if name in result.replicable - destination.own]
-            rehearsed = await _rehearse(context, destination, source, rules.names.told(_copied_tables(tables, rules)))
+            rehearsed = await _rehearse(
+                context, destination, source, rules.names.with_names(_copied_tables(tables, rules))
+            )
             checks += [check.model_copy(update={"database_id": database_id}) for check in rehearsed]
     for destination in destinations:
         database_id = destination.database.id if len(destinations) > 1 else None
@@ -216,14 +222,30 @@ async def preflight(
         check = await _check_other_streams(context, destination.database, there, of)
         checks.append(check.model_copy(update={"database_id": database_id}))
     checks = [_placed(check, source, destinations) for check in with_consents(checks, accept)]
+    _check_right_to_accept(context.principal, checks)
     return replace(result, preflight=preflight_of(checks), rule_problems=rule_problems)
+
+
+def _check_right_to_accept(principal: Principal, checks: list[Check]) -> None:
+    """Code of the source runs with the rights of a powerful user at the destination, as statement_handlers do."""
+    accepts = any(check.id == CARRIED_CODE and check.accepted for check in checks)
+    if accepts and not principal.role.covers(Role.ADMIN):
+        message = (
+            "Only administrators may accept carried_code: the destination would execute code of the source's "
+            f"definitions with all rights of the stream's user there. You are {principal.role}."
+        )
+        cure = "Ask an admin to do this, or use an API token that has that role. Or follow the check's cure."
+        error = FieldProblem(pointer="/accept", code="permission_denied", message=message, cure=cure)
+        raise Problem("permission_denied", message, cure, errors=[error])
 
 
 def _placed(check: Check, source: DatabaseRow, destinations: list[Planned]) -> Check:
     """With the database in which its SQL is to be run."""
     if check.side is CheckSide.SOURCE:
         return with_place(check, source)
-    databases = [one.database for one in destinations if check.database_id in (None, one.database.id)]
+    databases = [
+        destination.database for destination in destinations if check.database_id in (None, destination.database.id)
+    ]
     return with_place(check, databases[0])
 
 
@@ -252,7 +274,7 @@ async def _check_rules(
 
 def desired_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
     """The tables in the form that engines get, with the given-up changes and with their rules."""
-    return rules.names.told(with_rules(_copied_tables(tables, rules), rules.row_rules))
+    return rules.names.with_names(with_rules(_copied_tables(tables, rules), rules.row_rules))
 
 
 def _copied_tables(tables: list[tuple[str, str]], rules: TableRules) -> list[Json]:
@@ -330,7 +352,7 @@ def _copies(definitions: dict[str, StreamParameter], parameters: Parameters) -> 
 
 @dataclass(frozen=True)
 class Places:
-    """JSON pointers into a request: to each destination's database, by its id, to its source, to its rules of tables,
+    """JSON pointers into a request: to each destination's database, by its id, to its source, to its row rules,
     its transformations and renames, and to the rules of each destination, by the database's id. Empty: the request does
     not have it. `names`: the databases' names, by their ids."""
 
@@ -371,7 +393,7 @@ def _errors(check: Check, places: Places, rule_problems: RuleProblems) -> list[F
         DESTINATION.check: places.destination_rules, TRANSFORMATIONS: places.transformations, RENAMES: places.renames,
     }  # fmt: skip
     if problems and members.get(check.id, places.row_rules):
-        return [one.model_copy(update={"pointer": f"{place}{one.pointer}"}) for one in problems]
+        return [problem.model_copy(update={"pointer": f"{place}{problem.pointer}"}) for problem in problems]
     return [
         FieldProblem(
             pointer=place, code=check.id, message=f"{check.title}{_named(check, places, ' at ')}: {check.detail}",

@@ -34,9 +34,9 @@ CURES: dict[str, str] = {
 
 def with_transformations(tables: list[Json], transformations: list[TableTransformations]) -> list[Json]:
     """The tables with those that are theirs, as an engine is told of them."""
-    by_table = {one.key: one.for_engine() for one in transformations}
-    told = [(table, by_table.get((table["schema"], table["table"]))) for table in tables]
-    return [{**table, "transformations": steps} if steps else table for table, steps in told]
+    by_table = {transformation.key: transformation.for_engine() for transformation in transformations}
+    changed = [(table, by_table.get((table["schema"], table["table"]))) for table in tables]
+    return [{**table, "transformations": steps} if steps else table for table, steps in changed]
 
 
 async def check_transformations(
@@ -57,7 +57,7 @@ async def _check(
     transformations: list[TableTransformations],
 ) -> list[FieldProblem]:  # fmt: skip
     names = {(table["schema"], table["table"]) for table in tables}
-    lost = [at for at, one in enumerate(transformations) if one.key not in names]
+    lost = [at for at, transformation in enumerate(transformations) if transformation.key not in names]
     if lost:
         cure = "Correct the name, include such a table, or take these transformations away."
         shown = [".".join(transformations[at].key) for at in lost]
@@ -71,10 +71,15 @@ async def _check(
             for at, name in zip(lost, shown, strict=True)
         ]  # fmt: skip
     asked: list[Json] = [
-        {"schema": one.schema_name, "table": one.table, "transformations": one.for_engine()} for one in transformations
+        {
+            "schema": transformation.schema_name,
+            "table": transformation.table,
+            "transformations": transformation.for_engine(),
+        }
+        for transformation in transformations
     ]
     try:
-        findings = await ask_all(context, engines, source, asked)
+        problems = await ask_all(context, engines, source, asked)
     except Unasked as unasked:
         failure = unasked.failure
         checklist.fail(
@@ -82,34 +87,35 @@ async def _check(
             TOO_OLD if _knows_none(failure) else failure.cure or "Check again in a moment.",
         )  # fmt: skip
         return []
-    if not findings:
+    if not problems:
         checklist.ok(CHECK, TITLE, f"{engines[0].name} can transform {len(transformations)} tables.")
         return []
-    certain = [one for one in findings if one.certain]
-    shown = [f"{one.schema_name}.{one.table}: {one.message}" for one in certain or findings]
+    certain = [problem for problem in problems if problem.certain]
+    shown = [f"{problem.schema_name}.{problem.table}: {problem.message}" for problem in certain or problems]
     if not certain:
-        tables_told = {(one.schema_name, one.table) for one in findings}
+        troubled = {(problem.schema_name, problem.table) for problem in problems}
         checklist.warn(
             CHECK, TITLE,
-            f"Expressions of {len(tables_told)} of {len(transformations)} tables read values that an update may not "
+            f"Expressions of {len(troubled)} of {len(transformations)} tables read values that an update may not "
             "bring: the stream would stop in front of it.",
             LACKING, None, shown,
         )  # fmt: skip
         return []
-    cures = " ".join(dict.fromkeys(CURES.get(one.code, "Do what the line says.") for one in certain))
+    cures = " ".join(dict.fromkeys(CURES.get(problem.code, "Do what the line says.") for problem in certain))
     checklist.fail(
         CHECK, TITLE,
         f"The transformations of {len(certain)} of {len(transformations)} tables cannot be carried out: the stream "
         "would stop.",
         cures, None, shown,
     )  # fmt: skip
-    places = {one.key: at for at, one in enumerate(transformations)}
+    places = {transformation.key: at for at, transformation in enumerate(transformations)}
     return [
         FieldProblem(
-            pointer=f"/{places[one.schema_name, one.table]}" + (f"/steps/{one.step}" if one.step is not None else ""),
-            code=CHECK, message=one.message, cure=CURES.get(one.code),
+            pointer=f"/{places[problem.schema_name, problem.table]}"
+            + (f"/steps/{problem.step}" if problem.step is not None else ""),
+            code=CHECK, message=problem.message, cure=CURES.get(problem.code),
         )
-        for one in certain
+        for problem in certain
     ]  # fmt: skip
 
 

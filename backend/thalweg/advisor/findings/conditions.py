@@ -46,16 +46,18 @@ def conditions(clues: Clues) -> Iterator[Finding]:
             code, title, explanation, evidence, [_cure(clues, verdict, failure)], severity=FindingSeverity.CRITICAL
         )  # fmt: skip
     elif verdict is Verdict.SOURCE_IDLE:
+        rest = " Nothing needs to be done." if _nothing_parked(clues) else ""
         yield clues.finding(
-            "source_idle", "The source is idle", explanation + ("" if _parked(clues) else " Nothing needs to be done."),
+            "source_idle", "The source is idle", explanation + rest,
             [fact("CAPTURE RATE", "capture", 0.0, "MESSAGES PER SECOND")], [], severity=FindingSeverity.INFORMATION,
             is_cause=False,
         )  # fmt: skip
 
 
-def _parked(clues: Clues) -> int:
-    shares = clues.view.path.shares
-    return (shares[-1].error_queue_transactions or 0) if shares else 0
+def _nothing_parked(clues: Clues) -> bool:
+    """Known to be so."""
+    own_samples = clues.view.path.own_samples
+    return bool(own_samples) and own_samples[-1].error_queue_transactions == 0
 
 
 def _cure(clues: Clues, verdict: Verdict, failure: ConnectionFailure | None) -> Cure:

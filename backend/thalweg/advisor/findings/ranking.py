@@ -9,7 +9,7 @@ from thalweg.advisor.findings.clues import Clues, StreamFacts
 from thalweg.advisor.findings.conditions import conditions
 from thalweg.advisor.findings.waiting import waiting
 
-RULES = (conditions, waiting, applying, assembling, capturing)
+FINDERS = (conditions, waiting, applying, assembling, capturing)
 SEVERITIES = list(FindingSeverity)
 
 
@@ -18,8 +18,8 @@ def find(views: list[PathView], facts: dict[str, StreamFacts], event_threshold: 
     found = [
         finding
         for view in views
-        for rule in RULES
-        for finding in rule(Clues(view, facts[view.path.path.path_id], event_threshold))
+        for finder in FINDERS
+        for finding in finder(Clues(view, facts[view.path.path.path_id], event_threshold))
     ]
     found.sort(key=_order)
     for number, finding in enumerate(found, start=1):

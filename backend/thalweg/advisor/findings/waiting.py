@@ -21,8 +21,8 @@ def waiting(clues: Clues) -> Iterator[Finding]:
         for number, wait in enumerate(clues.view.path.condition.waits):
             yield _behind_sessions(clues, wait, number)
     elif verdict is Verdict.HELD_UP:
-        for share in clues.view.path.full_backlogs:
-            yield _behind_backlog(clues, share)
+        for destination in clues.view.path.full_backlogs:
+            yield _behind_backlog(clues, destination)
 
 
 def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
@@ -53,10 +53,10 @@ def _ends(clues: Clues, wait: ServerWait) -> Iterator[Cure]:
         )
 
 
-def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
+def _behind_backlog(clues: Clues, destination: DestinationSample) -> Finding:
     path = clues.view.path
-    name, backlog = path.name_of(share.destination_id), share.backlog
-    condition = path.stream.destination_conditions.get(share.destination_id)
+    name, backlog = path.name_of(destination.destination_id), destination.backlog
+    condition = path.stream.destination_conditions.get(destination.destination_id)
     first = makes_room(
         [name], paused=condition is not None and condition.paused,
         failed=condition is not None and condition.status == ObservedStatus.ABORTED,
@@ -64,7 +64,7 @@ def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
     evidence: list[Evidence] = []
     if backlog is not None:
         evidence.append(fact("BACKLOG", name, float(backlog.bytes), "BYTES", float(backlog.limit_bytes)))
-    code: FindingCode = "full_backlog" if path.is_own(share) else "full_backlog_elsewhere"
+    code: FindingCode = "full_backlog" if path.is_own(destination) else "full_backlog_elsewhere"
     return clues.finding(
         code, f"The full backlog of {name} holds the path up", clues.view.bottleneck.explanation, evidence,
         [
@@ -73,5 +73,5 @@ def _behind_backlog(clues: Clues, share: DestinationSample) -> Finding:
                 "itself."
             )
         ],
-        severity=FindingSeverity.CRITICAL, subject=share.destination_id,
+        severity=FindingSeverity.CRITICAL, subject=destination.destination_id,
     )  # fmt: skip

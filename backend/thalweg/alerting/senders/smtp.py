@@ -19,6 +19,7 @@ from functools import partial
 
 from thalweg.alerting.senders.settings import EmailSettings, MailSecurity
 from thalweg.kernel.networks import Networks
+from thalweg.kernel.outside import outside
 
 AT_ONCE_MAX = 20
 """Conversations; each has a thread. The others wait, within their own time."""
@@ -33,6 +34,7 @@ async def send_mail(
 ) -> None:
     """`timeout` in seconds, for everything. Raises TimeoutError, AddressRefused, OSError, ValueError and
     smtplib.SMTPException."""
+    outside("a mail server")
     line = _Line(time.monotonic() + timeout)
     try:
         async with asyncio.timeout(timeout):

@@ -14,6 +14,7 @@ from thalweg import __version__
 from thalweg.alerting.notice import Delivered, Notice
 from thalweg.alerting.senders.settings import WebhookSettings
 from thalweg.kernel.networks import AddressRefused, Networks
+from thalweg.kernel.outside import outside
 
 NOT_ALLOWED_CURE = "Use an address inside these networks, or let the administrator add it to THALWEG_WEBHOOK_NETWORKS."
 
@@ -27,6 +28,7 @@ async def post_webhook(
     settings: WebhookSettings, key: str, notice: Notice, timeout: float, within: Networks
 ) -> Delivered:
     """Reports only the status of the receiver's answer: the address may be somebody else's."""
+    outside("a webhook")
     body = notice.model_dump_json().encode()
     headers = {
         "Content-Type": "application/json", "User-Agent": f"Thalweg/{__version__}",

@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import AsJson, line, number, out, print_json, print_table, seconds, size, styled
+from thalweg.cli.output import (
+    AsJson,
+    done,
+    json_line,
+    json_wanted,
+    line,
+    number,
+    out,
+    print_json,
+    print_table,
+    seconds,
+    size,
+    styled,
+)
 from thalweg.kernel.words import counted, duration, setting_in_words
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
@@ -191,13 +204,15 @@ def report(
     stream: Stream = None,
     window: Window = 60,
 ) -> None:
-    """All six tables of a run, pipe-delimited, appending: for cron and spreadsheets.
+    """All six tables of a run, pipe-delimited, appending: for cron and spreadsheets. As JSON the whole run, on one
+    line.
 
     */5 * * * *  thalweg advisor report --file streams_advisor.txt
     """
     api = connect()
     number_ = _take(api, stream, window)["id"] if run_id is None else run_id
-    content = api.text(f"/advisor/runs/{number_}/report", format="text")
+    path = f"/advisor/runs/{number_}"
+    content = json_line(api.get(path)) if json_wanted(False) else api.text(f"{path}/report", format="text")
     if file is None:
         typer.echo(content, nl=False)
         return
@@ -214,7 +229,8 @@ def export(
     format_: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.HTML,
     directory: Annotated[Path, typer.Option(help="Where the files go.")] = Path(),
 ) -> None:
-    """A run as files: one CSV for each of the six tables, JSON, or a self-contained HTML page with charts."""
+    """A run as files: one CSV for each of the six tables, JSON, or a self-contained HTML page with charts. Prints the
+    files' names."""
     api = connect()
     number_ = _latest(api) if run_id is None else run_id
     path, stem = f"/advisor/runs/{number_}", f"advisor-run-{number_}"
@@ -230,4 +246,5 @@ def export(
             target.write_bytes(content.encode())
         except OSError as error:
             raise CommandError(f"{target}: {error.strerror}.", "Name a directory that can be written.") from error
-        typer.echo(str(target))
+    files = [str(directory / name) for name in contents]
+    done("\n".join(files), {"run_id": number_, "files": files})

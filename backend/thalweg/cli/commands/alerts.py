@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import AsJson, done, line, out, print_json, print_table, styled
+from thalweg.cli.output import AsJson, done, line, milliseconds, out, print_json, print_table, styled
 from thalweg.cli.passwords import given_secret, stdin_if
 from thalweg.kernel.words import days, duration, size
 
@@ -255,7 +255,7 @@ def test_channel(name: Channel) -> None:
     delivery = api.post(f"/alerts/channels/{found['id']}/test")
     if delivery["error"] is not None:
         raise CommandError(delivery["error"]["message"], delivery["error"]["cure"])
-    done(f"Delivered to {found['name']} in {delivery['took_ms']:.0f} ms.", delivery)
+    done(f"Delivered to {found['name']} in {milliseconds(delivery['took_ms'])}.", delivery)
 
 
 @channels_app.command("add-webhook")

@@ -49,7 +49,8 @@ def conflicts(
             raise CommandError(f"“{table}” is not SCHEMA.TABLE.", "Name the table with its schema.")
         which |= {"schema": schema, "table": table_name}
     if export is not None:
-        typer.echo(api.text(f"{path}:export", format=export.value, **which), nl=False)
+        for piece in api.pieces(f"{path}:export", format=export.value, **which):
+            typer.echo(piece, nl=False)
         return
     listed = api.get(path, limit=limit, cursor=cursor, **which)
     if as_json:

@@ -14,6 +14,7 @@ from thalweg.cli.output import (
     SIGNS,
     AsJson,
     Yes,
+    ask,
     confirm,
     done,
     json_wanted,
@@ -88,7 +89,7 @@ def add(
     elif not password and "PGPASSWORD" in os.environ and not _holds_password(uri):
         body["password"] = os.environ["PGPASSWORD"]
     elif password or (uri is None and service is None and ssl_key is None):
-        body["password"] = typer.prompt("Password", hide_input=True, default="")
+        body["password"] = ask("Password", hide_input=True, default="")
     api = connect()
     result = api.post("/databases:test", body)
     if result["code"] is not None or not json_wanted(False):
@@ -103,6 +104,13 @@ def add(
 def edit(
     name: Name,
     new_name: Annotated[str | None, typer.Option("--name", help="Another name.")] = None,
+    uri: Annotated[
+        str | None,
+        typer.Option(
+            help="Its whole address: postgresql://user@host:5432/database?sslmode=require. Options of libpq become "
+            "those of the URI; user, database, password and sslmode stay where it names none."
+        ),
+    ] = None,
     host: Annotated[str | None, typer.Option()] = None,
     port: Annotated[int | None, typer.Option()] = None,
     dbname: Annotated[str | None, typer.Option()] = None,
@@ -121,7 +129,7 @@ def edit(
     """Change a database's address or login, after a connection test. Its streams use it immediately. Another address,
     or less TLS, wants the password again."""
     asked = {
-        "name": new_name, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode,
+        "name": new_name, "uri": uri, "host": host, "port": port, "dbname": dbname, "user": user, "sslmode": sslmode,
         "read_from": read_from,
     }  # fmt: skip
     body: Json = {key: value for key, value in asked.items() if value is not None}
@@ -130,7 +138,7 @@ def edit(
     if given_password is not None:
         body["password"] = given_password
     elif password:
-        body["password"] = typer.prompt("Password", hide_input=True)
+        body["password"] = ask("Password", hide_input=True)
     if not body:
         raise CommandError("Nothing to change.", "Give at least one option.")
     api = connect()
@@ -149,17 +157,25 @@ def edit(
 
 
 def _holds_password(uri: str | None) -> bool:
-    """Reads the URI as libpq does. The control plane says what is wrong with a URI that cannot be read."""
+    return "password" in _fields_of(uri)
+
+
+def _fields_of(uri: str | None) -> set[str]:
+    """Fields that a URI decides about, as libpq reads it: port and options even where it names none. The control plane
+    says what is wrong with one that cannot be read."""
+    if uri is None:
+        return set()
     try:
-        return bool(conninfo_to_dict(uri or "").get("password"))
+        return {"port", "options", *(field for field, value in conninfo_to_dict(uri).items() if value)}
     except psycopg.Error:
-        return False
+        return set()
 
 
 def _test_change(api: Api, database: Json, change: Json) -> None:
     """Tests a change first: if the database refused it, running streams would stop at once."""
     fields = ("host", "port", "dbname", "user", "sslmode", "options", "read_from")
-    kept = {field: database[field] for field in fields}
+    named = _fields_of(change.get("uri"))
+    kept = {field: database[field] for field in fields if field not in named}
     asked = {field: value for field, value in change.items() if field != "name"}
     result = api.post("/databases:test", {**kept, **asked, "database_id": database["id"]})
     if result["code"] is not None:

@@ -8,7 +8,7 @@ import typer
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.rules import RowRules, row_rules_in
 from thalweg.cli.commands.streams import Accept, Name, Set, destination_of, parameters_of, print_destinations
-from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
+from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, follow, follow_change
 from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
 from thalweg.kernel.lifecycle import ExecutionState
 
@@ -114,20 +114,32 @@ def drop(
 
 @app.command("set")
 def set_parameters(
-    name: Name, destination: One, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]
+    name: Name,
+    destination: One,
+    settings: Annotated[list[str], typer.Argument(help="parameter=value ...")],
+    wait: WaitForEffect = False,
+    timeout: Timeout = TIMEOUT,
 ) -> None:
     """Override the stream's parameters at a destination. Omitted parameters revert to the stream's values."""
     api = connect()
     stream = whole_stream(api, name)
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
-    changed = one_of(api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"]), found["id"])
-    done(settings_in_words(changed["parameters"]), changed)
+    changed = api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"])
+    message = settings_in_words(one_of(changed, found["id"])["parameters"])
+    follow_change(api, changed, wait, message, timeout, only=found["id"])
 
 
 @app.command("rules")
-def set_rules(name: Name, destination: One, row_rules: RowRules = None, accept: Accept = None) -> None:
-    """Choose a destination's own rules of tables, beside the stream's.
+def set_rules(
+    name: Name,
+    destination: One,
+    row_rules: RowRules = None,
+    accept: Accept = None,
+    wait: WaitForEffect = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:
+    """Choose a destination's own row rules, beside the stream's.
 
     They become those of --row-rules; without it the destination has none. If other rows of a table pass then, it asks
     for --accept row_rules_changed.
@@ -137,8 +149,9 @@ def set_rules(name: Name, destination: One, row_rules: RowRules = None, accept: 
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
     body = {"row_rules": row_rules_in(row_rules) if row_rules else [], "accept": accept or []}
-    changed = one_of(api.patch(path, body, stream["etag"]), found["id"])
-    done(f"The rules of {found['database']['name']} of {stream['name']} are chosen again.", changed)
+    changed = api.patch(path, body, stream["etag"])
+    message = f"The rules of {found['database']['name']} of {stream['name']} are chosen again."
+    follow_change(api, changed, wait, message, timeout, only=found["id"])
 
 
 def errors(
@@ -308,17 +321,17 @@ def errors(
             show_tree(tree, found)
         return
     if of_change is not None:
-        one = f"{path}/{of_change}/changes/{change}"
+        address = f"{path}/{of_change}/changes/{change}"
         etag = if_match or etag_of_undecided(api, path, of_change, int(change or 0), restore is not None)
         if restore is not None:
-            api.delete(one, {"If-Match": etag})
+            api.delete(address, {"If-Match": etag})
             outcome = "is applied as it came"
         elif leave_out is not None:
-            api.put(one, {"left_out": True, "reason": reason}, etag)
+            api.put(address, {"left_out": True, "reason": reason}, etag)
             outcome = "is left out when the transaction is executed"
         else:
             new = new_values(values or [], nulls or [])
-            api.put(one, {"values": new, "reason": reason}, etag)
+            api.put(address, {"values": new, "reason": reason}, etag)
             outcome = f"is executed with {values_in_words(new)}, and all other values as they came"
         what = f"Change {change} of transaction {of_change}"
         done(f"{what} {outcome}.", {"id": of_change, "change": change, "done": outcome})
@@ -454,7 +467,7 @@ def show_causes(causes: list[Json]) -> None:
     out.print()
 
 
-EDITED = {"left_out": "left out", "edited": "edited"}
+EDITED = {"left_out": "left out", "edited": "edited", "settled": "settled by error handlers"}
 MARKS = {True: "≠ ", False: "", None: ""}
 
 
@@ -475,7 +488,8 @@ def show_tree(error_id: int, found: Json) -> None:
         out.print(f"No transaction waits behind {error_id}.")
         return
     depths = {error_id: 0}
-    out.print(f"{found['total']} wait behind {error_id}:")
+    wait = "waits" if found["total"] == 1 else "wait"
+    out.print(f"{found['total']} {wait} behind {error_id}:")
     for item in found["dependants"]:
         # The parent of one may stand on an earlier page.
         depth = depths[item["id"]] = depths.get(item["parent"], 0) + 1

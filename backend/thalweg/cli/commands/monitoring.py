@@ -11,7 +11,7 @@ from thalweg.cli.client import Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json_line, styled
 
 LEGEND = """\
-C name captured/s bytes/s latency | Q enqueued/s spilled/s in-queue | PS sent/s bytes/s latency | PR received/s |
+C name captured/s bytes/s latency | Q enqueued/s in-queue | PS sent/s bytes/s latency | PR received/s |
 A applied/s transactions/s latency, with AR reader (spilled/s), AC coordinator, AS(n) n appliers.
 <x%I x%F x%event>: idle, flow control, biggest event, per thread. <F> held back, <B> the bottleneck, -> the next engine
 """
@@ -21,7 +21,7 @@ STAGES = {
 }  # fmt: skip
 FIELDS = {
     "CAPTURE": ("CAPTURE RATE", "BANDWIDTH", "LATENCY"),
-    "QUEUE": ("ENQUEUE RATE", "SPILL RATE", "CURRENT QUEUE SIZE"),
+    "QUEUE": ("ENQUEUE RATE", "CURRENT QUEUE SIZE"),
     "PROPAGATION SENDER": ("SEND RATE", "BANDWIDTH", "LATENCY"),
     "PROPAGATION RECEIVER": ("RECEIVE RATE",),
     "APPLY": ("MESSAGE APPLY RATE", "TRANSACTION APPLY RATE", "LATENCY"),

@@ -1,4 +1,4 @@
-"""rules check, rules test; and the file in which the commands about streams find the rules of tables."""
+"""rules check, rules test; and the file in which the commands about streams find the row rules."""
 
 import json
 import math
@@ -12,14 +12,16 @@ from thalweg.cli.output import AsJson, line, out, print_json, styled
 from thalweg.cli.passwords import given_secret
 from thalweg.kernel.row_rules import RuleScope, keys_of, problem_in_words
 
-app = typer.Typer(no_args_is_help=True, help="Rules of tables: which rows are copied, which changes are captured.")
+app = typer.Typer(no_args_is_help=True, help="Row rules: which rows are copied, which changes are captured.")
 REPLICATED = ("PASSED", "BECOMES INSERT", "BECOMES DELETE")
 """Verdicts of changes that destinations get."""
+EXCERPT = 50
+"""Characters before and behind a place."""
 RowRules = Annotated[
     typer.FileText | None,
     typer.Option(
         metavar="FILE",
-        help="A JSON file with rules of tables, of schemas and global ones: a list like row_rules in the REST API. - "
+        help="A JSON file with row rules, of schemas and global ones: a list like row_rules in the REST API. - "
         "reads standard input.",
     ),
 ]
@@ -111,7 +113,7 @@ def check(
     engine: Annotated[str | None, typer.Option(help="The engine that captures, if there are several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check rules of tables at the source, before a stream has them. Fails when one cannot be kept, and warns of one
+    """Check row rules at the source, before a stream has them. Fails when one cannot be kept, and warns of one
     that some update might not bring the values for."""
     api = connect()
     row_rules = row_rules_in(file)
@@ -191,9 +193,9 @@ def _print_changes(changes: list[Json]) -> None:
         values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
         style = "red" if change["error"] else "green" if change["verdict"] in REPLICATED else "dim"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
-        told = "; ".join(f"{_called(rule)} {_in_words(rule)}" for rule in change["rules"])
-        if told:
-            out.print(line("    ", told))
+        described = "; ".join(f"{_called(rule)} {_in_words(rule)}" for rule in change["rules"])
+        if described:
+            out.print(line("    ", described))
         if change["error"]:
             out.print(line("    ", f"{change['error']['message']} ({change['error']['code']})"))
 
@@ -216,9 +218,17 @@ def _print_problem(problem: Json, row_rules: list[Json]) -> None:
     if problem["line"] is not None:
         lines = _condition(problem, row_rules).split("\n")
         if problem["line"] <= len(lines):
-            out.print(line("    ", lines[problem["line"] - 1].replace("\t", " ")))
-            out.print(line("    ", " " * (problem["column"] - 1), styled("^", "red")))
+            shown, before = excerpt(lines[problem["line"] - 1].replace("\t", " "), problem["column"] - 1)
+            out.print(line("    ", shown))
+            out.print(line("    ", " " * before, styled("^", "red")))
     out.print(f"  cure: {problem['cure']}")
+
+
+def excerpt(text: str, place: int) -> tuple[str, int]:
+    """The text around a place of a line, and the number of characters before it: a condition may be long."""
+    begin, end = max(0, place - EXCERPT), place + EXCERPT
+    before = "… " if begin > 0 else ""
+    return before + text[begin:end] + (" …" if end < len(text) else ""), len(before) + place - begin
 
 
 def _condition(problem: Json, row_rules: list[Json]) -> str:

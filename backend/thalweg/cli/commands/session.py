@@ -18,7 +18,7 @@ from thalweg.cli.client import (
     save_config,
     unreachable,
 )
-from thalweg.cli.output import out
+from thalweg.cli.output import ask, done, err
 from thalweg.cli.passwords import PasswordFile, given_secret, stdin_if
 
 
@@ -37,23 +37,27 @@ def login(
 ) -> None:
     """Log in: makes an API token for this machine and keeps it in the configuration file (mode 0600)."""
     url = url or load_config().get("url") or DEFAULT_URL
-    user = user or typer.prompt("User", default="admin")
+    user = user or ask("User", default="admin")
     stdin = stdin_if(password_stdin)
     password = given_secret(stdin, password_file)
     if password is None:
-        password = str(typer.prompt("Password", hide_input=True))
+        password = ask("Password", hide_input=True)
 
     def wanted_code() -> str:
         if code is not None:
             return code
-        asked = stdin.readline().strip() if stdin else typer.prompt("Code of your second factor, or a recovery code")
+        asked = stdin.readline().strip() if stdin else ask("Code of your second factor, or a recovery code")
         if not asked:
             raise CommandError("A code of the second factor is needed.", "Give it by --code, or as the second line.")
-        return str(asked)
+        return asked
 
     token = _token_for(url, user, password, wanted_code, days)
     save_config({"url": url, "token": token["secret"], "token_id": token["token"]["id"]})
-    out.print(f"Logged in to {url} as {user} ({token['token']['role']}), until {token['token']['expires_at'][:10]}.")
+    made = token["token"]
+    done(
+        f"Logged in to {url} as {user} ({made['role']}), until {made['expires_at'][:10]}.",
+        {"url": url, "user": user, "role": made["role"], "token_id": made["id"], "expires_at": made["expires_at"]},
+    )
 
 
 def _token_for(
@@ -82,12 +86,15 @@ def _session(api: Api, user: str, password: str, wanted_code: Callable[[], str])
 def logout() -> None:
     """Revoke this machine's token and delete it."""
     config = load_config()
-    if config.get("token_id"):
+    token_id = config.get("token_id")
+    revoked = bool(token_id)
+    if revoked:
         try:
-            connect().delete(f"/tokens/{config['token_id']}")
+            connect().delete(f"/tokens/{token_id}")
         except CommandError as error:
-            out.print(f"The token could not be revoked: {error.message}")
+            revoked = False
+            err.print(f"The token could not be revoked: {error.message}")
         except httpx.HTTPError as error:
             raise unreachable(config.get("url", DEFAULT_URL), error) from error
     config_file().unlink(missing_ok=True)
-    out.print("Logged out.")
+    done("Logged out.", {"token_id": token_id, "revoked": revoked})

@@ -20,13 +20,12 @@ from thalweg.cli.commands.rules import (
     table_rule,
 )
 from thalweg.cli.commands.watching import follow_samples
-from thalweg.cli.following import TIMEOUT, Timeout, Wait, follow
+from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, effects_in_words, follow, follow_change
 from thalweg.cli.output import (
     AsJson,
     Yes,
     ago,
     confirm,
-    done,
     health_of,
     json_wanted,
     latency_in_words,
@@ -162,11 +161,12 @@ def list_streams(as_json: AsJson = False) -> None:
 @app.command()
 def watch(
     name: Annotated[str | None, typer.Argument(help="Only this stream: its name or id.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="End after this many samples.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """A live line for each destination: state, rate, how far behind, lag. Ctrl-C ends it. As JSON a document for each
     sample, on a line of its own."""
-    follow_samples(name, as_json=as_json)
+    follow_samples(name, count=count, as_json=as_json)
 
 
 @app.command()
@@ -189,6 +189,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
     out.print(f"  latency {latency_in_words(latency, datetime.now(UTC))}")
     out.print(f"  lag {size(lag['bytes'])}, {seconds(lag['seconds'])}")
     print_destinations(stream)
+    for words in effects_in_words(stream["destinations"]):
+        out.print(line(words), style="dim")
     print_table(
         ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
         [
@@ -239,7 +241,7 @@ def print_rule_counts(counts: Json, destination: str | None = None) -> None:
 
 def named(table: Json) -> str:
     """With its name at the destinations, where it has another one there."""
-    name, there = (f"{one['schema']}.{one['table']}" for one in (table, table.get("destination_name") or table))
+    name, there = (f"{named['schema']}.{named['table']}" for named in (table, table.get("destination_name") or table))
     return name if name == there else f"{name} → {there}"
 
 
@@ -479,15 +481,17 @@ def delete(
 
 
 @app.command("set")
-def set_parameters(name: Name, settings: Annotated[list[str], typer.Argument(help="parameter=value ...")]) -> None:
+def set_parameters(
+    name: Name,
+    settings: Annotated[list[str], typer.Argument(help="parameter=value ...")],
+    wait: WaitForEffect = False,
+    timeout: Timeout = TIMEOUT,
+) -> None:
     """Change parameters of a stream. `thalweg streams parameters` lists them."""
     api = connect()
     stream = api.find("/streams", "stream", name)
     changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    message = settings_in_words(changed["parameters"])
-    if changed["restart_needed"]:
-        message += "\nSome changes take effect only after a stop and start."
-    done(message, changed)
+    follow_change(api, changed, wait, settings_in_words(changed["parameters"]), timeout)
 
 
 @app.command("parameters")
@@ -528,11 +532,13 @@ def set_rules(
     renames: Renames = None,
     mask_key_file: MaskKeyFile = None,
     accept: Accept = None,
+    wait: WaitForEffect = False,
+    timeout: Timeout = TIMEOUT,
 ) -> None:
     """Choose a stream's tables again. Added tables are copied; removed ones stay at the destination.
 
     The same rules again take in tables that were created since. Checked as at the creation. A table that no
-    --inserts-only names any more is replicated whole again, once it is copied again. The rules of tables become those
+    --inserts-only names any more is replicated whole again, once it is copied again. The row rules become those
     of --row-rules; if other rows of a table pass then, it asks for --accept row_rules_changed. Transformations become
     those of --transformations; if they are others than before, it asks for --accept transformations_changed. Tables
     whose names at the destinations change with --renames are renamed there: it asks for --accept renames_changed.
@@ -542,4 +548,4 @@ def set_rules(
     rules = rules_of(include, exclude, inserts_only, row_rules, transformations, renames)
     body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
     changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
-    done(f"The tables of {stream['name']} are chosen again.", changed)
+    follow_change(api, changed, wait, f"The tables of {stream['name']} are chosen again.", timeout)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from thalweg.cli.client import CommandError, Json, connect
-from thalweg.cli.output import AsJson, done, print_json, print_table
+from thalweg.cli.output import AsJson, ask, done, print_json, print_table
 from thalweg.cli.passwords import PasswordFile, PasswordStdin, given_secret, stdin_if
 from thalweg.kernel.principal import Demand, UserRole
 
@@ -43,7 +43,7 @@ def add(
     """Add a user. The password comes from standard input, a file or a prompt."""
     password = given_secret(stdin_if(password_stdin), password_file)
     if password is None:
-        password = typer.prompt("New password", hide_input=True, confirmation_prompt=True)
+        password = ask("New password", hide_input=True, confirmation_prompt=True)
     made = connect().create("/users", {"name": name, "role": role, "password": password})
     done(f"Added {made['name']} ({made['role']}).", made)
 

@@ -169,32 +169,33 @@ def _streams(api: Api, only: str | None) -> dict[str, Json]:
     return {stream["id"]: stream for stream in api.items("/streams") if only in (None, stream["id"])}
 
 
-def _shares(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | None]]:
-    """Each destination with its share of the sample; None where that tells nothing of it. A collector of another
+def _destinations_sampled(stream: Json, sample: Json | None) -> Iterator[tuple[Json, Json | None]]:
+    """Each destination, and as the sample has it; None where that tells nothing of it. A collector of another
     version may leave members out: what the stream's own resource has stands in for them."""
-    shares = {destination["destination_id"]: destination for destination in (sample or {}).get("destinations", [])}
+    samples = {destination["destination_id"]: destination for destination in (sample or {}).get("destinations", [])}
     for destination in stream["destinations"]:
-        share = shares.get(destination["id"])
-        yield destination, None if share is None else _whole(share, {**destination, **UNSAMPLED})
+        sampled = samples.get(destination["id"])
+        yield destination, None if sampled is None else _whole(sampled, {**destination, **UNSAMPLED})
 
 
-def _whole(share: Json, known: Json) -> Json:
+def _whole(sampled: Json, known: Json) -> Json:
     """Null counts as left out only of the state: a figure that is null is not known."""
     return {
-        **known, **share, "state": share.get("state") or known["state"],
-        "latency": {**UNSAMPLED["latency"], **share.get("latency", {})}, "lag": {**UNKNOWN_LAG, **share.get("lag", {})},
+        **known, **sampled, "state": sampled.get("state") or known["state"],
+        "latency": {**UNSAMPLED["latency"], **sampled.get("latency", {})},
+        "lag": {**UNKNOWN_LAG, **sampled.get("lag", {})},
     }  # fmt: skip
 
 
 def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
     taken = datetime.fromisoformat(sample["at"])
     at = taken.astimezone().strftime("%H:%M:%S")
-    for destination, share in _shares(stream, sample):
-        if share is not None:
+    for destination, sampled in _destinations_sampled(stream, sample):
+        if sampled is not None:
             yield (
-                f"{at} {path_of(stream, destination):<24} {state_of(share):<14} "
-                f"{number(share['lcrs_per_second']):>9} LCR/s  {latency_in_words(share['latency'], taken)}  "
-                f"behind {behind_in_words(share['lag'])}  lag {size(share['lag']['bytes'])}"
+                f"{at} {path_of(stream, destination):<24} {state_of(sampled):<14} "
+                f"{number(sampled['lcrs_per_second']):>9} LCR/s  {latency_in_words(sampled['latency'], taken)}  "
+                f"behind {behind_in_words(sampled['lag'])}  lag {size(sampled['lag']['bytes'])}"
             )
 
 
@@ -205,8 +206,8 @@ def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
     at = datetime.now(UTC)
     for stream_id, stream in streams.items():
         sample = samples.get(stream_id)
-        for destination, share in _shares(stream, sample):
-            shown = share or {**destination, **UNSAMPLED}
+        for destination, sampled in _destinations_sampled(stream, sample):
+            shown = sampled or {**destination, **UNSAMPLED}
             table.add_row(
                 cell(path_of(stream, destination)), state_of(shown), number(shown["lcrs_per_second"]),
                 number(shown["transactions_per_second"]), latency_of(shown["latency"], "p50_ms", at),

@@ -28,7 +28,7 @@ class DestinationRow(Base):
     parameters: Mapped[dict[str, Any]]
     """Overrides of the stream's parameters."""
     row_rules: Mapped[list[dict[str, Any]]]
-    """Rules of tables for this destination alone, beside the stream's."""
+    """Row rules for this destination alone, beside the stream's."""
     desired_status: Mapped[DesiredStatus]
     force: Mapped[bool] = mapped_column(default=False)
     changed_revision: Mapped[int] = mapped_column(BigInteger, default=0)

@@ -42,13 +42,13 @@ def series_of(views: list[PathView]) -> list[PathSeries]:
     return [
         PathSeries(
             path_id=view.path.path.path_id, at=[sample.at for sample in view.path.stream.samples],
-            messages_per_second=[own.lcrs_per_second if own else None for own in shares],
-            latency_p99_ms=[own.latency.p99_ms if own and not own.latency.at_least else None for own in shares],
-            latency_at_least_ms=[own.latency.p99_ms if own and own.latency.at_least else None for own in shares],
-            lag_bytes=[own.lag.bytes if own else None for own in shares],
+            messages_per_second=[own.lcrs_per_second if own else None for own in own_samples],
+            latency_p99_ms=[own.latency.p99_ms if own and not own.latency.at_least else None for own in own_samples],
+            latency_at_least_ms=[own.latency.p99_ms if own and own.latency.at_least else None for own in own_samples],
+            lag_bytes=[own.lag.bytes if own else None for own in own_samples],
         )
         for view in views
-        for shares in [[view.path.own(sample) for sample in view.path.stream.samples]]
+        for own_samples in [[view.path.own(sample) for sample in view.path.stream.samples]]
     ]  # fmt: skip
 
 

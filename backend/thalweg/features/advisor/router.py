@@ -39,7 +39,7 @@ from thalweg.features.advisor.schemas import (
 from thalweg.kernel.context import Admin, Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import ID_PATTERN, IdPath, Page
+from thalweg.kernel.models import ID_PATTERN, Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, prefix="/advisor", tags=["advisor"])
@@ -216,7 +216,7 @@ async def create_schedule(body: ScheduleCreate, context: Operator, once: OnceOnl
 
 
 @router.get("/schedules/{schedule_id}", operation_id="advisor_schedules_get")
-async def get_schedule(schedule_id: IdPath, context: Viewer, response: Response) -> Schedule:
+async def get_schedule(schedule_id: Id, context: Viewer, response: Response) -> Schedule:
     schedule = await schedules.get_schedule(context, schedule_id)
     response.headers["ETag"] = schedule.etag
     return schedule
@@ -224,7 +224,7 @@ async def get_schedule(schedule_id: IdPath, context: Viewer, response: Response)
 
 @router.patch("/schedules/{schedule_id}", operation_id="advisor_schedules_update")
 async def update_schedule(
-    schedule_id: IdPath, body: ScheduleUpdate, context: Operator, response: Response, if_match: IfMatch = None
+    schedule_id: Id, body: ScheduleUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> Schedule:
     schedule = await schedules.update_schedule(context, schedule_id, body, if_match)
     response.headers["ETag"] = schedule.etag
@@ -232,7 +232,7 @@ async def update_schedule(
 
 
 @router.delete("/schedules/{schedule_id}", status_code=204, operation_id="advisor_schedules_delete")
-async def delete_schedule(schedule_id: IdPath, context: Operator) -> None:
+async def delete_schedule(schedule_id: Id, context: Operator) -> None:
     """Delete a schedule. Its runs stay."""
     await schedules.delete_schedule(context, schedule_id)
 

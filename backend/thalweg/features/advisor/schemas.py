@@ -94,7 +94,7 @@ class RunPath(Resource):
     messages_per_second: float | None
     transactions_per_second: float | None
     latency_p50_seconds: float | None
-    latency_p99_seconds: float | None = Field(description="Of what has arrived.")
+    latency_p99_seconds: float | None = Field(description="The latency of transactions that have arrived.")
     latency_at_least_seconds: float | None = Field(
         default=None,
         description="The age of the oldest change that waited while nothing arrived: the latency is at least so long. "
@@ -126,7 +126,7 @@ class RunSummary(Resource):
     samples: int
     paths: list[RunPath]
     findings: int
-    worst: FindingSeverity | None = Field(description="Of its findings.")
+    worst: FindingSeverity | None = Field(description="The worst severity of its findings. Null: it has none.")
 
 
 class PathSeries(Resource):
@@ -135,7 +135,7 @@ class PathSeries(Resource):
     path_id: str
     at: list[datetime]
     messages_per_second: list[float | None]
-    latency_p99_ms: list[float | None] = Field(description="Of what has arrived.")
+    latency_p99_ms: list[float | None] = Field(description="The latency of transactions that have arrived.")
     latency_at_least_ms: list[float | None] = Field(
         default_factory=list,
         description="Lower bounds, while nothing arrived though changes waited. Empty in runs of an earlier version.",
@@ -175,7 +175,9 @@ class ComparedStatistic(Resource):
     before: float | None
     after: float | None
     change: float | None = Field(description="after - before")
-    change_percent: float | None = Field(description="Of before. Null when that is zero or unknown.")
+    change_percent: float | None = Field(
+        description="`change` in percent of `before`. Null when that is zero or unknown."
+    )
 
 
 class ComparedBottleneck(Resource):

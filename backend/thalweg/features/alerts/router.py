@@ -26,7 +26,7 @@ from thalweg.features.alerts.schemas import (
 from thalweg.kernel.context import Admin, Context, Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import ID_PATTERN, IdPath, Page
+from thalweg.kernel.models import ID_PATTERN, Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.bus import Bus
 
@@ -75,13 +75,13 @@ async def update_rule(
 
 
 @router.put("/alerts/rules/{rule}/streams/{stream_id}", operation_id="alert_rules_update_stream")
-async def update_stream_rule(rule: RuleId, stream_id: IdPath, body: AlertRuleSettings, context: Operator) -> AlertRule:
+async def update_stream_rule(rule: RuleId, stream_id: Id, body: AlertRuleSettings, context: Operator) -> AlertRule:
     """Set a rule for one stream."""
     return await rules.update_stream_rule(context, rule, stream_id, body)
 
 
 @router.delete("/alerts/rules/{rule}/streams/{stream_id}", status_code=204, operation_id="alert_rules_delete_stream")
-async def delete_stream_rule(rule: RuleId, stream_id: IdPath, context: Operator) -> None:
+async def delete_stream_rule(rule: RuleId, stream_id: Id, context: Operator) -> None:
     """Delete a stream's own settings of a rule: those for all streams apply again."""
     await rules.delete_stream_rule(context, rule, stream_id)
 
@@ -99,7 +99,7 @@ async def create_silence(body: AlertSilenceCreate, context: Operator, once: Once
 
 
 @router.delete("/alerts/silences/{silence_id}", status_code=204, operation_id="alert_silences_delete")
-async def end_silence(silence_id: IdPath, context: Operator) -> None:
+async def end_silence(silence_id: Id, context: Operator) -> None:
     """End a silence now. Alerts that still fire are then notified."""
     await silences.end_silence(context, silence_id)
 
@@ -117,7 +117,7 @@ async def create_channel(body: AlertChannelCreate, context: Admin, once: OnceOnl
 
 
 @router.get("/alerts/channels/{channel_id}", operation_id="alert_channels_get")
-async def get_channel(channel_id: IdPath, context: Viewer, response: Response) -> AlertChannel:
+async def get_channel(channel_id: Id, context: Viewer, response: Response) -> AlertChannel:
     channel = await channels.get_channel(context, channel_id)
     response.headers["ETag"] = channel.etag
     return channel
@@ -125,7 +125,7 @@ async def get_channel(channel_id: IdPath, context: Viewer, response: Response) -
 
 @router.patch("/alerts/channels/{channel_id}", operation_id="alert_channels_update")
 async def update_channel(
-    channel_id: IdPath, body: AlertChannelUpdate, context: Admin, response: Response, if_match: IfMatch = None
+    channel_id: Id, body: AlertChannelUpdate, context: Admin, response: Response, if_match: IfMatch = None
 ) -> AlertChannel:
     channel = await channels.update_channel(context, channel_id, body, if_match)
     response.headers["ETag"] = channel.etag
@@ -133,13 +133,13 @@ async def update_channel(
 
 
 @router.delete("/alerts/channels/{channel_id}", status_code=204, operation_id="alert_channels_delete")
-async def delete_channel(channel_id: IdPath, context: Admin) -> None:
+async def delete_channel(channel_id: Id, context: Admin) -> None:
     """Remove a channel with its deliveries."""
     await channels.delete_channel(context, channel_id)
 
 
 @router.post("/alerts/channels/{channel_id}/test", operation_id="alert_channels_test")
-async def test_channel(channel_id: IdPath, context: Operator) -> AlertDelivery:
+async def test_channel(channel_id: Id, context: Operator) -> AlertDelivery:
     """Send a test now. A failure is also answered with 200; `error` has the reason and the cure."""
     return await channels.test_channel(context, channel_id)
 

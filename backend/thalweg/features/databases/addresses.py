@@ -11,6 +11,8 @@ from psycopg.pq import Conninfo
 
 from thalweg.kernel.pem import PEM_FIELDS
 
+PORT = "5432"
+"""The one of a host without a port of its own."""
 FIELDS = ("host", "port", "dbname", "user", "password", "sslmode", "service")
 
 
@@ -42,7 +44,8 @@ def fields_of(found: dict[str, str]) -> dict[str, Any]:
     if files:
         raise ValueError(f"{', '.join(files)} names a file: give the contents (PEM) in the field of that name instead.")
     fields: dict[str, Any] = {name: found.pop(name) for name in FIELDS if found.get(name)}
-    hosts, ports = fields.get("host", "").split(","), fields.pop("port", "5432").split(",")
+    hosts = fields.get("host", "").split(",")
+    ports = [port or PORT for port in fields.pop("port", PORT).split(",")]
     if len(ports) == 1 or len(set(ports)) == 1:
         fields["port"] = _port(ports[0])
     elif len(ports) == len(hosts):

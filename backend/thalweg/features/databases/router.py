@@ -15,7 +15,7 @@ from thalweg.inspection.schemas import CheckSide, ConnectionTest, Preflight, Sou
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, IdPath, Page, TableIdentifier
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Id, Page, TableIdentifier
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["databases"])
@@ -43,7 +43,7 @@ async def test_unsaved(body: DatabaseTestRequest, context: Operator) -> Connecti
 
 
 @router.get("/databases/{database_id}", operation_id="databases_get")
-async def get_database(database_id: IdPath, context: Viewer, response: Response) -> Database:
+async def get_database(database_id: Id, context: Viewer, response: Response) -> Database:
     database = await service.get_database(context, database_id)
     response.headers["ETag"] = database.etag
     return database
@@ -51,7 +51,7 @@ async def get_database(database_id: IdPath, context: Viewer, response: Response)
 
 @router.patch("/databases/{database_id}", operation_id="databases_update")
 async def update_database(
-    database_id: IdPath, body: DatabaseUpdate, context: Operator, response: Response, if_match: IfMatch = None
+    database_id: Id, body: DatabaseUpdate, context: Operator, response: Response, if_match: IfMatch = None
 ) -> Database:
     """Change a database. Streams that use it reconnect with the new settings."""
     database = await service.update_database(context, database_id, body, if_match)
@@ -60,20 +60,20 @@ async def update_database(
 
 
 @router.delete("/databases/{database_id}", status_code=204, operation_id="databases_delete")
-async def delete_database(database_id: IdPath, context: Operator) -> None:
+async def delete_database(database_id: Id, context: Operator) -> None:
     """Remove a database that no stream uses. The database itself does not change."""
     await service.delete_database(context, database_id)
 
 
 @router.post("/databases/{database_id}/test", operation_id="databases_test")
-async def test_database(database_id: IdPath, context: Operator) -> ConnectionTest:
+async def test_database(database_id: Id, context: Operator) -> ConnectionTest:
     """Test the connection to a registered database. A failure is also answered with 200; `code` and `cure` say why."""
     return await inspections.test_database(context, database_id)
 
 
 @router.get("/databases/{database_id}/tables", operation_id="databases_tables")
 async def list_tables(
-    database_id: IdPath,
+    database_id: Id,
     context: Viewer,
     search: Search = None,
     limit: Limit = LIMIT_DEFAULT,
@@ -85,7 +85,7 @@ async def list_tables(
 
 @router.get("/databases/{database_id}/columns", operation_id="databases_columns")
 async def list_columns(
-    database_id: IdPath,
+    database_id: Id,
     context: Viewer,
     schema: Annotated[TableIdentifier, Query(description="The table's schema, exactly.")],
     table: Annotated[TableIdentifier, Query(description="Its exact name.")],
@@ -95,6 +95,6 @@ async def list_columns(
 
 
 @router.get("/databases/{database_id}/preflight", operation_id="databases_preflight")
-async def preflight(database_id: IdPath, context: Viewer, role: CheckSide) -> Preflight:
+async def preflight(database_id: Id, context: Viewer, role: CheckSide) -> Preflight:
     """Check whether the database is ready to be a source or a destination, with a cure for each failed check."""
     return await inspections.preflight(context, database_id, role)

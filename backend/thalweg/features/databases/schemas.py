@@ -167,8 +167,19 @@ class DatabaseCreate(DatabaseSettings):
     name: Name
 
 
+def fill_change_from_uri(body: Any) -> Any:
+    """A URI that has no options takes the database's away: it is its whole address."""
+    filled = fill_from_uri(body)
+    return body if filled is body else {"options": {}, **filled}
+
+
 class DatabaseUpdate(Body):
     name: Name | None = None
+    uri: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
+        default=None,
+        description="postgresql://user:password@host:5432/database?sslmode=require, split into its fields. Port and "
+        "options become those of the URI; what else it does not name stays.",
+    )
     host: Host | None = None
     port: Port | None = None
     dbname: Identifier | None = None
@@ -185,6 +196,8 @@ class DatabaseUpdate(Body):
     sslcrl: Revocations | None = Field(default=None, description=REVOCATIONS + " Empty: none.")
     options: Options | None = None
     read_from: ReadFrom | None = Field(default=None, description=READ_FROM)
+
+    _uri = model_validator(mode="before")(fill_change_from_uri)
 
 
 class DatabaseTestRequest(DatabaseSettings):

@@ -9,7 +9,7 @@ from thalweg.features.engines.schemas import Engine, EngineEnrol, EngineUpdate, 
 from thalweg.kernel.context import Admin, Resources, TransactionalRoute, Viewer, get_resources
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.models import Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["engines"])
@@ -21,7 +21,7 @@ async def list_engines(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cu
 
 
 @router.get("/engines/{engine_id}", operation_id="engines_get")
-async def get_engine(engine_id: IdPath, context: Viewer, response: Response) -> Engine:
+async def get_engine(engine_id: Id, context: Viewer, response: Response) -> Engine:
     engine = await service.get_engine(context, engine_id)
     response.headers["ETag"] = engine.etag
     return engine
@@ -29,7 +29,7 @@ async def get_engine(engine_id: IdPath, context: Viewer, response: Response) -> 
 
 @router.patch("/engines/{engine_id}", operation_id="engines_update")
 async def update_engine(
-    engine_id: IdPath, body: EngineUpdate, context: Admin, response: Response, if_match: IfMatch = None
+    engine_id: Id, body: EngineUpdate, context: Admin, response: Response, if_match: IfMatch = None
 ) -> Engine:
     """Change the address at which other engines reach it. Engines that send to it learn of the change immediately."""
     engine = await service.update_engine(context, engine_id, body, if_match)
@@ -38,7 +38,7 @@ async def update_engine(
 
 
 @router.post("/engines/{engine_id}:drop-stream", operation_id="engines_drop_stream")
-async def drop_stream(engine_id: IdPath, body: StreamDrop, context: Admin, response: Response) -> Engine:
+async def drop_stream(engine_id: Id, body: StreamDrop, context: Admin, response: Response) -> Engine:
     """Have an engine drop a stream that the store does not know. What the stream created in both databases is removed,
     except for the rows that it copied."""
     engine = await service.drop_stream(context, engine_id, body)
@@ -47,7 +47,7 @@ async def drop_stream(engine_id: IdPath, body: StreamDrop, context: Admin, respo
 
 
 @router.delete("/engines/{engine_id}", status_code=204, operation_id="engines_delete")
-async def delete_engine(engine_id: IdPath, context: Admin) -> None:
+async def delete_engine(engine_id: Id, context: Admin) -> None:
     """Remove an engine that runs no stream."""
     await service.delete_engine(context, engine_id)
 

@@ -61,7 +61,7 @@ class Engine(Resource):
     started_at: datetime | None
     last_seen_at: datetime | None
     resident_bytes: int | None
-    cpu_percent: float | None = Field(description="Of one core, over the last interval.")
+    cpu_percent: float | None = Field(description="Percent of one core, over the last interval.")
     desired_revision: int
     acknowledged_revision: int | None = Field(description="The revision that the engine has on its disk.")
     identity: Identity | None = Field(description="Null: none yet, or an engine of a version without propagation.")

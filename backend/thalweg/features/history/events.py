@@ -25,7 +25,8 @@ RESTARTS = frozenset({
 })  # fmt: skip
 CHANGES = frozenset({
     "streams_create", "streams_update", "streams_delete", "destinations_add", "destinations_drop",
-    "destinations_update", "stream_tables_accept", "stream_tables_copy", "stream_errors_delete", "stream_errors_edit",
+    "destinations_update", "destinations_in_effect",
+    "stream_tables_accept", "stream_tables_copy", "stream_errors_delete", "stream_errors_edit",
     "stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause", "stream_errors_leave_out",
     "stream_errors_restore", "stream_errors_superseded", "stream_markers_create",
 })  # fmt: skip

@@ -1,19 +1,29 @@
 """Charts of the past over HTTP."""
 
 import re
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import AwareDatetime, BeforeValidator, StringConstraints
 
 from thalweg.features.history import events, service
 from thalweg.features.history.schemas import History, HistorySamples, HistoryStatistics, StreamEvent, StreamHistory
-from thalweg.kernel.context import TransactionalRoute, Viewer
-from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.context import Context, TransactionalRoute, Viewer
+from thalweg.kernel.models import Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["history"])
 
+
+async def _in_turn(context: Viewer) -> AsyncGenerator[Context, None]:
+    """Without a connection while it waits, so that one user's charts do not keep the others from the store."""
+    await context.release()
+    async with context.resources.history_turns.of(context.principal.user_id):
+        yield context
+
+
+Reader = Annotated[Context, Depends(_in_turn, scope="function")]
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.IGNORECASE)
 
 
@@ -39,15 +49,15 @@ Statistics = Annotated[
 
 
 @router.get("/history", operation_id="history_get")
-async def get_history(context: Viewer) -> History:
+async def get_history(context: Reader) -> History:
     """The span of history at each resolution, and its size."""
     return await service.get_history(context)
 
 
 @router.get("/streams/{stream_id}/history", operation_id="stream_history_get")
 async def get_chart(
-    stream_id: IdPath,
-    context: Viewer,
+    stream_id: Id,
+    context: Reader,
     statistic: Statistics = None,
     since: Since = None,
     until: Until = None,
@@ -59,15 +69,15 @@ async def get_chart(
 
 
 @router.get("/streams/{stream_id}/history/statistics", operation_id="stream_history_statistics")
-async def list_statistics(stream_id: IdPath, context: Viewer) -> HistoryStatistics:
+async def list_statistics(stream_id: Id, context: Reader) -> HistoryStatistics:
     """Names and units of what can be charted, as of the newest sample."""
     return await service.list_statistics(context, stream_id)
 
 
 @router.get("/streams/{stream_id}/history/events", operation_id="stream_history_events")
 async def list_events(
-    stream_id: IdPath,
-    context: Viewer,
+    stream_id: Id,
+    context: Reader,
     since: Since = None,
     until: Until = None,
     limit: Limit = LIMIT_DEFAULT,
@@ -80,8 +90,8 @@ async def list_events(
 
 @router.get("/streams/{stream_id}/history/samples", operation_id="stream_history_samples")
 async def list_samples(
-    stream_id: IdPath,
-    context: Viewer,
+    stream_id: Id,
+    context: Reader,
     since: Since = None,
     until: Until = None,
     limit: Annotated[

@@ -23,7 +23,7 @@ class Outage(Resource):
     """A time in which the stream, one of its several destinations or one of its engines did not work."""
 
     of: Literal["stream", "destination", "engine"]
-    id: str = Field(description="Of what did not work.")
+    id: str = Field(description="The id of the stream, destination or engine.")
     name: str
     state: OutageState
     reason: str = Field(description="In words.")
@@ -53,14 +53,14 @@ class StreamEvent(Resource):
     )
     sentence: str = Field(examples=["Stopped"])
     actor_name: str | None = Field(description="The user who did it. Null: nobody did.")
-    severity: AlertSeverity | None = Field(description="Of an alert.")
+    severity: AlertSeverity | None = Field(description="The severity of an alert. Null: no alert.")
 
 
 class HistorySamples(Resource):
     stream_id: str
     resolution: Resolution
     samples: list[Sample] = Field(
-        description="As they were recorded, oldest first; those of a minute or an hour contain its mean."
+        description="The samples as they were recorded, oldest first; those of a minute or an hour contain its mean."
     )
 
 
@@ -72,7 +72,9 @@ class StatisticName(Resource):
 
 class HistoryStatistics(Resource):
     stream_id: str
-    sampled_at: datetime | None = Field(description="Of the sample that they are read from; null when there is none.")
+    sampled_at: datetime | None = Field(
+        description="When the sample was taken that they are read from; null when there is none."
+    )
     statistics: list[StatisticName]
 
 

@@ -37,7 +37,7 @@ from thalweg.kernel.context import (
 )
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.idempotency import OnceOnly
-from thalweg.kernel.models import IdPath, Page
+from thalweg.kernel.models import Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.kernel.problems import Problem
 
@@ -128,7 +128,7 @@ async def create_user(body: UserCreate, context: Admin, once: OnceOnly) -> Respo
 
 
 @router.get("/users/{user_id}", operation_id="users_get")
-async def get_user(user_id: IdPath, context: Admin, response: Response) -> User:
+async def get_user(user_id: Id, context: Admin, response: Response) -> User:
     user = await users.get_user(context, user_id)
     response.headers["ETag"] = user.etag
     return user
@@ -136,7 +136,7 @@ async def get_user(user_id: IdPath, context: Admin, response: Response) -> User:
 
 @router.patch("/users/{user_id}", operation_id="users_update")
 async def update_user(
-    user_id: IdPath, body: UserUpdate, context: Admin, response: Response, if_match: IfMatch = None
+    user_id: Id, body: UserUpdate, context: Admin, response: Response, if_match: IfMatch = None
 ) -> User:
     user = await users.update_user(context, user_id, body, if_match)
     response.headers["ETag"] = user.etag
@@ -144,50 +144,50 @@ async def update_user(
 
 
 @router.delete("/users/{user_id}", status_code=204, operation_id="users_delete")
-async def delete_user(user_id: IdPath, context: Admin) -> None:
+async def delete_user(user_id: Id, context: Admin) -> None:
     """Delete a user with their sessions and tokens. You cannot delete yourself."""
     await users.delete_user(context, user_id)
 
 
 @router.post("/users/{user_id}:change-password", status_code=204, operation_id="users_change_password")
-async def change_password(user_id: IdPath, body: PasswordChange, context: Viewer) -> None:
+async def change_password(user_id: Id, body: PasswordChange, context: Viewer) -> None:
     """Change a password. This ends the user's other sessions. To change your own, send the current one; only an admin
     can change somebody else's."""
     await users.change_password(context, user_id, body)
 
 
 @router.get("/users/{user_id}/second-factor", operation_id="users_get_second_factor")
-async def get_second_factor(user_id: IdPath, context: Confined) -> SecondFactor:
+async def get_second_factor(user_id: Id, context: Confined) -> SecondFactor:
     """Your own second factor; an admin can read everybody's."""
     return await second_factor.get_second_factor(context, user_id)
 
 
 @router.post("/users/{user_id}:prepare-second-factor", operation_id="users_prepare_second_factor")
-async def prepare_second_factor(user_id: IdPath, body: SecondFactorProof, context: Confined) -> SecondFactorDraft:
+async def prepare_second_factor(user_id: Id, body: SecondFactorProof, context: Confined) -> SecondFactorDraft:
     """Create a secret for your authenticator. An existing one remains valid until a code confirms the new one."""
     return await second_factor.prepare(context, user_id, body)
 
 
 @router.post("/users/{user_id}:confirm-second-factor", operation_id="users_confirm_second_factor")
-async def confirm_second_factor(user_id: IdPath, body: SecondFactorCode, context: Confined) -> RecoveryCodes:
+async def confirm_second_factor(user_id: Id, body: SecondFactorCode, context: Confined) -> RecoveryCodes:
     """Turn on the prepared second factor. This ends your other sessions. Only this answer shows the recovery codes."""
     return await second_factor.confirm(context, user_id, body)
 
 
 @router.post("/users/{user_id}:renew-recovery-codes", operation_id="users_renew_recovery_codes")
-async def renew_recovery_codes(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> RecoveryCodes:
+async def renew_recovery_codes(user_id: Id, body: SecondFactorProof, context: Viewer) -> RecoveryCodes:
     """Create ten new recovery codes. The previous ones become invalid."""
     return await second_factor.renew_recovery_codes(context, user_id, body)
 
 
 @router.post("/users/{user_id}:remove-second-factor", status_code=204, operation_id="users_remove_second_factor")
-async def remove_second_factor(user_id: IdPath, body: SecondFactorProof, context: Viewer) -> None:
+async def remove_second_factor(user_id: Id, body: SecondFactorProof, context: Viewer) -> None:
     """Turn off your own second factor. This ends your other sessions. Refused if an admin requires one."""
     await second_factor.remove(context, user_id, body)
 
 
 @router.post("/users/{user_id}:reset-second-factor", status_code=204, operation_id="users_reset_second_factor")
-async def reset_second_factor(user_id: IdPath, context: Admin) -> None:
+async def reset_second_factor(user_id: Id, context: Admin) -> None:
     """Turn off the second factor of a user who has lost the device. This ends all sessions of that user."""
     await second_factor.reset(context, user_id)
 
@@ -224,5 +224,5 @@ async def create_token(body: TokenCreate, context: Viewer, once: OnceOnly) -> Re
 
 
 @router.delete("/tokens/{token_id}", status_code=204, operation_id="tokens_revoke")
-async def revoke_token(token_id: IdPath, context: Viewer) -> None:
+async def revoke_token(token_id: Id, context: Viewer) -> None:
     await tokens.revoke_token(context, token_id)

@@ -75,7 +75,7 @@ class Lab(Resource):
 
 class LabCauseStart(Body):
     delay_ms: Annotated[StrictInt, Field(ge=1, le=DELAY_MS_MAX)] | None = Field(
-        default=None, description=f"Of the slow network, each way; {DELAY_MS} where nothing is said."
+        default=None, description=f"The delay of the slow network, each way; {DELAY_MS} if omitted."
     )
 
 

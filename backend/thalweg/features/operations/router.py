@@ -8,7 +8,7 @@ from thalweg.features.operations import service
 from thalweg.features.operations.schemas import Operation
 from thalweg.kernel.context import TransactionalRoute, Viewer
 from thalweg.kernel.lifecycle import OperationState
-from thalweg.kernel.models import DESTINATION_PATTERN, ID_PATTERN, IdPath, Page
+from thalweg.kernel.models import DESTINATION_PATTERN, ID_PATTERN, Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["operations"])
@@ -30,5 +30,5 @@ async def list_operations(
 
 
 @router.get("/operations/{operation_id}", operation_id="operations_get")
-async def get_operation(operation_id: IdPath, context: Viewer) -> Operation:
+async def get_operation(operation_id: Id, context: Viewer) -> Operation:
     return await service.get_operation(context, operation_id)

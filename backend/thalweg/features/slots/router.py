@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from thalweg.features.slots import service
 from thalweg.features.slots.schemas import SlotServers
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
-from thalweg.kernel.models import IdPath
+from thalweg.kernel.models import Id
 
 router = APIRouter(route_class=TransactionalRoute, tags=["slots"])
 
@@ -21,7 +21,7 @@ async def list_slots(context: Viewer) -> SlotServers:
 
 
 @router.delete("/databases/{database_id}/slots/{slot_name}", status_code=204, operation_id="slots_drop")
-async def drop_slot(database_id: IdPath, slot_name: SlotName, context: Operator) -> None:
+async def drop_slot(database_id: Id, slot_name: SlotName, context: Operator) -> None:
     """Drop an orphan: a slot with the name of a stream's slot that belongs to no stream. Refused while a client reads
     from it.
 

@@ -32,7 +32,7 @@ class SlotEngine(Resource):
 class ServerSlot(Slot):
     owner: SlotOwner
     stream: SlotStream | None = Field(description="Null if no stream here owns it.")
-    engine: SlotEngine | None = Field(description="Of an unknown stream: the engine that has it.")
+    engine: SlotEngine | None = Field(description="The engine that has the stream, where the stream is unknown here.")
     why_no_forecast: str | None = Field(
         description="Why `seconds_to_full` is not known, in a sentence. Null where it is."
     )

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.audit import record, snapshot
 from thalweg.db.models import DatabaseRow, SourceReadingRow
-from thalweg.db.readings import forget_slot, lock_reading, readings_of
+from thalweg.db.readings import forget_slot, readings_of
 from thalweg.features.slots import repository
 from thalweg.features.slots.schemas import (
     ServerSlot,
@@ -48,9 +48,7 @@ async def list_slots(context: Context) -> SlotServers:
     sources = {row.source_id for row in streams}
     servers: dict[str, list[DatabaseRow]] = {}
     for row in sorted(databases, key=lambda row: row.id not in sources):
-        # A standby is another server than its primary, even with the same hosts.
-        read = " (standby)" if row.read_from == "standby" else ""
-        servers.setdefault(f"{row.servers}{read}", []).append(row)
+        servers.setdefault(_server_of(row), []).append(row)
     at = now()
     return SlotServers(
         servers=[
@@ -60,13 +58,16 @@ async def list_slots(context: Context) -> SlotServers:
     )
 
 
+def _server_of(row: DatabaseRow) -> str:
+    """Its address. A standby is another server than its primary, even with the same hosts."""
+    return f"{row.servers} (standby)" if row.read_from == "standby" else row.servers
+
+
 def _server(
     address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], owners: Owners, at: datetime
 ) -> SlotServer:
-    """Uses the latest of several databases' readings."""
     asked = max(rows, key=lambda row: row.asked_at, default=None)
-    known = [reading for row in rows if (reading := reading_of(row)) is not None]
-    reading = max(known, key=lambda candidate: candidate.read_at, default=None)
+    reading = _latest(rows)
     state = reading.state if reading is not None else None
     return SlotServer(
         address=address, databases=[SlotDatabase(id=row.id, name=row.name, dbname=row.dbname) for row in databases],
@@ -80,6 +81,12 @@ def _server(
         slots=[_slot(reading, slot, owners, at) for slot in reading.state.slots.values()]
         if reading is not None else [],
     )  # fmt: skip
+
+
+def _latest(rows: list[SourceReadingRow]) -> SourceReading | None:
+    """Chooses among the readings of one server's databases."""
+    known = [reading for row in rows if (reading := reading_of(row)) is not None]
+    return max(known, key=lambda candidate: candidate.read_at, default=None)
 
 
 def _slot(reading: SourceReading, state: SlotState, owners: Owners, at: datetime) -> ServerSlot:
@@ -170,8 +177,10 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
             "engine first.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
-    kept = await lock_reading(context.session, database_id)
-    before = _as_read(kept, name)
+    same_server = sorted(
+        other.id for other in await repository.databases(context.session) if _server_of(other) == _server_of(row)
+    )
+    before = _as_read(_latest(await readings_of(context.session, same_server)), name)
     # In the audit log before it is asked of the server; a refusal is written, too.
     record(context, "slots_drop", what, before=before, after={"slot": name})
     await context.release()
@@ -185,10 +194,10 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
         record(context, "slots_drop", what, after={"slot": name, "refused": "not_found"})
         await context.release()
         raise Problem("not_found", f"The server has no slot {name}.", "It may have been dropped in the meantime.")
-    await forget_slot(context.session, database_id, name)
+    for database in same_server:
+        await forget_slot(context.session, database, name)
 
 
-def _as_read(row: SourceReadingRow | None, name: str) -> dict[str, object]:
-    reading = reading_of(row) if row is not None else None
+def _as_read(reading: SourceReading | None, name: str) -> dict[str, object]:
     state = reading.state.slots.get(name) if reading is not None else None
     return {"slot": name} if reading is None or state is None else snapshot(slot_of(reading, state, now())) or {}

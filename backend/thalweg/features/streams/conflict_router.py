@@ -13,7 +13,7 @@ from thalweg.features.streams.conflict_schemas import (
 )
 from thalweg.kernel.conflict_handlers import ExportFormat, LoggedKind
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
-from thalweg.kernel.models import DestinationPath, IdPath, TableIdentifier
+from thalweg.kernel.models import DestinationId, Id, TableIdentifier
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 
 router = APIRouter(route_class=TransactionalRoute, tags=["streams"])
@@ -34,7 +34,7 @@ Which = Annotated[conflicts.Filter, Depends(_filter)]
 
 @router.get(ALL, operation_id="stream_conflicts_list")
 async def list_conflicts(
-    stream_id: IdPath, destination_id: DestinationPath, context: Viewer, which: Which, limit: Limit = LIMIT_DEFAULT,
+    stream_id: Id, destination_id: DestinationId, context: Viewer, which: Which, limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
 ) -> LoggedChanges:  # fmt: skip
     """Single changes that conflict_handlers or error_policies have settled at the destination, while the rest of their
@@ -43,7 +43,7 @@ async def list_conflicts(
 
 
 @router.get(f"{ALL}:count", operation_id="stream_conflicts_count")
-async def count_conflicts(stream_id: IdPath, destination_id: DestinationPath, context: Viewer) -> ConflictCounts:
+async def count_conflicts(stream_id: Id, destination_id: DestinationId, context: Viewer) -> ConflictCounts:
     """The whole conflict log by table, kind and action."""
     return await conflicts.count(context, stream_id, destination_id)
 
@@ -57,7 +57,7 @@ async def count_conflicts(stream_id: IdPath, destination_id: DestinationPath, co
     }}},
 )  # fmt: skip
 async def export_conflicts(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, which: Which,
+    stream_id: Id, destination_id: DestinationId, context: Operator, which: Which,
     format_: Annotated[ExportFormat, Query(alias="format")] = ExportFormat.NDJSON,
 ) -> StreamingResponse:  # fmt: skip
     """The conflict log with its rows as a file. Because it contains rows of the tables, viewers cannot read it, and the
@@ -71,7 +71,7 @@ async def export_conflicts(
 
 @router.get(f"{ALL}/{{conflict_id}}", operation_id="stream_conflicts_get")
 async def get_conflict(
-    stream_id: IdPath, destination_id: DestinationPath, conflict_id: ConflictId, context: Operator
+    stream_id: Id, destination_id: DestinationId, conflict_id: ConflictId, context: Operator
 ) -> OpenedConflict:
     """One entry of the conflict log with the change's rows beside the destination's. Because this shows rows of the
     tables, viewers cannot read it, and the audit log records each access."""

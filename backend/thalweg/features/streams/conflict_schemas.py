@@ -23,6 +23,7 @@ class LoggedAction(StrEnum):
     MERGE = "merge"
     EXPRESSION = "expression"
     COMBINED = "combined"
+    STATEMENT = "statement"
 
 
 class LoggedChange(Resource):
@@ -39,7 +40,8 @@ class LoggedChange(Resource):
     sqlstate: str | None
     action: LoggedAction = Field(
         description="`skip`: error_policies had the change left out. `combined`: "
-        "several handlers decided, each about a group of columns."
+        "several handlers decided, each about a group of columns. `statement`: "
+        "statements of statement_handlers were executed in its place."
     )
     message: str | None = Field(description="Why it failed. Null for viewers, because it quotes values of rows.")
 
@@ -61,7 +63,7 @@ class ConflictCount(Resource):
     schema_name: str = Field(alias="schema")
     table: str
     kind: LoggedKind
-    sqlstate: str | None = Field(description="Of the kind `error` only.")
+    sqlstate: str | None = Field(description="The SQLSTATE of the kind `error`. Null for the others.")
     action: LoggedAction
     changes: int
     newest: datetime

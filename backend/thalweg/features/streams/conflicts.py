@@ -26,6 +26,7 @@ from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.spreadsheets import harmless
 
 WHOLE_CHARACTERS = 100_000
 """The characters of a value; the log keeps no more."""
@@ -48,7 +49,7 @@ class Filter:
         if (self.schema is None) != (self.table is None):
             missing = "schema" if self.schema is None else "table"
             raise Problem(
-                "invalid_request", "A table is named with its schema.", "Give both, or neither.",
+                "invalid_request", "Name the schema and the table together.", "Give both, or neither.",
                 errors=[FieldProblem(pointer=f"/query/{missing}", code="missing", message="It is missing.")],
             )  # fmt: skip
 
@@ -85,12 +86,12 @@ async def count(context: Context, stream_id: str, destination_id: str) -> Confli
         counts=[
             ConflictCount.model_validate(
                 {
-                    **one.model_dump(by_alias=True),
-                    "kind": one.kind or LoggedKind.ERROR,
-                    "sqlstate": one.sqlstate or None,
+                    **count.model_dump(by_alias=True),
+                    "kind": count.kind or LoggedKind.ERROR,
+                    "sqlstate": count.sqlstate or None,
                 }
             )
-            for one in counted.counts
+            for count in counted.counts
         ]
     )
 
@@ -166,7 +167,9 @@ def _csv_line(cells: Any) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return harmless(value) if isinstance(value, str) else value
 
 
 def _exported(conflict: LoggedConflict) -> dict[str, Any]:
@@ -211,7 +214,7 @@ def _value(column: LoggedColumn, side: str) -> ParkedValue:
     return ParkedValue(state=ParkedValueState.TEXT, text=text, bytes=len(text.encode()), cut=False)
 
 
-def _differ(one: ParkedValue, other: ParkedValue) -> bool | None:
-    if ParkedValueState.ABSENT in (one.state, other.state):
+def _differ(value: ParkedValue, other: ParkedValue) -> bool | None:
+    if ParkedValueState.ABSENT in (value.state, other.state):
         return None
-    return one.text != other.text
+    return value.text != other.text

@@ -5,7 +5,7 @@ from typing import Any
 
 from thalweg.features.streams.schemas import CopyPoint, CopyStage, Instantiation, TableProgress
 from thalweg.kernel.lifecycle import HAS_ROWS
-from thalweg.kernel.sums import known_sum
+from thalweg.kernel.sums import Sum, known_sum
 
 
 def instantiation_of(
@@ -47,10 +47,11 @@ def _rows_seconds_left(left: list[TableProgress], running: list[TableProgress]) 
     """A table whose size nobody knows makes the whole unknown."""
     if not left:
         return 0.0
-    rate = sum(table.rows_per_second or 0 for table in running)
-    if not rate or any(table.rows_estimated is None for table in left):
-        return None
-    return sum(max(0, (table.rows_estimated or 0) - table.rows_copied) for table in left) / rate
+    rate = known_sum(table.rows_per_second for table in running)
+    missing = Sum.of(
+        None if table.rows_estimated is None else max(0, table.rows_estimated - table.rows_copied) for table in left
+    ).exact
+    return missing / rate if rate and missing is not None else None
 
 
 def _index_bytes_left(tables: list[TableProgress]) -> int | None:

@@ -15,16 +15,15 @@ from thalweg.features.streams.destination_lifecycle import refusal
 from thalweg.features.streams.parameters import check_destination_parameters, check_rights, needs_restart
 from thalweg.features.streams.schemas import DestinationUpdate, Json, Parameters, Stream
 from thalweg.features.streams.service import (
-    being_deleted,
     definitions_of,
     destination_facts,
+    destination_to_change,
     existing_destination,
     existing_stream,
     shown,
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
-from thalweg.kernel.etags import check_if_match
 from thalweg.kernel.lifecycle import (
     DesiredStatus,
     DestinationAction,
@@ -42,22 +41,22 @@ async def act(
     context: Context, stream_id: str, destination_id: str, action: DestinationAction, response: Response,
     force: bool = False,
 ) -> OperationAccepted:  # fmt: skip
-    told_at = None
+    retried_at = None
     if action is DestinationAction.RETRY:
-        told_at = now()
+        retried_at = now()
         await _retry(context, *await _permitted(context, stream_id, destination_id, action))
     elif action is DestinationAction.DROP:
         await _repeat_failed_removal(context, *await _permitted(context, stream_id, destination_id, action))
     row, destination = await _permitted(context, stream_id, destination_id, action, lock=True)
     before = destination_facts(destination)
-    if told_at is None:
+    if retried_at is None:
         await _desire(context, row, destination, action, force)
     operation = start_operation(
         context.session, KINDS[action], row.id, row.name, row.changed_revision, context.principal.name,
         destination=destination,
     )  # fmt: skip
-    if told_at is not None:
-        operation.state, operation.started_at = OperationState.RUNNING, told_at
+    if retried_at is not None:
+        operation.state, operation.started_at = OperationState.RUNNING, retried_at
     await context.session.flush()
     record(context, f"destinations_{action}", ("stream", row.id, row.name), before, destination_facts(destination))
     response.headers["Location"] = f"/api/v1/operations/{operation.id}"
@@ -132,11 +131,7 @@ async def change(
     accepted: Json,
 ) -> StreamRow:  # fmt: skip
     """`accepted`, for the audit log, is what somebody wants all the same."""
-    row = await existing_stream(context, stream_id, lock=True)
-    check_if_match(if_match, row.version)
-    destination = existing_destination(row, destination_id)
-    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
-        raise being_deleted()
+    row, destination = await destination_to_change(context, stream_id, destination_id, if_match, lock=True)
     before = destination_facts(destination)
     if body.parameters is not None:
         _set_parameters(context, row, destination, body.parameters)

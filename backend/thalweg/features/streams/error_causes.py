@@ -3,12 +3,16 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from thalweg.engine_client.documents import ROW_DIFFERS, SEVERAL_ROWS, UNWRITTEN
 from thalweg.engine_client.error_codes import ErrorCode
 
 
 class CauseKind(StrEnum):
     DUPLICATE_KEY = "duplicate_key"
     MISSING_ROW = "missing_row"
+    ROW_DIFFERS = "row_differs"
+    ROW_NOT_WRITTEN = "row_not_written"
+    SEVERAL_ROWS = "several_rows"
     MISSING_PARENT = "missing_parent"
     NULL_REFUSED = "null_refused"
     CHECK_VIOLATED = "check_violated"
@@ -74,12 +78,13 @@ BY_SQLSTATE = {
     "22": Likely(
         CauseKind.VALUE_REFUSED, "A value does not fit the destination's column",
         "Give the column the source's type at the destination, then execute them. Also look at triggers that fire "
-        "ALWAYS and compute with the value.",
+        "ALWAYS, and statement handlers, that compute with the value.",
     ),
     "P0": Likely(
         CauseKind.TRIGGER, "A function at the destination raises an error",
-        "Read the message: a trigger that fires ALWAYS or REPLICA refuses the row. Mend its function, or have it not "
-        "fire for replicated rows (ALTER TABLE ... ENABLE TRIGGER), then execute them.",
+        "Read the message: a trigger that fires ALWAYS or REPLICA, or a function that a statement handler calls, "
+        "refuses the row. Mend the function, or have the trigger not fire for replicated rows (ALTER TABLE ... ENABLE "
+        "TRIGGER), then execute them.",
     ),
     "42501": Likely(
         CauseKind.MISSING_PRIVILEGE, "A privilege is missing at the destination, or a policy refuses the row",
@@ -89,8 +94,8 @@ BY_SQLSTATE = {
     ),
     "42": Likely(
         CauseKind.TRIGGER, "A function at the destination uses something that does not exist there",
-        "A trigger that fires ALWAYS or REPLICA names a table, column or function that is missing: create it or mend "
-        "the trigger's function, then execute them.",
+        "A trigger that fires ALWAYS or REPLICA, or a statement handler, names a table, column or function that is "
+        "missing: create it or mend the trigger's function or the statement, then execute them.",
     ),
 }  # fmt: skip
 """By the beginning of the SQLSTATE; the longer ones stand first."""
@@ -99,15 +104,34 @@ MISSING_ROW = Likely(
     "Open one and compare. Insert the row as it was at the source before the change, then execute them; or copy the "
     "table again. Find out what else deletes from the table.",
 )  # fmt: skip
+BY_ROW = {
+    ROW_DIFFERS: Likely(
+        CauseKind.ROW_DIFFERS, "The destination's row is not as the source's was before the change",
+        "Open one and compare. Execute them to make the changes all the same, or discard them if the destination's "
+        "rows are right. For later ones, a conflict handler of update_origin_differs or delete_origin_differs decides.",
+    ),
+    UNWRITTEN: Likely(
+        CauseKind.ROW_NOT_WRITTEN, "The row is there, but the destination does not write it",
+        "A trigger that is enabled ALWAYS or REPLICA keeps it, or a column GENERATED ALWAYS AS IDENTITY has another "
+        "value: change the trigger or the column, then execute them.",
+    ),
+    SEVERAL_ROWS: Likely(
+        CauseKind.SEVERAL_ROWS, "The destination has several rows with this key: a unique index is missing",
+        "Delete the rows that are too many and create the primary key or unique index again at the destination, as "
+        "the source has it; then execute them.",
+    ),
+}  # fmt: skip
+"""By the engine's words for a row that is there."""
 OTHER = Likely(
     CauseKind.OTHER, "The destination refuses the change", "Open one: its message says what the server refuses."
 )
 
 
-def likely(code: str, sqlstate: str) -> Likely:
-    """`code` is an engine's, maybe of a newer version; `sqlstate` is empty where the server did not refuse."""
+def likely(code: str, sqlstate: str, words: str = "") -> Likely:
+    """`code` is an engine's, maybe of a newer version; `sqlstate` is empty where the server did not refuse. `words`:
+    the message, or what it says of the row."""
     if code in BY_CODE:
         return BY_CODE[code]
     if not sqlstate and code == ErrorCode.APPLY_CONFLICT:
-        return MISSING_ROW
+        return next((of_row for said, of_row in BY_ROW.items() if said in words), MISSING_ROW)
     return next((words for state, words in BY_SQLSTATE.items() if sqlstate.startswith(state)), OTHER)

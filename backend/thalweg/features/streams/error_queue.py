@@ -18,7 +18,7 @@ from thalweg.engine_client.parked_documents import ErrorExecution as EngineExecu
 from thalweg.engine_client.parked_documents import ExecutionReport, ParkedError
 from thalweg.engine_client.parked_documents import ParkedCause as EngineCause
 from thalweg.engine_client.parked_documents import ParkedContents as EngineContents
-from thalweg.features.streams.error_causes import likely
+from thalweg.features.streams.error_causes import BY_ROW, likely
 from thalweg.features.streams.error_queue_schemas import (
     DryRun,
     ErrorCause,
@@ -76,10 +76,11 @@ async def list_errors(
 
 def _cause(cause: EngineCause, reveals: bool) -> ErrorCause:
     """The object's name comes out of a message that may quote rows."""
-    kind, title, cure = likely(cause.code, cause.sqlstate)
+    kind, title, cure = likely(cause.code, cause.sqlstate, cause.object)
+    shown_object = (cause.object or None) if reveals and cause.object not in BY_ROW else None
     return ErrorCause(
         cause=cause.id, kind=kind, title=title, cure=cure, code=cause.code, sqlstate=cause.sqlstate or None,
-        table=cause.table or None, object=(cause.object or None) if reveals else None,
+        table=cause.table or None, object=shown_object,
         transactions=cause.transactions, oldest=cause.oldest,
     )  # fmt: skip
 
@@ -222,14 +223,16 @@ async def dry_run(context: Context, stream_id: str, destination_id: str, error_i
     if tried.error is None:
         return DryRun(
             succeeds=True, code=None, sqlstate=None, table=None, message=None, title=None, cure=None,
-            changes=tried.changes, edited=tried.edited, left_out=tried.left_out, failed_change=None,
+            changes=tried.changes, edited=tried.edited, left_out=tried.left_out, settled=tried.settled,
+            failed_change=None,
         )  # fmt: skip
     error = tried.error
-    _, title, cure = likely(error.code, error.sqlstate)
+    _, title, cure = likely(error.code, error.sqlstate, error.message)
     return DryRun(
         succeeds=False, code=error.code, sqlstate=error.sqlstate or None, table=error.table or None,
         message=_words(error, reveals=True), title=title, cure=cure,
-        changes=tried.changes, edited=tried.edited, left_out=tried.left_out, failed_change=tried.failed_change,
+        changes=tried.changes, edited=tried.edited, left_out=tried.left_out, settled=tried.settled,
+        failed_change=tried.failed_change,
     )  # fmt: skip
 
 
@@ -306,7 +309,7 @@ def not_executed(failure: EngineFailure) -> Problem:
 @asynccontextmanager
 async def asked(
     context: Context, row: StreamRow, action: str, facts: dict[str, Any],
-    told: Callable[[EngineFailure], Problem] = problem_of,
+    as_problem: Callable[[EngineFailure], Problem] = problem_of,
 ) -> AsyncGenerator[AuditRow, None]:  # fmt: skip
     """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry."""
     entry = record(context, action, ("stream", row.id, row.name), after=facts)
@@ -316,4 +319,4 @@ async def asked(
     except EngineFailure as failure:
         entry.after = {**(entry.after or facts), "refused": failure.code}
         await context.release()
-        raise told(failure) from failure
+        raise as_problem(failure) from failure

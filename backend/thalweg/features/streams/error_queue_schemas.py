@@ -28,15 +28,15 @@ class ParkedTransaction(Resource):
     message: str | None = Field(description="Why it waits. Null for viewers, because it quotes values of rows.")
     sqlstate: str | None
     parked_at: datetime
-    edited: int = Field(description="Of its changes: those that are applied with other values.")
-    left_out: int = Field(description="Of its changes: those that are not applied.")
+    edited: int = Field(description="Changes of it that are applied with other values.")
+    left_out: int = Field(description="Changes of it that are not applied.")
     failed_change: int | None = Field(
         description="The number of the change at which it failed last. Null: it waits, or failed at its commit, or the "
         "engine that noted the error does not tell."
     )
     etag: str | None = Field(
-        description="Of what is decided about its changes: send it as If-Match when deciding about another one. Null: "
-        "the engine's version does not tell, and the last decision counts."
+        description="The version of what is decided about its changes. Send it as If-Match to decide about another. "
+        "Null: the engine's version does not tell, and the last decision counts."
     )
 
 
@@ -96,9 +96,11 @@ class ErrorExecution(Resource):
         description="Transactions that failed again and have not left the queue since. The rest of `total` has left "
         "it, waits behind these, or has not been tried yet. Null: the engine's version does not tell."
     )
-    failures: list[ExecutionFailure] = Field(description="Of the first 20 that failed again, those in the queue.")
+    failures: list[ExecutionFailure] = Field(
+        description="Failures of the first 20 that failed again, as far as they are in the queue."
+    )
     left_out: int = Field(
-        description="Of `executed`: those of which nothing was applied, because all their changes are left out."
+        description="Transactions of `executed` of which nothing was applied, because all their changes are left out."
     )
     left_out_ids: list[int] = Field(description="The first 20 of them.")
     started_at: datetime
@@ -141,6 +143,10 @@ class DryRun(Resource):
     changes: int | None = Field(description="How many it has. Null: the engine's version does not tell.")
     edited: int = Field(description="How many changes were tried with other values.")
     left_out: int = Field(description="How many changes were not tried.")
+    settled: int = Field(
+        description="How many changes the destination refuses, and statement handlers of `error` settle in their "
+        "places. 0, too, where the engine's version does not tell."
+    )
     failed_change: int | None = Field(
         description="The number of the change that the destination refuses. Null: it succeeds, or fails at the commit, "
         "or the engine's version does not tell."
@@ -176,7 +182,7 @@ class ParkedValue(Resource):
         "they came, in hex unless they are text."
     )
     text: str | None
-    bytes: int = Field(description="Of the whole value; `text` holds the first 1024.")
+    bytes: int = Field(description="The size of the whole value; `text` holds the first 1024 bytes.")
     cut: bool
 
 

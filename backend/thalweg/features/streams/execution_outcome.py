@@ -45,8 +45,8 @@ async def executed_of(
         if execution is None or execution.error is None or not choice.is_of(execution) or not execution.executed:
             raise
         # An execution that was refused leaves the one before it in its place.
-        told = execution.error.detail or execution.error.message
-        if (execution.error.code, told) != (failure.code, failure.message):
+        message = execution.error.detail or execution.error.message
+        if (execution.error.code, message) != (failure.code, failure.message):
             raise
         return execution
 

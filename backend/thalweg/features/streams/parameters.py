@@ -1,7 +1,7 @@
 """Stream parameters: defined by the engine's contract, checked here before the engine sees them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,13 @@ from thalweg.kernel.statement_handlers import STATEMENTS, wrong_statements
 
 Values = Mapping[str, Any]
 """By their names: those that were set, as requests and the store have them."""
+WRONG_LISTS: dict[ParameterType, Callable[[Any, str], list[FieldProblem]]] = {
+    ParameterType.ERROR_POLICIES: wrong_policies,
+    ParameterType.CONFLICT_HANDLERS: wrong_handlers,
+    ParameterType.CONFLICT_DETECTION: wrong_detection,
+    ParameterType.STATEMENT_HANDLERS: wrong_statements,
+}
+"""The faults of each kind of list. Its entries may name a table of the stream by `schema` and `table`."""
 
 
 @lru_cache(maxsize=4)
@@ -80,17 +87,8 @@ def check_parameters(definitions: dict[str, StreamParameter], values: Values, at
     errors = []
     for name, value in values.items():
         definition = definitions.get(name)
-        if definition is not None and definition.type is ParameterType.ERROR_POLICIES:
-            errors += wrong_policies(value, f"{at}/parameters/{name}")
-            continue
-        if definition is not None and definition.type is ParameterType.CONFLICT_HANDLERS:
-            errors += wrong_handlers(value, f"{at}/parameters/{name}")
-            continue
-        if definition is not None and definition.type is ParameterType.CONFLICT_DETECTION:
-            errors += wrong_detection(value, f"{at}/parameters/{name}")
-            continue
-        if definition is not None and definition.type is ParameterType.STATEMENT_HANDLERS:
-            errors += wrong_statements(value, f"{at}/parameters/{name}")
+        if definition is not None and definition.type in WRONG_LISTS:
+            errors += WRONG_LISTS[definition.type](value, f"{at}/parameters/{name}")
             continue
         message = _unknown(definitions, name) if definition is None else _wrong(definition, value)
         if message is not None:
@@ -126,6 +124,34 @@ def _wrong(definition: StreamParameter, value: Any) -> str | None:
     if (low is not None and value < low) or (high is not None and value > high):
         return f"It must be from {low} to {high} {definition.unit or ''}".rstrip() + "."
     return None
+
+
+def with_table(
+    definitions: dict[str, StreamParameter], values: Values, own: tuple[str, str], by: tuple[str, str] | None
+) -> dict[str, Any]:
+    """The values where the table `own` has the name `by` in all lists, or is in none of them any more. Statements and
+    expressions stay as they are."""
+    lists = {name for name, definition in definitions.items() if definition.type in WRONG_LISTS}
+    return {name: _with_table(value, own, by) if name in lists else value for name, value in values.items()}
+
+
+def _with_table(entries: list[dict[str, Any]], own: tuple[str, str], by: tuple[str, str] | None) -> list[Any]:
+    """The table keeps its own entries: those that were written for the name before it had it concerned no table."""
+    if not any(_table_of(entry) == own for entry in entries):
+        return entries
+    others = [entry for entry in entries if _table_of(entry) not in (own, by)]
+    if by is None:
+        return others
+    schema, table = by
+    return [
+        {**entry, "schema": schema, "table": table} if _table_of(entry) == own else entry
+        for entry in entries
+        if _table_of(entry) != by
+    ]
+
+
+def _table_of(entry: dict[str, Any]) -> tuple[Any, Any]:
+    return entry.get("schema"), entry.get("table")
 
 
 def effective(definitions: dict[str, StreamParameter], values: Values) -> dict[str, Any]:

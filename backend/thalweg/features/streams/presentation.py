@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
-from thalweg.engine_client.documents import CHANGES, DestinationBacklog
+from thalweg.engine_client.documents import CHANGES, NOT_TOLD, DestinationBacklog
 from thalweg.features.streams.copying import instantiation_of, time_of
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.parameters import effective
@@ -14,6 +14,7 @@ from thalweg.features.streams.schemas import (
     DestinationSummary,
     DestinationTableName,
     EngineRef,
+    InEffect,
     Positions,
     Stream,
     StreamDestination,
@@ -69,8 +70,12 @@ def without_details(stream: Stream) -> Stream:
 
 def _hide(stream: StreamSummary) -> None:
     destinations = stream.destinations
-    told = [stream.error, *(one.error for one in destinations), *(one.next_retry for one in destinations)]
-    for error in told:
+    errors = [
+        stream.error,
+        *(destination.error for destination in destinations),
+        *(destination.next_retry for destination in destinations),
+    ]
+    for error in errors:
         if error is not None:
             error.detail = None
 
@@ -88,7 +93,8 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
         mask_key_set=row.mask_key_sealed is not None,
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
-        restart_needed=row.restart_needed, positions=_positions(observed.get("positions")),
+        restart_needed=row.restart_needed and any(map(_is_pending, destinations)),
+        positions=_positions(observed.get("positions")),
         tables=_sum_of([destination.tables for destination in destinations]), actions=actions,
         rule_counts=_rule_counts(observed, row.rules.get("row_rules", [])),
     )  # fmt: skip
@@ -181,6 +187,7 @@ def _destination(
         row_rules=[ScopedRules.model_validate(rules) for rules in destination.row_rules],
         rule_counts=_rule_counts(observed, destination.row_rules),
         effective_parameters=effective(definitions, {**row.parameters, **destination.parameters}),
+        in_effect=_in_effect(row, destination, observed),
         applied=_lsn(positions.get("applied")), confirmed=_lsn(positions.get("confirmed")),
         instantiation=instantiation_of(
             observed.get("instantiation"), runs=copies, trail=observed.get("copy_trail")
@@ -188,6 +195,23 @@ def _destination(
         counted_since=time_of(observed.get("counted_since")),
         tables=_tables(row, observed, heard=heard, ruled=destination.row_rules),
     )  # fmt: skip
+
+
+def _in_effect(row: StreamRow, destination: DestinationRow, observed: dict[str, Any]) -> InEffect | None:
+    """An engine's word on an earlier change says nothing of the last one."""
+    told = observed.get("in_effect")
+    if told == NOT_TOLD:
+        return None
+    runs = {row.desired_status, destination.desired_status} == {DesiredStatus.ENABLED}
+    if runs and told is not None and told["revision"] >= row.changed_revision:
+        return InEffect.model_validate({"under_way": False, "from": told["from"], "since": told["since"]})
+    taken = (row.capture_engine.acknowledged_revision or 0) >= row.changed_revision
+    aborted = ObservedStatus.ABORTED in (row.observed_status, observed.get("status"))
+    return InEffect.model_validate({"under_way": runs and not (taken and aborted), "from": None, "since": None})
+
+
+def _is_pending(destination: StreamDestination) -> bool:
+    return destination.in_effect is None or destination.in_effect.under_way
 
 
 def _is_heard(row: StreamRow, destination: DestinationRow, at: datetime) -> bool:

@@ -39,7 +39,7 @@ from thalweg.features.streams.schemas import (
 from thalweg.kernel.context import Operator, TransactionalRoute, Viewer
 from thalweg.kernel.etags import IfMatch
 from thalweg.kernel.lifecycle import DestinationAction, StreamAction
-from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationPath, IdPath, Page
+from thalweg.kernel.models import NO_CONTROL_CHARACTERS, DestinationId, Id, Page
 from thalweg.kernel.pagination import LIMIT_DEFAULT, Cursor, Limit
 from thalweg.live.schemas import Samples
 
@@ -70,7 +70,7 @@ async def list_streams(context: Viewer, limit: Limit = LIMIT_DEFAULT, cursor: Cu
 
 
 @router.get("/streams/{stream_id}", operation_id="streams_get")
-async def get_stream(stream_id: IdPath, context: Viewer, response: Response) -> Stream:
+async def get_stream(stream_id: Id, context: Viewer, response: Response) -> Stream:
     stream = await service.get_stream(context, stream_id)
     response.headers["ETag"] = stream.etag
     return stream
@@ -78,7 +78,7 @@ async def get_stream(stream_id: IdPath, context: Viewer, response: Response) -> 
 
 @router.delete("/streams/{stream_id}", status_code=202, operation_id="streams_delete")
 async def delete_stream(
-    stream_id: IdPath,
+    stream_id: Id,
     context: Operator,
     response: Response,
     force: Annotated[
@@ -95,26 +95,24 @@ async def delete_stream(
 
 
 @router.post("/streams/{stream_id}:start", status_code=202, operation_id="streams_start")
-async def start_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+async def start_stream(stream_id: Id, context: Operator, response: Response) -> OperationAccepted:
     return await actions.act(context, stream_id, StreamAction.START, response)
 
 
 @router.post("/streams/{stream_id}:stop", status_code=202, operation_id="streams_stop")
-async def stop_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+async def stop_stream(stream_id: Id, context: Operator, response: Response) -> OperationAccepted:
     """Drain the queue and stop. From then on, the source keeps its WAL until the stream starts again."""
     return await actions.act(context, stream_id, StreamAction.STOP, response)
 
 
 @router.post("/streams/{stream_id}:retry", status_code=202, operation_id="streams_retry")
-async def retry_stream(stream_id: IdPath, context: Operator, response: Response) -> OperationAccepted:
+async def retry_stream(stream_id: Id, context: Operator, response: Response) -> OperationAccepted:
     """Clear the error of an aborted stream and start it again."""
     return await actions.act(context, stream_id, StreamAction.RETRY, response)
 
 
 @router.get("/streams/{stream_id}/samples", operation_id="streams_samples", response_model=Samples)
-async def list_samples(
-    stream_id: IdPath, context: Viewer, seconds: Annotated[int, Query(ge=1, le=3600)] = 300
-) -> Response:
+async def list_samples(stream_id: Id, context: Viewer, seconds: Annotated[int, Query(ge=1, le=3600)] = 300) -> Response:
     """Live samples of the last seconds, oldest first."""
     return Response(await live.samples_document(context, stream_id, seconds), media_type="application/json")
 
@@ -126,36 +124,36 @@ Force = Annotated[
         "operation says what is left behind, with the SQL that removes it."
     ),
 ]
-ONE = "/streams/{stream_id}/destinations/{destination_id}"
+DESTINATION = "/streams/{stream_id}/destinations/{destination_id}"
 
 
-@router.delete(ONE, status_code=202, operation_id="destinations_drop")
+@router.delete(DESTINATION, status_code=202, operation_id="destinations_drop")
 async def drop_destination(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response, force: Force = False
+    stream_id: Id, destination_id: DestinationId, context: Operator, response: Response, force: Force = False
 ) -> OperationAccepted:
     """Drop one of several destinations. Its backlog and the stream's progress there are discarded for good; its tables
     and rows stay, and the other destinations continue."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.DROP, response, force)
 
 
-@router.post(f"{ONE}:start", status_code=202, operation_id="destinations_start")
+@router.post(f"{DESTINATION}:start", status_code=202, operation_id="destinations_start")
 async def start_destination(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+    stream_id: Id, destination_id: DestinationId, context: Operator, response: Response
 ) -> OperationAccepted:
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.START, response)
 
 
-@router.post(f"{ONE}:stop", status_code=202, operation_id="destinations_stop")
+@router.post(f"{DESTINATION}:stop", status_code=202, operation_id="destinations_stop")
 async def stop_destination(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+    stream_id: Id, destination_id: DestinationId, context: Operator, response: Response
 ) -> OperationAccepted:
     """Pause one of several destinations. Its backlog grows on the engine's disk until it starts again."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.STOP, response)
 
 
-@router.post(f"{ONE}:retry", status_code=202, operation_id="destinations_retry")
+@router.post(f"{DESTINATION}:retry", status_code=202, operation_id="destinations_retry")
 async def retry_destination(
-    stream_id: IdPath, destination_id: DestinationPath, context: Operator, response: Response
+    stream_id: Id, destination_id: DestinationId, context: Operator, response: Response
 ) -> OperationAccepted:
     """Clear the error of one of several destinations and retry immediately."""
     return await destination_actions.act(context, stream_id, destination_id, DestinationAction.RETRY, response)
@@ -170,9 +168,9 @@ OfCause = Annotated[
 ]
 
 
-@router.get(f"{ONE}/errors", operation_id="stream_errors_list")
+@router.get(f"{DESTINATION}/errors", operation_id="stream_errors_list")
 async def list_errors(
-    stream_id: IdPath, destination_id: DestinationPath, context: Viewer, limit: Limit = LIMIT_DEFAULT,
+    stream_id: Id, destination_id: DestinationId, context: Viewer, limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None, roots_only: RootsOnly = False, cause: OfCause = None,
 ) -> ParkedTransactions:  # fmt: skip
     """Transactions in the destination's error queue, in the order in which they were parked, and the whole queue by
@@ -197,9 +195,9 @@ AfterChange = Annotated[int, Query(ge=0, lt=2**62, description="Show the changes
 ChangesLimit = Annotated[int, Query(ge=1, le=CHANGES_MAX, description="How many changes are shown.")]
 
 
-@router.get(f"{ONE}/errors/{{error_id}}", operation_id="stream_errors_get")
+@router.get(f"{DESTINATION}/errors/{{error_id}}", operation_id="stream_errors_get")
 async def get_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator, after: AfterChange = 0,
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, after: AfterChange = 0,
     limit: ChangesLimit = CHANGES_MAX,
 ) -> ParkedContents:  # fmt: skip
     """The changes of a parked transaction, row by row, beside the destination's current rows. Because this shows rows
@@ -207,9 +205,9 @@ async def get_error(
     return await error_queue.show(context, stream_id, destination_id, error_id, after, limit)
 
 
-@router.get(f"{ONE}/errors/{{error_id}}/dependants", operation_id="stream_errors_dependants")
+@router.get(f"{DESTINATION}/errors/{{error_id}}/dependants", operation_id="stream_errors_dependants")
 async def list_dependants(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Viewer,
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Viewer,
     limit: Limit = LIMIT_DEFAULT, cursor: Cursor = None,
 ) -> ParkedTree:  # fmt: skip
     """The transactions that wait behind a parked one, as a tree: because they touch the same rows or tables, each
@@ -221,10 +219,10 @@ def _role(body: Execution | None) -> str | None:
     return None if body is None else body.role
 
 
-@router.post(f"{ONE}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
+@router.post(f"{DESTINATION}/errors:execute", status_code=202, operation_id="stream_errors_execute_all")
 async def execute_errors(
-    stream_id: IdPath,
-    destination_id: DestinationPath,
+    stream_id: Id,
+    destination_id: DestinationId,
     context: Operator,
     cause: OfCause = None,
     body: Execution | None = None,
@@ -238,10 +236,10 @@ async def execute_errors(
     return await error_queue.execute_all(context, stream_id, destination_id, role)
 
 
-@router.post(f"{ONE}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
+@router.post(f"{DESTINATION}/errors/{{error_id}}/execute", status_code=202, operation_id="stream_errors_execute")
 async def execute_error(
-    stream_id: IdPath,
-    destination_id: DestinationPath,
+    stream_id: Id,
+    destination_id: DestinationId,
     error_id: ErrorId,
     context: Operator,
     body: Execution | None = None,
@@ -251,10 +249,10 @@ async def execute_error(
     return await error_queue.execute(context, stream_id, destination_id, error_id, _role(body))
 
 
-@router.post(f"{ONE}/errors/{{error_id}}/dry-run", operation_id="stream_errors_dry_run")
+@router.post(f"{DESTINATION}/errors/{{error_id}}/dry-run", operation_id="stream_errors_dry_run")
 async def dry_run_error(
-    stream_id: IdPath,
-    destination_id: DestinationPath,
+    stream_id: Id,
+    destination_id: DestinationId,
     error_id: ErrorId,
     context: Operator,
     body: Execution | None = None,
@@ -266,12 +264,12 @@ async def dry_run_error(
 
 
 ChangeNumber = Annotated[int, Path(ge=1, lt=2**62, description="The change's number in the transaction.")]
-ONE_CHANGE = f"{ONE}/errors/{{error_id}}/changes/{{number}}"
+PARKED_CHANGE = f"{DESTINATION}/errors/{{error_id}}/changes/{{number}}"
 
 
-@router.put(ONE_CHANGE, status_code=204, operation_id="stream_errors_edit")
+@router.put(PARKED_CHANGE, status_code=204, operation_id="stream_errors_edit")
 async def edit_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, body: ChangeEdit,
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, number: ChangeNumber, body: ChangeEdit,
     context: Operator, if_match: IfMatch = None,
 ) -> None:  # fmt: skip
     """Leave one change of a parked transaction out, or give it other new values, in the place of what was decided about
@@ -280,9 +278,9 @@ async def edit_error(
     await error_edits.edit(context, stream_id, destination_id, error_id, number, body, if_match)
 
 
-@router.delete(ONE_CHANGE, status_code=204, operation_id="stream_errors_restore")
+@router.delete(PARKED_CHANGE, status_code=204, operation_id="stream_errors_restore")
 async def restore_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, number: ChangeNumber, context: Operator,
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, number: ChangeNumber, context: Operator,
     if_match: IfMatch = None,
 ) -> None:  # fmt: skip
     """Take back what was decided about a change of a parked transaction: it is applied as it came. If-Match is the
@@ -290,18 +288,18 @@ async def restore_error(
     await error_edits.restore(context, stream_id, destination_id, error_id, number, if_match)
 
 
-@router.delete(f"{ONE}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
+@router.delete(f"{DESTINATION}/errors/{{error_id}}", status_code=204, operation_id="stream_errors_delete")
 async def delete_error(
-    stream_id: IdPath, destination_id: DestinationPath, error_id: ErrorId, context: Operator, reason: Reason
+    stream_id: Id, destination_id: DestinationId, error_id: ErrorId, context: Operator, reason: Reason
 ) -> None:
     """Discard a parked transaction: its changes are never applied. The audit log keeps the first 100 of them, values
     cut at 1 KiB."""
     await error_queue.discard(context, stream_id, destination_id, error_id, reason)
 
 
-@router.post(f"{ONE}/tables:copy", status_code=202, operation_id="stream_tables_copy")
+@router.post(f"{DESTINATION}/tables:copy", status_code=202, operation_id="stream_tables_copy")
 async def copy_table(
-    stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator, response: Response
+    stream_id: Id, destination_id: DestinationId, body: TableRef, context: Operator, response: Response
 ) -> OperationAccepted:
     """Delete a table's rows at the destination and copy the source's again; changes continue from the copy's position.
     The stream, or this one of several destinations, waits in the meantime. Transactions in the error queue that changed
@@ -309,17 +307,15 @@ async def copy_table(
     return await table_troubles.copy(context, stream_id, destination_id, body, response)
 
 
-@router.post(f"{ONE}/tables:accept", status_code=202, operation_id="stream_tables_accept")
-async def accept_table(
-    stream_id: IdPath, destination_id: DestinationPath, body: TableRef, context: Operator
-) -> Accepted:
+@router.post(f"{DESTINATION}/tables:accept", status_code=202, operation_id="stream_tables_accept")
+async def accept_table(stream_id: Id, destination_id: DestinationId, body: TableRef, context: Operator) -> Accepted:
     """Accept a table's changed partitions as they are: the destination's rows have been repaired, or are correct."""
     await table_troubles.resolve(context, stream_id, destination_id, body, TroubleResolution.ACCEPT)
     return Accepted(accepted=True)
 
 
 @router.post("/streams/{stream_id}/tables:follow", operation_id="stream_tables_follow")
-async def follow_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
+async def follow_table(stream_id: Id, body: TableRef, context: Operator, response: Response) -> Stream:
     """Follow a table's rename at the source, in the stream's rules and in the destinations' tables."""
     stream = await table_troubles.follow(context, stream_id, body)
     response.headers["ETag"] = stream.etag
@@ -327,7 +323,7 @@ async def follow_table(stream_id: IdPath, body: TableRef, context: Operator, res
 
 
 @router.post("/streams/{stream_id}/tables:remove", operation_id="stream_tables_remove")
-async def remove_table(stream_id: IdPath, body: TableRef, context: Operator, response: Response) -> Stream:
+async def remove_table(stream_id: Id, body: TableRef, context: Operator, response: Response) -> Stream:
     """Remove from the stream a table that was dropped at the source. The destinations' tables stay."""
     stream = await table_troubles.remove(context, stream_id, body)
     response.headers["ETag"] = stream.etag

@@ -1,4 +1,4 @@
-"""Rules of tables as the API checks and tries them, and what they have decided."""
+"""Row rules as the API checks and tries them, and what they have decided."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -13,18 +13,20 @@ from thalweg.kernel.rules import RULES_MAX, TableRef, TableRule
 
 class RulesCheckRequest(Body):
     source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
+    capture_engine_id: Id | None = Field(
+        default=None, description="The engine that captures the stream. Null: the only one."
+    )
     row_rules: Annotated[RowRules, Field(min_length=1)]
     include: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
         default_factory=list,
-        description="As in the stream's rules: the tables that rules of a schema and global ones are checked against, "
-        "beside those that `row_rules` name.",
+        description="Patterns of tables, as in the stream's rules. Rules of a schema and global ones are checked "
+        "against these tables, beside those that `row_rules` name.",
     )
     exclude: Annotated[list[TableRule], Field(max_length=RULES_MAX)] = Field(
-        default_factory=list, description="As in the stream's rules."
+        default_factory=list, description="Patterns of tables, as in the stream's rules."
     )
     inserts_only: Annotated[list[TableRef], Field(max_length=RULES_MAX)] = Field(
-        default_factory=list, description="As in the stream's rules: of these tables no rule sees updates and deletes."
+        default_factory=list, description="Tables, as in the stream's rules, of which no rule sees updates and deletes."
     )
 
 
@@ -52,12 +54,14 @@ class RulesCheck(Resource):
 
 Value = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
 Finite = Annotated[StrictFloat, AllowInfNan(False)]
-TriedRow = Annotated[dict[str, Value | StrictBool | StrictInt | Finite | None], Field(max_length=1600)]
+Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+TriedRow = Annotated[dict[str, Value | StrictBool | Whole | Finite | None], Field(max_length=1600)]
 CHANGES_MAX = 100
 
 
 class TriedChange(Body):
-    """Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL."""
+    """Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL. A whole
+    number of more than 64 bits is written as text."""
 
     operation: RuledOperation
     old: TriedRow | None = Field(default=None, description="The row before an UPDATE or DELETE.")
@@ -79,10 +83,12 @@ class TriedChange(Body):
 
 class RulesTestRequest(Body):
     source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream. Null: the only one.")
+    capture_engine_id: Id | None = Field(
+        default=None, description="The engine that captures the stream. Null: the only one."
+    )
     table: TableRef
     row_rules: Annotated[RowRules, Field(min_length=1)] = Field(
-        description="As in the stream's rules, or in a destination's: those that concern the table are tried."
+        description="Row rules, as a stream or a destination has them: those that concern the table are tried."
     )
     sample: Annotated[int, Field(strict=True, ge=0, le=CHANGES_MAX)] = Field(
         default=20, description="So many rows of the table are judged as INSERTs; 0: none."
@@ -124,7 +130,7 @@ class JudgedChange(Resource):
 
 class RulesTest(Resource):
     findings: list[RuleProblem] = Field(
-        description="As streams:check-rules has them. If a rule is refused, nothing is judged."
+        description="The problems that streams:check-rules would find. If a rule is refused, nothing is judged."
     )
     changes: list[JudgedChange] = Field(description="Those of the request, then the table's rows as INSERTs.")
 

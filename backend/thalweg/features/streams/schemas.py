@@ -66,7 +66,10 @@ class StreamParameter(Resource):
     maximum: int | None
     values: list[str] | None = Field(description="The values of an enum.")
     unit: str | None
-    live: bool = Field(description="True: takes effect while the stream runs. False: after a stop and start.")
+    live: bool = Field(
+        description="True: takes effect in the running components. False: the engine starts them anew for it, by "
+        "itself."
+    )
     per_destination: bool = Field(description="False: the destinations of a stream share it.")
     description: str
 
@@ -88,7 +91,7 @@ class DestinationCreate(Body):
     )
     row_rules: RowRules = Field(
         default_factory=list,
-        description="Rules of tables for this destination alone: of what the stream's own rules let pass, its copy "
+        description="Row rules for this destination alone: of what the stream's own rules let pass, its copy "
         "and its changes.",
     )
 
@@ -166,12 +169,12 @@ class TablePreview(Resource):
     replicable: int
     bytes: int
     rows_estimated: int | None
-    unmatched: list[str] = Field(description="Include rules that match no table, as schema.table.")
+    unmatched: list[str] = Field(description="Include patterns that match no table, as schema.table.")
 
 
 class PreflightRequest(Body):
     source_id: Id
-    capture_engine_id: Id | None = Field(default=None, description="As for the stream to be created.")
+    capture_engine_id: Id | None = Field(default=None, description="The engine that is to capture. Null: the only one.")
     destinations: Destinations
     rules: TableRules
     parameters: Parameters = Field(default_factory=dict)
@@ -265,9 +268,11 @@ class Instantiation(Resource):
     rows_estimated: int | None
     rows_copied: int
     bytes_copied: int
-    indexes_total: int = Field(description="Of all tables.")
+    indexes_total: int = Field(description="Indexes of all tables.")
     indexes_built: int
-    rows_per_second: float | None = Field(description="Of the tables that are being copied now; null when none is.")
+    rows_per_second: float | None = Field(
+        description="The rate of the tables that are being copied now; null when none is."
+    )
     bytes_per_second: float | None
     rows_seconds_left: float | None = Field(
         description="Until all rows are copied; null while this cannot be estimated."
@@ -331,10 +336,10 @@ class StreamTable(Resource):
 class Blocker(Resource):
     """A session that holds a lock, or runs a transaction, which another one waits for."""
 
-    pid: int = Field(description="Of its server process. 0: a prepared transaction, which has none.")
+    pid: int = Field(description="The id of its server process. 0: a prepared transaction, which has none.")
     user: str | None = Field(description="Null, like the fields that follow, if the stream's user may not see it.")
     application_name: str | None
-    state: str | None = Field(description="As pg_stat_activity shows it.")
+    state: str | None = Field(description="The session's state in pg_stat_activity.")
     since: datetime | None = Field(description="When its transaction began, by its server's clock.")
 
 
@@ -475,12 +480,32 @@ class StreamSummary(Resource):
     etag: str = Field(description="Send as If-Match when updating.")
 
 
+class InEffect(Resource):
+    """From where on a destination is replicated to by the stream's present rules and parameters."""
+
+    under_way: bool = Field(
+        description="The last change of the stream, or its start, is not in effect here yet. False while the stream, "
+        "or the destination, is stopped or aborted: the change takes effect with the next start."
+    )
+    from_: str | None = Field(
+        alias="from",
+        description="A position: changes that commit at the source there or later are judged and applied by the "
+        "present rules and parameters; parameters that are live take effect at once. Null while that is under way, and "
+        "while nothing runs.",
+    )
+    since: datetime | None = Field(description="When that began, by the engine's clock.")
+
+
 class StreamDestination(DestinationSummary):
     parameters: dict[str, ParameterValue] = Field(description="Overrides of the stream's parameters.")
     effective_parameters: dict[str, ParameterValue] = Field(
         description="All parameters, including the stream's and the defaults."
     )
-    row_rules: RowRules = Field(description="Rules of tables for this destination alone, beside the stream's.")
+    row_rules: RowRules = Field(description="Row rules for this destination alone, beside the stream's.")
+    in_effect: InEffect | None = Field(
+        description="What has become of the last change of its rules or parameters, or of the stream's. Null: the "
+        "engine's version does not report it."
+    )
     rule_counts: RuleCounts | None = Field(
         description="What these rules have decided since its changes began to be read. Null: it has none, nothing is "
         "read for it now, or the engine's version does not report it."
@@ -508,11 +533,14 @@ class Stream(StreamSummary):
     mask_key_set: bool = Field(description="There is a key of the masks `hash` and `digits`.")
     parameters: dict[str, ParameterValue] = Field(description="The parameters that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All parameters, including the defaults.")
-    restart_needed: bool = Field(description="A parameter was changed that takes effect after a stop and start.")
+    restart_needed: bool = Field(
+        description="A parameter was changed for which the engine starts the stream's components anew, and that is not "
+        "done yet."
+    )
     positions: Positions | None
     tables: list[StreamTable] = Field(description="Changes at all destinations, added up.")
     rule_counts: RuleCounts | None = Field(
-        description="What the rules of tables have decided. Null: no table has rules, nothing is captured now, or the "
+        description="What the row rules have decided. Null: no table has rules, nothing is captured now, or the "
         "engine's version does not report it."
     )
     actions: list[str] = Field(description="Actions possible now: start, stop, retry, delete, add_destination.")

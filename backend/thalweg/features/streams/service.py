@@ -89,6 +89,32 @@ def being_deleted() -> Problem:
     return Problem("invalid_transition", "The stream is being deleted.", "Create a new stream.")
 
 
+async def stream_to_change(context: Context, stream_id: str, if_match: str | None, *, lock: bool = False) -> StreamRow:
+    """The stream, if it is as the client has read it and is not being deleted."""
+    row = await existing_stream(context, stream_id, lock=lock)
+    check_if_match(if_match, row.version)
+    if row.desired_status == DesiredStatus.DROPPED:
+        raise being_deleted()
+    return row
+
+
+async def destination_to_change(
+    context: Context, stream_id: str, destination_id: str, if_match: str | None, *, lock: bool = False
+) -> tuple[StreamRow, DestinationRow]:
+    """The destination with its stream, if the stream is as the client has read it and neither is being deleted."""
+    row = await existing_stream(context, stream_id, lock=lock)
+    check_if_match(if_match, row.version)
+    return row, present_destination(row, destination_id)
+
+
+def present_destination(row: StreamRow, destination_id: str) -> DestinationRow:
+    """Neither it nor its stream is being deleted."""
+    destination = existing_destination(row, destination_id)
+    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
+        raise being_deleted()
+    return destination
+
+
 async def update_stream(
     context: Context, stream_id: str, body: StreamUpdate, if_match: str | None, tables: list[Json] | None,
     accepted: Json,
@@ -102,10 +128,7 @@ async def change_stream(
 ) -> StreamRow:  # fmt: skip
     """`tables` are what new rules have been resolved to, None when the rules stay; `accepted`, for the audit log, is
     what somebody wants all the same."""
-    row = await existing_stream(context, stream_id, lock=True)
-    check_if_match(if_match, row.version)
-    if row.desired_status == DesiredStatus.DROPPED:
-        raise being_deleted()
+    row = await stream_to_change(context, stream_id, if_match, lock=True)
     before, tables_before, key_before = desired_facts(row), row.tables, row.mask_key_sealed
     if body.name is not None and body.name != row.name:
         if await repository.name_is_taken(context.session, body.name, row.id):
@@ -133,7 +156,7 @@ def keep_mask_key(context: Context, row: StreamRow, given: str | None, rules: Ta
     nothing, not even the form in which it is kept."""
     secrets = context.resources.secrets
     stored = None if row.mask_key_sealed is None else secrets.open(row.mask_key_sealed)
-    if given is None and stored is None and any(one.needs_key for one in rules.transformations):
+    if given is None and stored is None and any(transformation.needs_key for transformation in rules.transformations):
         given = new_mask_key()
     if given is not None and given != stored:
         row.mask_key_sealed = secrets.seal(given)

@@ -7,13 +7,15 @@ from thalweg.db.models import StreamRow
 from thalweg.db.operations import OperationAccepted, OperationKind, ProgressUnit, start_operation
 from thalweg.features.streams import repository
 from thalweg.features.streams.error_queue import asked, engine_of
+from thalweg.features.streams.parameters import with_table
 from thalweg.features.streams.presentation import tables_of
 from thalweg.features.streams.schemas import Json, Stream, TableRef, TableTrouble, TroubleResolution
 from thalweg.features.streams.service import (
     being_deleted,
+    definitions_of,
     desired_facts,
-    existing_destination,
     existing_stream,
+    present_destination,
     shown,
 )
 from thalweg.inspection.matching import matches
@@ -21,7 +23,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import DesiredStatus, OperationState
 from thalweg.kernel.problems import Problem
-from thalweg.kernel.renames import clashes, name_there
+from thalweg.kernel.renames import clashes, is_reserved, name_there
 from thalweg.kernel.rules import TableRules
 
 
@@ -65,9 +67,7 @@ async def resolve(
 ) -> StreamRow:
     """Straight to the engine, which records it at the destination: an event, not a state that could be desired."""
     row, client = await engine_of(context, stream_id, destination_id)
-    destination = existing_destination(row, destination_id)
-    if DesiredStatus.DROPPED in (row.desired_status, destination.desired_status):
-        raise being_deleted()
+    present_destination(row, destination_id)
     action = f"stream_tables_{how}"
     facts = {"destination_id": destination_id, "schema": body.schema_name, "table": body.table}
     async with asked(context, row, action, facts):
@@ -132,9 +132,9 @@ def _check_rules_stay(row: StreamRow, schemas: set[str]) -> None:
     """A table that moves keeps the rules that concern it; those of another schema would be unchecked."""
     rules = [
         *row.rules.get("row_rules", []),
-        *(one for destination in row.destinations for one in destination.row_rules),
+        *(rule for destination in row.destinations for rule in destination.row_rules),
     ]
-    ruled = sorted({one["schema"] for one in rules if one["schema"] in schemas and one["table"] is None})
+    ruled = sorted({rule["schema"] for rule in rules if rule["schema"] in schemas and rule["table"] is None})
     if ruled:
         raise Problem(
             "conflict", f"The table would come under other rules: there are rules of the schema {' and '.join(ruled)}.",
@@ -149,17 +149,32 @@ def _named(row: StreamRow) -> list[Json]:
     own = [(table["schema"], table["table"]) for table in row.tables]
     if found := clashes(own, names, own):
         raise Problem("conflict", " ".join(found), "Give one of them another name at the destinations first.")
-    return names.told(row.tables)
+    return names.with_names(row.tables)
+
+
+def _replace_in_parameters(context: Context, row: StreamRow, own: Json, by: Json | None) -> None:
+    """A handler, policy or comparison of a table is in force under its present name only. Engines take up what is not
+    live, too: they begin anew with other tables."""
+    definitions, before = definitions_of(context), (own["schema"], own["table"])
+    after = None if by is None else (by["schema"], by["table"])
+    row.parameters = with_table(definitions, row.parameters, before, after)
+    for destination in row.destinations:
+        destination.parameters = with_table(definitions, destination.parameters, before, after)
 
 
 async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | None) -> Stream:
-    """In the rules that name the table itself, and among the stream's tables. A pattern stays as it is, unless it would
-    match none of these any more."""
+    """In the rules and parameters that name the table itself, and among the stream's tables. A pattern stays as it is,
+    unless it would match none of these any more."""
     before = desired_facts(row)
     if by is not None and any(_is(table, by) for table in row.tables):
         raise Problem(
             "conflict", f"The stream has a table {by['schema']}.{by['table']} already.",
             "Resolve that table's trouble first.",
+        )  # fmt: skip
+    if by is not None and is_reserved(by["schema"]):
+        raise Problem(
+            "conflict", f"{by['schema']} is a schema of PostgreSQL or of Thalweg: nothing is replicated there.",
+            "Give the table another schema at the source, and then follow it. Or take it out of the stream's rules.",
         )  # fmt: skip
     own = {"schema": body.schema_name, "table": body.table}
     if by is not None and by["schema"] != body.schema_name:
@@ -171,6 +186,7 @@ async def _replace(context: Context, row: StreamRow, body: TableRef, by: Json | 
     row.rules = {**row.rules, "include": include, **by_name}
     for destination in row.destinations:
         destination.row_rules = _replaced(destination.row_rules, own, by)
+    _replace_in_parameters(context, row, own, by)
     if not row.tables or not row.rules["include"]:
         raise Problem("conflict", "It is the stream's only table.", "Delete the stream instead.")
     row.tables = _named(row)

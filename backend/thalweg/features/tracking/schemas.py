@@ -20,8 +20,8 @@ class Transaction(Resource):
     commit_lsn: str | None = Field(description="Null while it is open.")
     age_seconds: float = Field(description="Since its first change arrived.")
     lcrs: int
-    bytes: int = Field(description="Of its LCRs.")
-    spilled_bytes: int = Field(description="Of these, on the engine's disk.")
+    bytes: int = Field(description="The size of its LCRs.")
+    spilled_bytes: int = Field(description="Bytes of these on the engine's disk.")
     streamed: bool = Field(description="It arrived before its commit.")
     tables: list[str] = Field(description="Quoted, with their schema; 16 at most.")
     applier: int | None = Field(description="The number of the applier that executes it.")
@@ -41,7 +41,7 @@ class StreamTransactions(Resource):
     open: int = Field(description="The number of open transactions, including those that are not listed.")
     waiting: int
     executing: int
-    queued_lcrs: int = Field(description="Of complete transactions that are in no group yet.")
+    queued_lcrs: int = Field(description="LCRs of complete transactions that are in no group yet.")
 
 
 class MarkerKind(StrEnum):

@@ -1,5 +1,8 @@
 """Every failure becomes RFC 9457 problem details, whoever raised it."""
 
+import json
+from typing import Any
+
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,9 +28,17 @@ CURES = {
 log = structlog.get_logger(__name__)
 
 
+class ProblemResponse(JSONResponse):
+    def render(self, content: Any) -> bytes:
+        """Names of the request may be no Unicode: JSON can write half of a surrogate pair."""
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+
+
 def respond(request: Request, problem: Problem) -> JSONResponse:
     details = problem.details(request.url.path)
-    return JSONResponse(details.model_dump(mode="json"), problem.status, problem.headers, MEDIA_TYPE)
+    return ProblemResponse(details.model_dump(mode="json"), problem.status, problem.headers, MEDIA_TYPE)
 
 
 async def on_problem(request: Request, error: Exception) -> JSONResponse:

@@ -1,8 +1,8 @@
-"""The share of the API that strangers get: whoever has not shown a session or a token that is valid.
+"""The allowance that the API gives strangers: whoever has not shown a session or a token that is valid.
 
-Connections and requests are counted by the network that they come from until they have authenticated. Where a share is
-full, a new connection takes the place of one of its strangers, so that somebody who is slow on purpose pushes out only
-themselves; a new request is refused.
+Connections and requests are counted by the network that they come from until they have authenticated. Where an
+allowance is used up, a new connection takes the place of one of its strangers, so that somebody who is slow on purpose
+pushes out only themselves; a new request is refused.
 """
 
 from collections.abc import Callable
@@ -85,9 +85,9 @@ class Guests:
         victim.turn_away()
 
 
-class StrangersShare:
+class StrangersAllowance:
     """Middleware: counts requests until they have authenticated. Owner: the event loop. Those that show a cookie or a
-    token, true or not, have a share of their own: who merely asks does not keep them out."""
+    token, true or not, have an allowance of their own: who merely asks does not keep them out."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

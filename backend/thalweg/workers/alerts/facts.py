@@ -112,6 +112,7 @@ def _stream(
     fresh = row.observed_at is not None and at - row.observed_at <= OBSERVATION_FRESH
     positions, error = observed.get("positions") or {}, observed.get("error")
     confirmed = lsn_of(positions.get("confirmed", ""))
+    parked = Sum.of(destination.error_queue_transactions for destination in (sample.destinations if sample else []))
     return StreamFacts(
         id=row.id, name=row.name, desired_status=row.desired_status, status=row.observed_status,
         phase=row.observed_phase, seen=answers and fresh, error=error["message"] if error else None,
@@ -119,7 +120,7 @@ def _stream(
         done=max(lsn_of(positions.get("applied", "")), confirmed) or None, had_slot=confirmed > 0,
         behind_bytes=sample.lag.bytes if sample else None, latency_seconds=p99[0] / 1000 if p99 is not None else None,
         latency_at_least=p99 is not None and p99[1],
-        parked=_parked(sample),
+        parked=parked.value, parked_at_least=parked.at_least,
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
         destinations=_destinations(row, observed, sample), is_paused=row.is_paused, troubles=_troubles(observed),
         source_name=row.source.name, source_unreachable=_unreachable(row.observed_status, error, ErrorSide.SOURCE),
@@ -170,16 +171,6 @@ def _done(destination: dict[str, Any], *, waits: bool) -> int | None:
     positions = destination.get("positions") or {}
     applied, confirmed = lsn_of(positions.get("applied", "")), lsn_of(positions.get("confirmed", ""))
     return (applied if waits else max(applied, confirmed)) or None
-
-
-def _parked(sample: Sample | None) -> int | None:
-    """While a destination tells nothing, that nothing is parked elsewhere does not mean that nothing is."""
-    parts = (
-        Sum.of(destination.error_queue_transactions for destination in sample.destinations)
-        if sample is not None
-        else Sum(None)
-    )
-    return parts.exact if not parts.value else parts.value
 
 
 def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import io
 
 from thalweg.features.advisor.rendering.tables import TableName, as_text, table_of, tables_of
 from thalweg.features.advisor.schemas import Run
+from thalweg.kernel.spreadsheets import harmless
 
 DELIMITER = "|"
 
@@ -28,18 +29,5 @@ def csv_text(run: Run, name: TableName) -> str:
     table, target = table_of(run, name), io.StringIO()
     writer = csv.writer(target, lineterminator="\r\n")
     writer.writerow(table.columns)
-    writer.writerows([_harmless(as_text(value)) for value in row] for row in table.rows)
+    writer.writerows([harmless(as_text(value)) for value in row] for row in table.rows)
     return target.getvalue()
-
-
-def _harmless(text: str) -> str:
-    """A spreadsheet runs text that begins like a formula, and users choose the names."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -67,7 +67,9 @@ def _stages(run: Run, path: RunPath) -> list[tuple[str, dict[str, float], bool]]
         if row.component_id not in wanted or row.thread is not None or name not in COLOURS:
             continue
         key = (row.component_id, row.sub_component_type)
-        stages.setdefault(key, {})[name] = row.statistic_value or 0.0
+        shares = stages.setdefault(key, {})
+        if row.statistic_value is not None:
+            shares[name] = row.statistic_value
         titles[key] = row.sub_component_type or row.component_type.value
     limiting = (path.component_id, path.sub_component_type)
     return [(titles[key], shares, key == limiting) for key, shares in stages.items()]

@@ -1,0 +1,171 @@
+"""A change of a stream: pending until the engines work by it, and then in effect from a position that is told."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Users
+from tests.features.test_streams import STREAMS, created
+from tests.support.engine_double import EngineDouble, example
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from thalweg.engine_client.documents import NOT_TOLD, StreamStatus
+from thalweg.kernel.lifecycle import DesiredStatus
+from thalweg.live.reports import Receiver, joined
+
+Running = Any
+PENDING = {"under_way": True, "from": None, "since": None}
+STANDS = {"under_way": False, "from": None, "since": None}
+EFFECT = example("status")["streams"][0]["destinations"][0]["in_effect"]
+
+
+async def effect_at(client: httpx.AsyncClient, path: str) -> Any:
+    return (await client.get(path)).json()["destinations"][0]["in_effect"]
+
+
+async def until_from(client: httpx.AsyncClient, path: str, position: str) -> None:
+    async def is_told() -> bool:
+        effect = await effect_at(client, path)
+        return bool(effect and effect["from"] == position)
+
+    await eventually(is_told)
+
+
+async def sentences(client: httpx.AsyncClient, path: str) -> list[str]:
+    """Of the events on positions, newest first."""
+    events = (await client.get(f"{path}/history/events")).json()["items"]
+    return [event["sentence"] for event in events if "effect" in event["sentence"]]
+
+
+async def test_a_change_is_pending_until_the_engine_works_by_it(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+) -> None:
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    await until_from(operator, path, "0/1A00000")
+    engine.takes_effect = False
+    document = {"parameters": {"memory_budget_mb": 64}}
+    changed = (await operator.patch(path, json=document, headers={"If-Match": "*"})).json()
+    assert changed["destinations"][0]["in_effect"] == PENDING, "whatever was told of the earlier definition"
+    assert changed["restart_needed"]
+
+    async def is_taken() -> bool:
+        told = engine.desired["streams"][0]["parameters"]
+        return bool(told.get("memory_budget_mb") == 64) and (await effect_at(operator, path)) == PENDING
+
+    await eventually(is_taken)
+    engine.takes_effect, engine.effect_from = True, "0/1B00000"
+    await until_from(operator, path, "0/1B00000")
+    shown = (await operator.get(path)).json()
+    assert not shown["restart_needed"]
+    assert shown["destinations"][0]["in_effect"] == {"under_way": False, "from": "0/1B00000", "since": EFFECT["since"]}
+    told = ["In effect from 0/1B00000 at warehouse", "In effect from 0/1A00000 at warehouse"]
+    assert await sentences(operator, path) == told
+
+    stop = await operator.post(f"{path}:stop")
+    await wait_for(operator, stop.headers["location"], state="succeeded")
+    assert await effect_at(operator, path) == STANDS
+    start = await operator.post(f"{path}:start")
+    await wait_for(operator, start.headers["location"], state="succeeded")
+    await until_from(operator, path, "0/1B00000")
+    assert await sentences(operator, path) == told, "the position has been told"
+
+
+async def test_a_change_of_another_stream_leaves_it_in_effect(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+) -> None:
+    orders, customers = ({"include": [{"schema": "public", "table": table}]} for table in ("orders", "customers"))
+    path = f"{STREAMS}/{(await created(operator, registered, rules=orders))['id']}"
+    other = f"{STREAMS}/{(await created(operator, registered, name='other', rules=customers))['id']}"
+    await until_from(operator, path, "0/1A00000")
+    await until_from(operator, other, "0/1A00000")
+    engine.takes_documents = False
+    await operator.patch(other, json={"parameters": {"parallelism": 2}}, headers={"If-Match": "*"})
+    assert await effect_at(operator, other) == PENDING
+    assert (await effect_at(operator, path))["from"] == "0/1A00000"
+
+
+async def test_the_command_line_waits_for_a_change(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+) -> None:
+    thalweg = with_token(shell, users)
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    await until_from(operator, path, "0/1A00000")
+    name = stream["name"]
+    engine.takes_effect = False
+    at_once = await thalweg("streams", "set", name, "parallelism=2")
+    assert at_once.code == 0 and f"`thalweg streams show {name}` shows from which position" in at_once.out
+    assert "warehouse: the last change is not in effect yet." in (await thalweg("streams", "show", name)).out
+    late = await thalweg("streams", "set", name, "parallelism=3", "--wait", "--timeout", "1")
+    assert late.code == 1 and "It is not in effect at warehouse within 1 s." in late.err
+    engine.takes_effect, engine.effect_from = True, "0/1B00000"
+    for arguments in (("streams", "set", name), ("destinations", "set", name, "warehouse")):
+        waited = await thalweg(*arguments, "group_size=5", "--wait")
+        assert waited.code == 0, waited.err
+        assert "warehouse: in effect from 0/1B00000, since 2026-11-21 00:00:01 UTC." in waited.out
+
+    engine.status, engine.phase = "ABORTED", "STOPPED"
+    engine.error = example("status")["streams"][1]["error"]
+    failed = await thalweg("streams", "set", name, "parallelism=4", "--wait")
+    assert failed.code == 1 and "warehouse, which is aborted. A table has no replica identity." in failed.err
+    engine.status, engine.phase, engine.error, engine.takes_effect = "ENABLED", "REPLICATING", None, None
+    await eventually(lambda: _is_untold(operator, path))
+    assert "version does not tell" in (await thalweg("streams", "set", name, "parallelism=6", "--wait")).err
+
+
+async def _is_untold(client: httpx.AsyncClient, path: str) -> bool:
+    return await effect_at(client, path) is None
+
+
+def told(in_effect: Any, revision: int = 5) -> StreamStatus:
+    document = example("status")["streams"][0]
+    part = {**document["destinations"][0], "in_effect": in_effect and {**in_effect, "revision": revision}}
+    return StreamStatus.model_validate({**document, "destinations": [part]})
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "revision", "position"),
+    [
+        ("0/100", "0/200", 5, "0/200"),
+        ("0/300", "0/200", 5, "0/300"),
+        ("0/100", "0/200", 6, None),
+        ("0/100", None, 5, None),
+        (None, "0/200", 5, None),
+    ],
+)
+def test_over_two_engines_the_later_position_counts(
+    sent: str | None, received: str | None, revision: int, position: str | None
+) -> None:
+    """`revision`: which the engine that receives is to have at least."""
+    there = told(received and {**EFFECT, "from": received})
+    receiver = Receiver("bravo", DesiredStatus.ENABLED, there, revision)
+    capturing = told(sent and {**EFFECT, "from": sent}, 42)
+    effect = joined(capturing, "alpha", {"warehouse": receiver}).destinations[0].in_effect
+    assert effect != NOT_TOLD
+    if position is None:
+        assert effect is None
+    else:
+        assert effect is not None and not isinstance(effect, str)
+        assert (effect.from_, effect.revision) == (position, 42)
+
+
+def test_nobody_knows_the_position_if_one_engine_does_not_tell() -> None:
+    document = example("status")["streams"][0]
+    older = {name: value for name, value in document["destinations"][0].items() if name != "in_effect"}
+    receiver = Receiver(
+        "bravo", DesiredStatus.ENABLED, StreamStatus.model_validate({**document, "destinations": [older]}), 0
+    )
+    assert joined(told(EFFECT), "alpha", {"warehouse": receiver}).destinations[0].in_effect == NOT_TOLD
