@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=${here%/e2e}
 
 # Nothing of the caller's stack may leak into this one: neither its home nor its ports.
-offset=${E2E_PORT_OFFSET:-1000}
+# All ports lie beside those that Linux gives to outgoing connections, so none of them is taken while a server restarts.
+offset=${E2E_PORT_OFFSET:-7000}
 for name in $(compgen -e THALWEG_ || true); do
   case $name in
     THALWEG_BUILD | THALWEG_VENV | THALWEG_GUARDED | THALWEG_SKIP_BUILD | THALWEG_JOBS | THALWEG_LOCK | THALWEG_PG_BIN | THALWEG_PG_USER) ;;

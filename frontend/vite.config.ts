@@ -22,7 +22,7 @@ export default defineConfig({
     rolldownOptions: { input: ["index.html", "api-docs.html"] },
   },
   test: {
-    testTimeout: 30_000,
+    testTimeout: 180_000,
     projects: [
       // A document costs a second for each file: only what draws gets one.
       { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },

@@ -36,7 +36,12 @@ const busy = stream({
   table_count: TABLES,
   tables,
   destinations: ends.map((id) =>
-    destination({ id, database: { id, name: id, address: `127.0.0.1:5433/${id}` }, tables }),
+    destination({
+      id,
+      database: { id, name: id, address: `127.0.0.1:5433/${id}` },
+      tables,
+      actions: ["stop", "drop"],
+    }),
   ),
 });
 

@@ -10,13 +10,22 @@ import { stack } from "./stack.ts";
 
 const headers = { Authorization: `Bearer ${stack.apiToken()}` };
 
+/** Below those that the kernel gives to outgoing connections: nobody takes it until the engine listens. */
+let nextPort = 19_000 + (process.pid % 500);
+
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  for (; nextPort < 20_000; nextPort += 1) {
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(nextPort, "127.0.0.1", () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    nextPort += 1;
+    return nextPort - 1;
+  }
+  throw new Error("no port is free");
 }
 
 export class SecondEngine {

@@ -35,15 +35,15 @@ export class Wizard {
     await card("radio").or(card("checkbox")).click();
   }
 
-  /** Edits the rule at `place` (from 1); the first include rule is there from the start. */
-  async rule(kind: "Include" | "Exclude", place: number, schema: string, table: string): Promise<void> {
-    const label = `${kind} rule ${place}`;
+  /** Edits the table pattern at `place` (from 1); the first to include is there from the start. */
+  async pattern(kind: "Include" | "Exclude", place: number, schema: string, table: string): Promise<void> {
+    const label = `${kind} pattern ${place}`;
     const field = this.page.getByRole("textbox", { name: `${label}, schema` });
-    // The rule of public goes away once the source's tables are known, if public has none.
+    // The pattern of public goes away once the source's tables are known, if public has none.
     await expect(async () => {
       if (!(await field.isVisible())) {
         await this.page
-          .getByRole("button", { name: `Add ${kind.toLowerCase()} rule` })
+          .getByRole("button", { name: `Add ${kind.toLowerCase()} pattern` })
           .click({ timeout: 2000 });
       }
       await field.fill(schema, { timeout: 2000 });

@@ -21,6 +21,7 @@ test("the help is found from the console, and its search finds a page, without i
   await new Shell(page).navigation.getByRole("link", { name: "Help" }).click();
   const help = await opened;
   await expect(help.getByRole("heading", { level: 1, name: "Documentation" })).toBeVisible();
+  await help.waitForLoadState(); // what is still on its way would fail with the page that is left
 
   await help.getByRole("textbox", { name: "Search" }).click();
   await help.keyboard.type("disable_on_error");

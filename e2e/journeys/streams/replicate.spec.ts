@@ -81,8 +81,8 @@ test("the wizard finds a table without a key, shows its cure, and creates the st
   await wizard.choose(sales.destination.name);
   await wizard.goOnTo("Tables");
 
-  await wizard.rule("Include", 1, sales.schema, "*");
-  await wizard.rule("Exclude", 1, sales.schema, "scr*");
+  await wizard.pattern("Include", 1, sales.schema, "*");
+  await wizard.pattern("Exclude", 1, sales.schema, "scr*");
   for (const table of sales.tables) {
     await expect(page.getByRole("checkbox", { name: `Replicate sales.${table}` })).toBeChecked();
   }

@@ -165,7 +165,7 @@ export const previewQuery = (body: { source_id: string; rules: TableRules } | nu
     staleTime: 30_000,
   });
 
-/** Whether rules of tables fit the source; nothing is changed. */
+/** Whether row rules fit the source; nothing is changed. */
 export function useRulesCheck() {
   return useMutation({
     mutationFn: (body: RulesCheckRequest) => unwrap(client.POST("/api/v1/streams:check-rules", { body })),
@@ -334,9 +334,9 @@ export function useParkedEdit(id: string, destinationId: string, errorId: number
         path: { stream_id: id, destination_id: destinationId, error_id: errorId, number },
         header: { "If-Match": etag },
       };
-      const one = `${PARKED}/{error_id}/changes/{number}` as const;
-      if (body === null) await unwrap(client.DELETE(one, { params }));
-      else await unwrap(client.PUT(one, { params, body }));
+      const edit = `${PARKED}/{error_id}/changes/{number}` as const;
+      if (body === null) await unwrap(client.DELETE(edit, { params }));
+      else await unwrap(client.PUT(edit, { params, body }));
     },
     onSettled: () =>
       Promise.all([

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bytes } from "./format";
-import { estimatedRows, knownSum, parkedOf, sumQuantity } from "./sums";
+import { estimatedRows, exactSum, knownSum, parkedOf, sumQuantity } from "./sums";
 
 interface Case {
   parts: (number | null)[];
@@ -15,6 +15,7 @@ const cases: Case[] = JSON.parse(readFileSync("../backend/tests/known_sums.json"
 describe("known sums", () => {
   it.each(cases)("$parts", ({ parts, sum, at_least }) => {
     expect(knownSum(parts)).toEqual({ value: sum, atLeast: at_least });
+    expect(exactSum(knownSum(parts))).toBe(at_least ? null : sum);
   });
 
   it("are shown as lower bounds while a part is unknown", () => {

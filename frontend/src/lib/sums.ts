@@ -12,6 +12,11 @@ export function knownSum(parts: Maybe[]): KnownSum {
   return { value: known.reduce((sum, part) => sum + part, 0), atLeast: known.length < parts.length };
 }
 
+/** The whole sum, null while a part is unknown. */
+export function exactSum({ value, atLeast }: KnownSum): number | null {
+  return atLeast ? null : value;
+}
+
 /** A sum as it is shown: with ≥ where it is a lower bound. */
 export function sumQuantity({ value, atLeast }: KnownSum, inWords: (value: Maybe) => Quantity): Quantity {
   const quantity = inWords(value);
@@ -26,12 +31,15 @@ export function estimatedRows(tables: readonly { rows_estimated: number | null }
   return `${atLeast ? "at least" : "about"} ${asText(rows(value))}`;
 }
 
-/** Transactions in the error queues of a stream: a lower bound while nothing applies at one of its destinations. */
-export function parkedOf({
-  destinations,
-}: {
+interface Parking {
   destinations: readonly { error_queue_transactions: Maybe }[];
-}): Quantity {
-  const parts = knownSum(destinations.map(({ error_queue_transactions }) => error_queue_transactions));
-  return sumQuantity(parts, (sum) => compactCount(sum, "txn"));
+}
+
+/** Transactions in the error queues of a stream: a lower bound while nothing applies at one of its destinations. */
+export function parkedSum({ destinations }: Parking): KnownSum {
+  return knownSum(destinations.map(({ error_queue_transactions }) => error_queue_transactions));
+}
+
+export function parkedOf(stream: Parking): Quantity {
+  return sumQuantity(parkedSum(stream), (sum) => compactCount(sum, "txn"));
 }

@@ -173,7 +173,7 @@ describe("a run's page", () => {
     expect(within(item).queryByRole("button", { name: "Undo" })).toBeNull();
     expect(requests.some(({ method }) => method === "POST")).toBe(true);
     applied[0] = { ...index, state: "helped" };
-    expect(await within(item).findByRole("button", { name: "Undo" }, { timeout: 4000 })).toBeVisible();
+    expect(await within(item).findByRole("button", { name: "Undo" })).toBeVisible();
     expect(within(item).getByRole("status", { name: "Outcome of the cure" })).toHaveTextContent("It helped");
   });
 

@@ -213,6 +213,7 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     tables: [],
     row_rules: [],
     rule_counts: null,
+    in_effect: { under_way: false, from: "0/1A00000", since: AT },
     ...values,
   };
 }

@@ -205,6 +205,7 @@ it("tries a transaction before it is executed", async () => {
       changes: 2,
       edited: 0,
       left_out: 0,
+      settled: 0,
       failed_change: 2,
     },
     {
@@ -218,6 +219,7 @@ it("tries a transaction before it is executed", async () => {
       changes: 2,
       edited: 0,
       left_out: 1,
+      settled: 1,
       failed_change: null,
     },
     {
@@ -231,6 +233,7 @@ it("tries a transaction before it is executed", async () => {
       changes: 2,
       edited: 0,
       left_out: 2,
+      settled: 0,
       failed_change: null,
     },
   ];
@@ -256,7 +259,7 @@ it("tries a transaction before it is executed", async () => {
   await userEvent.type(within(dialog).getByRole("textbox", { name: "Role" }), "clerk");
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));
   expect(await within(dialog).findByRole("status")).toHaveTextContent(
-    "accepts its other changes now. Changes: 1 left out.",
+    "accepts its other changes now. Changes: 1 left out, 1 refused and settled by error handlers.",
   );
   expect(asked).toEqual([null, { role: "clerk" }]);
   await userEvent.click(within(dialog).getByRole("button", { name: "Dry run" }));

@@ -86,21 +86,22 @@ it("makes the network as slow as was chosen, also while it is", async () => {
   const network = (values: Partial<LabCause> = {}) =>
     cause({ name: "network", title: "Slow network", delay: off, ...values });
   const bodies: unknown[] = [];
+  let known = lab({ causes: [network()] });
   stubApi({
-    ...routes(lab({ causes: [network()] })),
+    ...routes(known),
+    "GET /api/v1/lab": () => ({ body: known }),
     "POST /api/v1/lab/causes/network:start": async (request) => {
       const body = await request.json();
       bodies.push(body);
-      return {
-        body: lab({
-          causes: [
-            network({
-              ...on({ name: "network", title: "Slow network" }),
-              delay: { ...off, ms: body.delay_ms },
-            }),
-          ],
-        }),
-      };
+      known = lab({
+        causes: [
+          network({
+            ...on({ name: "network", title: "Slow network" }),
+            delay: { ...off, ms: body.delay_ms },
+          }),
+        ],
+      });
+      return { body: known };
     },
   });
   renderAt("/lab");
@@ -121,14 +122,17 @@ it("makes the network as slow as was chosen, also while it is", async () => {
 
 it("sends the load that was chosen", async () => {
   const bodies: unknown[] = [];
+  let known = lab();
   stubApi({
-    ...routes(lab()),
+    ...routes(known),
+    "GET /api/v1/lab": () => ({ body: known }),
     "PUT /api/v1/lab/load": async (request) => {
       const body = await request.json();
       bodies.push(body);
-      return {
-        body: lab({ load: { ...off, state: "starting", rate: body.rate, usual_rate: 100, rate_max: 2000 } }),
-      };
+      known = lab({
+        load: { ...off, state: "starting", rate: body.rate, usual_rate: 100, rate_max: 2000 },
+      });
+      return { body: known };
     },
   });
   renderAt("/lab");

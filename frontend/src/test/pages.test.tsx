@@ -145,7 +145,7 @@ describe("the overview", () => {
     expect(await screen.findByText("Live")).toBeVisible();
     const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 16_000);
     try {
-      expect(await screen.findByText("No samples", {}, { timeout: 3000 })).toBeVisible();
+      expect(await screen.findByText("No samples")).toBeVisible();
     } finally {
       clock.mockRestore();
     }
@@ -268,7 +268,7 @@ describe("a stream's page", () => {
     renderAt("/streams/stream01?tab=tables");
     await userEvent.click(await screen.findByRole("button", { name: "Edit rules" }));
     const dialog = await screen.findByRole("dialog", { name: "Edit table rules" });
-    const field = within(dialog).getByRole("textbox", { name: "Include rule 1, table" });
+    const field = within(dialog).getByRole("textbox", { name: "Include pattern 1, table" });
     await userEvent.clear(field);
     await userEvent.type(field, "late");
     expect(await within(dialog).findByText("Added, and copied: public.late")).toBeVisible();
@@ -304,10 +304,12 @@ describe("a stream's page", () => {
 describe("databases", () => {
   it("says of one that was never tested that it was not, and tests it", async () => {
     const fresh = { ...database("source01", "orders"), version: null, tested_at: null };
+    const threeMinutesAgo = new Date(Date.now() - 180_000).toISOString();
+    const kept = { ...database("source01", "orders"), version: "15.20", tested_at: threeMinutesAgo };
     let tested = false;
     stubApi({
       ...routes,
-      "GET /api/v1/databases": () => page([tested ? database("source01", "orders") : fresh]),
+      "GET /api/v1/databases": () => page([tested ? kept : fresh]),
       "POST /api/v1/databases/source01/test": () => {
         tested = true;
         return { body: { reachable: true, version: "15.20", code: null } };
@@ -318,7 +320,9 @@ describe("databases", () => {
     expect(row).toHaveTextContent("not tested yet");
     await userEvent.click(within(row).getByRole("button", { name: "Test orders" }));
     await waitFor(() => expect(screen.getByRole("row", { name: /orders/ })).toHaveTextContent("15.20"));
-    expect(screen.getByRole("row", { name: /orders/ })).not.toHaveTextContent("not tested yet");
+    const afterwards = screen.getByRole("row", { name: /orders/ });
+    expect(afterwards).not.toHaveTextContent("not tested yet");
+    expect(afterwards).toHaveTextContent(/Connected.*3.min ago/);
   });
 });
 

@@ -3,8 +3,8 @@ import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
-// A busy machine may take longer to show something than the default of one second.
-configure({ asyncUtilTimeout: 10_000 });
+// The tests get the processor time that other suites leave: seconds may pass without any.
+configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {
   cleanup();

@@ -4,7 +4,7 @@ import { Metric } from "@/ui/quantity";
 
 interface LagFiguresProps {
   lag: LagValues;
-  /** Transactions in the error queue: as long as there are any, it is not caught up, whatever the positions say. */
+  /** Transactions in the error queue: unless it is known to be empty, nothing is caught up, whatever the positions say. */
   parked: number | null;
   /** Of the stream: what the source keeps for all destinations. */
   slot?: { retained_bytes: number; read_at: string } | null;
@@ -16,7 +16,7 @@ interface LagFiguresProps {
 /** How much waits, since when, whether it grows, and when it is worked off or full. */
 export function LagFigures({ lag, parked, slot, standing = false, size = "sm" }: LagFiguresProps) {
   // Unknown is not caught up.
-  const secondsLeft = lag.bytes === 0 ? (parked ? null : 0) : lag.seconds;
+  const secondsLeft = lag.bytes === 0 ? (parked === 0 ? 0 : null) : lag.seconds;
   return (
     <>
       <Metric metric={standing ? "standingBytes" : "lagBytes"} size={size} quantity={bytes(lag.bytes)} />

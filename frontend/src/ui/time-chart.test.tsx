@@ -3,14 +3,19 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { latencyMs } from "@/lib/format";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
-import { clockTicks, TimeChart } from "./time-chart";
+import { clockTicks, TimeChart, valueTicks } from "./time-chart";
 
 // A canvas is not drawn in jsdom; what is tested is what stands around it, and which lines are to be drawn.
-const drawn = vi.hoisted(() => ({ series: [] as Record<string, unknown>[] }));
+type Drawn = {
+  series: Record<string, unknown>[];
+  axes: { values: (plot: unknown, ticks: number[]) => string[] }[];
+  scales: { y: { range: (plot: unknown, low: number, high: number) => [number, number] } };
+};
+const drawn = vi.hoisted(() => ({}) as Drawn);
 vi.mock("uplot", () => ({
   default: class {
-    constructor({ series }: { series: Record<string, unknown>[] }) {
-      drawn.series = series;
+    constructor({ series, axes, scales }: Drawn) {
+      Object.assign(drawn, { series, axes, scales });
     }
     setData() {}
     setSize() {}
@@ -65,6 +70,39 @@ describe("its lines", () => {
       ["two\n\nlines", "rgb(3, 0, 0)", [6, 3]],
       ["p99", "rgb(5, 0, 0)", undefined],
     ]);
+  });
+});
+
+describe("the axis of values", () => {
+  const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
+  const labels = (...values: (number | null)[]) => {
+    renderUi(
+      <TimeChart
+        title="Rate"
+        times={[0, 1000]}
+        series={[{ label: "p50", colour: 1, values: [0, 0] }]}
+        format={latencyMs}
+      />,
+    );
+    const shown = drawn.axes[1]?.values({ data: [[0, 1], values] }, ticks);
+    return shown?.map((label) => label.replaceAll("\u00a0", " "));
+  };
+
+  it("has a zero and nothing else where all is zero or unknown", () => {
+    expect(valueTicks(ticks, true)).toEqual([0, null, null, null, null, null]);
+    expect(labels(0, 0)).toEqual(["0 ms", "", "", "", "", ""]);
+    expect(labels(null, 0)).toEqual(["0 ms", "", "", "", "", ""]);
+  });
+
+  it("has all of its ticks as soon as one value is not zero", () => {
+    expect(valueTicks(ticks, false)).toEqual(ticks);
+    expect(labels(0, 0.9)).toEqual(["0 ms", "200 µs", "400 µs", "600 µs", "800 µs", "1 ms"]);
+  });
+
+  it("begins at zero and has a height where there is nothing to show", () => {
+    labels(0, 0);
+    expect(drawn.scales.y.range(null, 0, 0)).toEqual([0, 1]);
+    expect(drawn.scales.y.range(null, 3, 10)).toEqual([0, 11]);
   });
 });
 

@@ -580,7 +580,7 @@ export interface paths {
         put?: never;
         /**
          * Check Rules
-         * @description Check rules of tables before a stream has them: the capturing engine compiles each condition for its table, as it
+         * @description Check row rules before a stream has them: the capturing engine compiles each condition for its table, as it
          *     is at the source now, and looks whether the changes will bring what the condition reads.
          */
         post: operations["streams_check_rules"];
@@ -602,7 +602,8 @@ export interface paths {
         /**
          * Test Rules
          * @description Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
-         *     has, as a capture would, and says what each rule makes of each.
+         *     has, as a capture would, and says what each rule makes of each. Values are shown as the source has them, those that
+         *     a transformation masks, too; the audit log records that its rows were read.
          */
         post: operations["streams_test_rules"];
         delete?: never;
@@ -726,7 +727,7 @@ export interface paths {
         head?: never;
         /**
          * Update Destination
-         * @description Override the stream's parameters at one destination, or give it rules of tables of its own. The entity tag is the
+         * @description Override the stream's parameters at one destination, or give it row rules of its own. The entity tag is the
          *     stream's.
          *
          *     New rules are checked like those of a stream, and refused with each failed check.
@@ -2464,7 +2465,7 @@ export interface components {
             data_type: components["schemas"]["AddedType"];
             /**
              * Value
-             * @description As PostgreSQL writes a value of the type. Null: there is an expression.
+             * @description A value of the type as PostgreSQL writes it. Null: there is an expression.
              * @example north
              */
             value?: string | null;
@@ -3181,7 +3182,7 @@ export interface components {
         Blocker: {
             /**
              * Pid
-             * @description Of its server process. 0: a prepared transaction, which has none.
+             * @description The id of its server process. 0: a prepared transaction, which has none.
              */
             pid: number;
             /**
@@ -3193,7 +3194,7 @@ export interface components {
             application_name: string | null;
             /**
              * State
-             * @description As pg_stat_activity shows it.
+             * @description The session's state in pg_stat_activity.
              */
             state: string | null;
             /**
@@ -3225,7 +3226,7 @@ export interface components {
          * CauseKind
          * @enum {string}
          */
-        CauseKind: "duplicate_key" | "missing_row" | "missing_parent" | "null_refused" | "check_violated" | "value_too_long" | "value_refused" | "missing_privilege" | "trigger" | "table_differs" | "copy_inconsistent" | "waits" | "freed" | "other";
+        CauseKind: "duplicate_key" | "missing_row" | "row_differs" | "row_not_written" | "several_rows" | "missing_parent" | "null_refused" | "check_violated" | "value_too_long" | "value_refused" | "missing_privilege" | "trigger" | "table_differs" | "copy_inconsistent" | "waits" | "freed" | "other";
         /**
          * CauseName
          * @enum {string}
@@ -3369,7 +3370,7 @@ export interface components {
             change: number | null;
             /**
              * Change Percent
-             * @description Of before. Null when that is zero or unknown.
+             * @description `change` in percent of `before`. Null when that is zero or unknown.
              */
             change_percent: number | null;
         };
@@ -3523,7 +3524,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /**
              * Sqlstate
-             * @description Of the kind `error` only.
+             * @description The SQLSTATE of the kind `error`. Null for the others.
              */
             sqlstate: string | null;
             action: components["schemas"]["LoggedAction"];
@@ -3570,13 +3571,13 @@ export interface components {
             columns?: string[];
             /**
              * By
-             * @description Of `maximum`, `minimum`, `latest` and `priority`: the column that decides.
+             * @description The column that decides, for `maximum`, `minimum`, `latest` and `priority`.
              * @example changed_at
              */
             by?: string;
             /**
              * Order
-             * @description Of `priority`: values of `by` as a cast to text writes them, the best first. All others, and NULL, stand behind them.
+             * @description Values of `by` for `priority`, as a cast to text writes them, the best first. All others, and NULL, stand behind them.
              * @example [
              *       "headquarters",
              *       "branch"
@@ -3585,11 +3586,11 @@ export interface components {
             order?: string[];
             /**
              * Expression
-             * @description Of `expression`: SQL that the destination computes with the rights of its user. It reads the source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside pg_catalog need their schema. Only admins may write one.
+             * @description SQL for `expression`, which the destination computes with the rights of its user. It reads the source's row as `new` and, before an UPDATE, `old`, and the destination's as `t`. Functions outside pg_catalog need their schema. Only admins may write one.
              * @example greatest(new.price, t.price)
              */
             expression?: string;
-            /** @description Of these: whose values stay where both are the same; `discard` if omitted. */
+            /** @description The row whose values stay where both are the same; `discard` if omitted. */
             tie?: components["schemas"]["Tie"];
         };
         /**
@@ -3611,7 +3612,7 @@ export interface components {
             connect_ms: number | null;
             /**
              * Version
-             * @description As the server names it, such as 15.20.
+             * @description The server's name of it, such as 15.20.
              */
             version: string | null;
             /** Version Number */
@@ -3688,7 +3689,7 @@ export interface components {
             run_as: string | null;
             /**
              * Restart Needed
-             * @description It takes effect after a stop and start of the stream.
+             * @description The engine starts the stream's components anew for it.
              */
             restart_needed: boolean;
             /** @description The index that `sql` creates; the control plane can make and drop it. Null: a person runs `sql`. */
@@ -3982,6 +3983,11 @@ export interface components {
         DatabaseUpdate: {
             /** Name */
             name?: string | null;
+            /**
+             * Uri
+             * @description postgresql://user:password@host:5432/database?sslmode=require, split into its fields. Port and options become those of the URI; what else it does not name stays.
+             */
+            uri?: string | null;
             /** Host */
             host?: string | null;
             /** Port */
@@ -4069,12 +4075,12 @@ export interface components {
             };
             /**
              * Row Rules
-             * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
+             * @description Row rules for this destination alone: of what the stream's own rules let pass, its copy and its changes.
              */
             row_rules?: components["schemas"]["ScopedRules"][];
             /**
              * Accept
-             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says. Only admins may accept `carried_code`.
              */
             accept?: string[];
         };
@@ -4098,13 +4104,13 @@ export interface components {
             };
             /**
              * Row Rules
-             * @description Rules of tables for this destination alone: of what the stream's own rules let pass, its copy and its changes.
+             * @description Row rules for this destination alone: of what the stream's own rules let pass, its copy and its changes.
              */
             row_rules?: components["schemas"]["ScopedRules"][];
         };
         /**
          * DestinationSample
-         * @description One destination's share of a sample.
+         * @description One destination in a sample.
          */
         DestinationSample: {
             /** Destination Id */
@@ -4228,7 +4234,7 @@ export interface components {
             row_rules?: components["schemas"]["ScopedRules"][] | null;
             /**
              * Accept
-             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says. Only admins may accept `carried_code`.
              */
             accept?: string[];
         };
@@ -4289,6 +4295,11 @@ export interface components {
              * @description How many changes were not tried.
              */
             left_out: number;
+            /**
+             * Settled
+             * @description How many changes the destination refuses, and statement handlers of `error` settle in their places. 0, too, where the engine's version does not tell.
+             */
+            settled: number;
             /**
              * Failed Change
              * @description The number of the change that the destination refuses. Null: it succeeds, or fails at the commit, or the engine's version does not tell.
@@ -4395,7 +4406,7 @@ export interface components {
             resident_bytes: number | null;
             /**
              * Cpu Percent
-             * @description Of one core, over the last interval.
+             * @description Percent of one core, over the last interval.
              */
             cpu_percent: number | null;
             /** Desired Revision */
@@ -4581,12 +4592,12 @@ export interface components {
             failed_again: number | null;
             /**
              * Failures
-             * @description Of the first 20 that failed again, those in the queue.
+             * @description Failures of the first 20 that failed again, as far as they are in the queue.
              */
             failures: components["schemas"]["ExecutionFailure"][];
             /**
              * Left Out
-             * @description Of `executed`: those of which nothing was applied, because all their changes are left out.
+             * @description Transactions of `executed` of which nothing was applied, because all their changes are left out.
              */
             left_out: number;
             /**
@@ -4633,15 +4644,15 @@ export interface components {
             action: components["schemas"]["PolicyAction"];
             /**
              * Times
-             * @description Of `retry`: so often, then comes `after_retries`.
+             * @description How often `retry` tries again before `after_retries` comes.
              */
             times?: number;
             /**
              * Delay Seconds
-             * @description Of `retry`: before each.
+             * @description Seconds to wait before each retry.
              */
             delay_seconds?: number;
-            /** @description Of `retry`: `stop`, `park` or `skip`, if the last retry fails, too. */
+            /** @description `stop`, `park` or `skip`, for when the last retry fails, too. */
             after_retries?: components["schemas"]["PolicyAction"];
         };
         /**
@@ -4874,7 +4885,7 @@ export interface components {
          * HandlerMoment
          * @enum {string}
          */
-        HandlerMoment: "instead" | "after" | "precommit";
+        HandlerMoment: "instead" | "after" | "precommit" | "error";
         /** Health */
         Health: {
             level: components["schemas"]["HealthLevel"];
@@ -4912,7 +4923,7 @@ export interface components {
             resolution: components["schemas"]["Resolution"];
             /**
              * Samples
-             * @description As they were recorded, oldest first; those of a minute or an hour contain its mean.
+             * @description The samples as they were recorded, oldest first; those of a minute or an hour contain its mean.
              */
             samples: components["schemas"]["Sample"][];
         };
@@ -4945,7 +4956,7 @@ export interface components {
             stream_id: string;
             /**
              * Sampled At
-             * @description Of the sample that they are read from; null when there is none.
+             * @description When the sample was taken that they are read from; null when there is none.
              */
             sampled_at: string | null;
             /** Statistics */
@@ -4999,6 +5010,27 @@ export interface components {
              */
             listen: string | null;
         };
+        /**
+         * InEffect
+         * @description From where on a destination is replicated to by the stream's present rules and parameters.
+         */
+        InEffect: {
+            /**
+             * Under Way
+             * @description The last change of the stream, or its start, is not in effect here yet. False while the stream, or the destination, is stopped or aborted: the change takes effect with the next start.
+             */
+            under_way: boolean;
+            /**
+             * From
+             * @description A position: changes that commit at the source there or later are judged and applied by the present rules and parameters; parameters that are live take effect at once. Null while that is under way, and while nothing runs.
+             */
+            from: string | null;
+            /**
+             * Since
+             * @description When that began, by the engine's clock.
+             */
+            since: string | null;
+        };
         /** Instantiation */
         Instantiation: {
             /** Started At */
@@ -5015,14 +5047,14 @@ export interface components {
             bytes_copied: number;
             /**
              * Indexes Total
-             * @description Of all tables.
+             * @description Indexes of all tables.
              */
             indexes_total: number;
             /** Indexes Built */
             indexes_built: number;
             /**
              * Rows Per Second
-             * @description Of the tables that are being copied now; null when none is.
+             * @description The rate of the tables that are being copied now; null when none is.
              */
             rows_per_second: number | null;
             /** Bytes Per Second */
@@ -5176,7 +5208,7 @@ export interface components {
         LabCauseStart: {
             /**
              * Delay Ms
-             * @description Of the slow network, each way; 50 where nothing is said.
+             * @description The delay of the slow network, each way; 50 if omitted.
              */
             delay_ms?: number | null;
         };
@@ -5338,7 +5370,7 @@ export interface components {
             p99_ms: number | null;
             /** Transactions */
             transactions: number | null;
-            /** @description Of the newest interval in which any came: an idle stream has its heartbeats. Null with `at_least`. */
+            /** @description The latency of the newest interval in which any came: an idle stream has its heartbeats. Null with `at_least`. */
             last: components["schemas"]["LastLatency"] | null;
             /**
              * At Least
@@ -5410,7 +5442,7 @@ export interface components {
          * LoggedAction
          * @enum {string}
          */
-        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined";
+        LoggedAction: "discard" | "overwrite" | "skip" | "maximum" | "minimum" | "latest" | "priority" | "delta" | "append" | "merge" | "expression" | "combined" | "statement";
         /** LoggedChange */
         LoggedChange: {
             /** Id */
@@ -5444,7 +5476,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5677,7 +5709,7 @@ export interface components {
             kind: components["schemas"]["LoggedKind"];
             /** Sqlstate */
             sqlstate: string | null;
-            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. */
+            /** @description `skip`: error_policies had the change left out. `combined`: several handlers decided, each about a group of columns. `statement`: statements of statement_handlers were executed in its place. */
             action: components["schemas"]["LoggedAction"];
             /**
              * Message
@@ -5822,7 +5854,7 @@ export interface components {
             of: "stream" | "destination" | "engine";
             /**
              * Id
-             * @description Of what did not work.
+             * @description The id of the stream, destination or engine.
              */
             id: string;
             /** Name */
@@ -6112,12 +6144,12 @@ export interface components {
             parked_at: string;
             /**
              * Edited
-             * @description Of its changes: those that are applied with other values.
+             * @description Changes of it that are applied with other values.
              */
             edited: number;
             /**
              * Left Out
-             * @description Of its changes: those that are not applied.
+             * @description Changes of it that are not applied.
              */
             left_out: number;
             /**
@@ -6127,7 +6159,7 @@ export interface components {
             failed_change: number | null;
             /**
              * Etag
-             * @description Of what is decided about its changes: send it as If-Match when deciding about another one. Null: the engine's version does not tell, and the last decision counts.
+             * @description The version of what is decided about its changes. Send it as If-Match to decide about another. Null: the engine's version does not tell, and the last decision counts.
              */
             etag: string | null;
             /**
@@ -6196,12 +6228,12 @@ export interface components {
             parked_at: string;
             /**
              * Edited
-             * @description Of its changes: those that are applied with other values.
+             * @description Changes of it that are applied with other values.
              */
             edited: number;
             /**
              * Left Out
-             * @description Of its changes: those that are not applied.
+             * @description Changes of it that are not applied.
              */
             left_out: number;
             /**
@@ -6211,7 +6243,7 @@ export interface components {
             failed_change: number | null;
             /**
              * Etag
-             * @description Of what is decided about its changes: send it as If-Match when deciding about another one. Null: the engine's version does not tell, and the last decision counts.
+             * @description The version of what is decided about its changes. Send it as If-Match to decide about another. Null: the engine's version does not tell, and the last decision counts.
              */
             etag: string | null;
         };
@@ -6269,7 +6301,7 @@ export interface components {
             text: string | null;
             /**
              * Bytes
-             * @description Of the whole value; `text` holds the first 1024.
+             * @description The size of the whole value; `text` holds the first 1024 bytes.
              */
             bytes: number;
             /** Cut */
@@ -6360,7 +6392,7 @@ export interface components {
             messages_per_second: (number | null)[];
             /**
              * Latency P99 Ms
-             * @description Of what has arrived.
+             * @description The latency of transactions that have arrived.
              */
             latency_p99_ms: (number | null)[];
             /**
@@ -6455,7 +6487,7 @@ export interface components {
             source_id: string;
             /**
              * Capture Engine Id
-             * @description As for the stream to be created.
+             * @description The engine that is to capture. Null: the only one.
              */
             capture_engine_id?: string | null;
             /** Destinations */
@@ -6472,7 +6504,7 @@ export interface components {
             };
             /**
              * Accept
-             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says. Only admins may accept `carried_code`.
              */
             accept?: string[];
         };
@@ -6868,24 +6900,24 @@ export interface components {
             source_id: string;
             /**
              * Capture Engine Id
-             * @description As for the stream. Null: the only one.
+             * @description The engine that captures the stream. Null: the only one.
              */
             capture_engine_id?: string | null;
             /** Row Rules */
             row_rules: components["schemas"]["ScopedRules"][];
             /**
              * Include
-             * @description As in the stream's rules: the tables that rules of a schema and global ones are checked against, beside those that `row_rules` name.
+             * @description Patterns of tables, as in the stream's rules. Rules of a schema and global ones are checked against these tables, beside those that `row_rules` name.
              */
             include?: components["schemas"]["TableRule"][];
             /**
              * Exclude
-             * @description As in the stream's rules.
+             * @description Patterns of tables, as in the stream's rules.
              */
             exclude?: components["schemas"]["TableRule"][];
             /**
              * Inserts Only
-             * @description As in the stream's rules: of these tables no rule sees updates and deletes.
+             * @description Tables, as in the stream's rules, of which no rule sees updates and deletes.
              */
             inserts_only?: components["schemas"]["TableRef"][];
         };
@@ -6893,7 +6925,7 @@ export interface components {
         RulesTest: {
             /**
              * Findings
-             * @description As streams:check-rules has them. If a rule is refused, nothing is judged.
+             * @description The problems that streams:check-rules would find. If a rule is refused, nothing is judged.
              */
             findings: components["schemas"]["RuleProblem"][];
             /**
@@ -6908,13 +6940,13 @@ export interface components {
             source_id: string;
             /**
              * Capture Engine Id
-             * @description As for the stream. Null: the only one.
+             * @description The engine that captures the stream. Null: the only one.
              */
             capture_engine_id?: string | null;
             table: components["schemas"]["TableRef"];
             /**
              * Row Rules
-             * @description As in the stream's rules, or in a destination's: those that concern the table are tried.
+             * @description Row rules, as a stream or a destination has them: those that concern the table are tried.
              */
             row_rules: components["schemas"]["ScopedRules"][];
             /**
@@ -6968,7 +7000,7 @@ export interface components {
             paths: components["schemas"]["RunPath"][];
             /** Findings */
             findings: number;
-            /** @description Of its findings. */
+            /** @description The worst severity of its findings. Null: it has none. */
             worst: components["schemas"]["FindingSeverity"] | null;
             analysis: components["schemas"]["Analysis"];
             /** Findings Ranked */
@@ -7049,7 +7081,7 @@ export interface components {
             latency_p50_seconds: number | null;
             /**
              * Latency P99 Seconds
-             * @description Of what has arrived.
+             * @description The latency of transactions that have arrived.
              */
             latency_p99_seconds: number | null;
             /**
@@ -7128,7 +7160,7 @@ export interface components {
             paths: components["schemas"]["RunPath"][];
             /** Findings */
             findings: number;
-            /** @description Of its findings. */
+            /** @description The worst severity of its findings. Null: it has none. */
             worst: components["schemas"]["FindingSeverity"] | null;
         };
         /** RunUpdate */
@@ -7417,7 +7449,7 @@ export interface components {
             retained_age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description Of the retained WAL, over the last minute. Null: not observed long enough.
+             * @description The growth of the retained WAL over the last minute. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
@@ -7462,7 +7494,7 @@ export interface components {
             owner: components["schemas"]["SlotOwner"];
             /** @description Null if no stream here owns it. */
             stream: components["schemas"]["SlotStream"] | null;
-            /** @description Of an unknown stream: the engine that has it. */
+            /** @description The engine that has the stream, where the stream is unknown here. */
             engine: components["schemas"]["SlotEngine"] | null;
             /**
              * Why No Forecast
@@ -7565,7 +7597,7 @@ export interface components {
             retained_age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description Of the retained WAL, over the last minute. Null: not observed long enough.
+             * @description The growth of the retained WAL over the last minute. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
@@ -7699,7 +7731,7 @@ export interface components {
             name: string;
             /**
              * Type
-             * @description As PostgreSQL writes it, such as `numeric(9,2)`.
+             * @description The type in PostgreSQL's words, such as `numeric(9,2)`.
              */
             type: string;
         };
@@ -7767,7 +7799,7 @@ export interface components {
          * @description A statement that the destination executes in the transaction of the change, as the stream's own user there.
          */
         StatementHandler: {
-            /** @description `instead`: of each change, which is not made itself. `after`: behind each change. `precommit`: once for each transaction of the source that has changes, behind the last of them. */
+            /** @description `instead`: of each change, which is not made itself. `after`: behind each change. `precommit`: once for each transaction of the source that has changes, behind the last of them. `error`: in the place of each change that fails by its data. */
             when: components["schemas"]["HandlerMoment"];
             /**
              * Schema
@@ -7787,8 +7819,16 @@ export interface components {
              */
             operations?: components["schemas"]["RowOperation"][];
             /**
+             * Errors
+             * @description SQLSTATEs for `error`, the first two characters of one (its class), or codes (apply_conflict, apply_failed, initial_copy_inconsistent). Omitted: any error of a row's data.
+             * @example [
+             *       "23505"
+             *     ]
+             */
+            errors?: string[];
+            /**
              * Statement
-             * @description One INSERT, UPDATE, DELETE, MERGE or SELECT, perhaps behind WITH. Values have names: `:new.column`, `:old.column`, `:operation`, `:schema`, `:table`, `:commit_time`, `:commit_lsn`, `:xid`. Names of objects need their schema: only pg_catalog is searched.
+             * @description One INSERT, UPDATE, DELETE, MERGE or SELECT, perhaps behind WITH. Values have names: `:new.column`, `:old.column`, `:operation`, `:schema`, `:table`, `:commit_time`, `:commit_lsn`, `:xid`; of `error` also `:sqlstate`, `:error`, `:constraint`, `:kind`. Names of objects need their schema: only pg_catalog is searched.
              * @example INSERT INTO audit.changes VALUES (:operation, :new.id, :commit_time)
              */
             statement: string;
@@ -7919,7 +7959,7 @@ export interface components {
             };
             /**
              * Restart Needed
-             * @description A parameter was changed that takes effect after a stop and start.
+             * @description A parameter was changed for which the engine starts the stream's components anew, and that is not done yet.
              */
             restart_needed: boolean;
             positions: components["schemas"]["Positions"] | null;
@@ -7928,7 +7968,7 @@ export interface components {
              * @description Changes at all destinations, added up.
              */
             tables: components["schemas"]["StreamTable"][];
-            /** @description What the rules of tables have decided. Null: no table has rules, nothing is captured now, or the engine's version does not report it. */
+            /** @description What the row rules have decided. Null: no table has rules, nothing is captured now, or the engine's version does not report it. */
             rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
              * Actions
@@ -7964,7 +8004,7 @@ export interface components {
             };
             /**
              * Accept
-             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says. Only admins may accept `carried_code`.
              */
             accept?: string[];
             /**
@@ -8068,9 +8108,11 @@ export interface components {
             };
             /**
              * Row Rules
-             * @description Rules of tables for this destination alone, beside the stream's.
+             * @description Row rules for this destination alone, beside the stream's.
              */
             row_rules: components["schemas"]["ScopedRules"][];
+            /** @description What has become of the last change of its rules or parameters, or of the stream's. Null: the engine's version does not report it. */
+            in_effect: components["schemas"]["InEffect"] | null;
             /** @description What these rules have decided since its changes began to be read. Null: it has none, nothing is read for it now, or the engine's version does not report it. */
             rule_counts: components["schemas"]["RuleCounts"] | null;
             /**
@@ -8172,7 +8214,7 @@ export interface components {
              * @description The user who did it. Null: nobody did.
              */
             actor_name: string | null;
-            /** @description Of an alert. */
+            /** @description The severity of an alert. Null: no alert. */
             severity: components["schemas"]["AlertSeverity"] | null;
         };
         /** StreamHistory */
@@ -8247,7 +8289,7 @@ export interface components {
             unit: string | null;
             /**
              * Live
-             * @description True: takes effect while the stream runs. False: after a stop and start.
+             * @description True: takes effect in the running components. False: the engine starts them anew for it, by itself.
              */
             live: boolean;
             /**
@@ -8456,7 +8498,7 @@ export interface components {
             executing: number;
             /**
              * Queued Lcrs
-             * @description Of complete transactions that are in no group yet.
+             * @description LCRs of complete transactions that are in no group yet.
              */
             queued_lcrs: number;
         };
@@ -8482,7 +8524,7 @@ export interface components {
             mask_key?: string | null;
             /**
              * Accept
-             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says.
+             * @description The consents of checks that are accepted, as the preflight names them; or a check's id alone, to accept whatever that check says. Only admins may accept `carried_code`.
              */
             accept?: string[];
         };
@@ -8543,7 +8585,7 @@ export interface components {
             rows_estimated: number | null;
             /**
              * Unmatched
-             * @description Include rules that match no table, as schema.table.
+             * @description Include patterns that match no table, as schema.table.
              */
             unmatched: string[];
         };
@@ -8630,7 +8672,7 @@ export interface components {
         };
         /**
          * TableRules
-         * @description A table is replicated when an include rule matches it and no exclude rule does.
+         * @description A table is replicated when an include pattern matches it and no exclude pattern does.
          */
         TableRules: {
             /** Include */
@@ -8649,7 +8691,7 @@ export interface components {
             row_rules?: components["schemas"]["ScopedRules"][];
             /**
              * Transformations
-             * @description Of tables, by their exact names: what becomes of their columns before changes leave the engine that captures, and while rows are copied. Rules see the source's columns.
+             * @description Changes of columns, of tables by their exact names, made before changes leave the engine that captures, and while rows are copied. Rules see the source's columns.
              */
             transformations?: components["schemas"]["TableTransformations"][];
             /**
@@ -8918,12 +8960,12 @@ export interface components {
             lcrs: number;
             /**
              * Bytes
-             * @description Of its LCRs.
+             * @description The size of its LCRs.
              */
             bytes: number;
             /**
              * Spilled Bytes
-             * @description Of these, on the engine's disk.
+             * @description Bytes of these on the engine's disk.
              */
             spilled_bytes: number;
             /**
@@ -8960,12 +9002,12 @@ export interface components {
         TransactionRetry: {
             /**
              * Number
-             * @description Of the retry, from 1.
+             * @description The number of the retry, from 1.
              */
             number: number;
             /**
              * Times
-             * @description As many there are at most.
+             * @description The retries that there are at most.
              */
             times: number;
             /**
@@ -8975,7 +9017,7 @@ export interface components {
             at: string;
             /**
              * Code
-             * @description Of the error.
+             * @description The code of the error.
              */
             code: string;
             /** Sqlstate */
@@ -9006,7 +9048,8 @@ export interface components {
         TransactionState: "OPEN" | "WAIT DEPENDENCY" | "WAIT RETRY" | "READY" | "EXECUTE TRANSACTION" | "WAIT COMMIT" | "UNKNOWN";
         /**
          * TriedChange
-         * @description Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL.
+         * @description Values are as PostgreSQL writes them, numbers, booleans or null; columns that are left out are NULL. A whole
+         *     number of more than 64 bits is written as text.
          */
         TriedChange: {
             operation: components["schemas"]["RuledOperation"];
@@ -9320,7 +9363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -9499,7 +9542,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10051,7 +10094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10234,7 +10277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10341,7 +10384,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10448,7 +10491,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -10553,7 +10596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
-            /** @description Too many failed logins */
+            /** @description Too many requests or failed logins */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16298,6 +16341,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too many requests or failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not available now */
             503: {
                 headers: {
@@ -16383,6 +16435,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too many requests or failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not available now */
             503: {
                 headers: {
@@ -16452,6 +16513,15 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many requests or failed logins */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16544,6 +16614,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description Too many requests or failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not available now */
             503: {
                 headers: {
@@ -16620,6 +16699,15 @@ export interface operations {
             };
             /** @description Not valid */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too many requests or failed logins */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

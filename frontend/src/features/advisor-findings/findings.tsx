@@ -112,7 +112,7 @@ function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actio
           ))}
           {cure.restart_needed && (
             <Text size="xs" c="dimmed">
-              Takes effect once the stream is stopped and started again.
+              The engine restarts the stream's components for it: changes wait for a moment.
             </Text>
           )}
         </Box>

@@ -177,10 +177,13 @@ function messages({ paths }: RunSummary): KnownSum {
 
 function slowest(paths: RunPath[]): KnownSum {
   const latencies = paths.map((path) => p99OfSpan(path.latency_p99_seconds, path.latency_at_least_seconds));
-  return latencies.reduce((worst, one) => ((one.value ?? -1) > (worst.value ?? -1) ? one : worst), {
-    value: null,
-    atLeast: false,
-  });
+  return latencies.reduce(
+    (worst, latency) => ((latency.value ?? -1) > (worst.value ?? -1) ? latency : worst),
+    {
+      value: null,
+      atLeast: false,
+    },
+  );
 }
 
 function spanSeconds({ begin_at, end_at }: RunSummary): number | null {

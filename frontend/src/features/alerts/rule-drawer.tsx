@@ -102,9 +102,10 @@ function RuleForm({
     >
       <Stack gap="sm">
         <Switch label="On" checked={enabled} onChange={(event) => setEnabled(event.currentTarget.checked)} />
-        {rule.thresholds.map(({ name, label, unit, minimum, maximum, default: fallback }) => (
+        {rule.thresholds.map(({ name, label, unit, minimum, maximum, default: fallback }, place) => (
           <NumberInput
             key={name}
+            data-autofocus={place === 0 || undefined}
             label={label}
             description={`Default: ${toEdited(fallback, unit)} ${editedUnit(unit)}`}
             suffix={` ${editedUnit(unit)}`}

@@ -41,3 +41,10 @@ it("says nothing of servers where one address is one server", () => {
   renderUi(<ConnectionTestResult test={worked} />);
   expect(screen.queryByRole("list", { name: "Servers" })).toBeNull();
 });
+
+it("tells version, times and encryption of one that worked", () => {
+  renderUi(<ConnectionTestResult test={worked} />);
+  const told = screen.getByRole("status");
+  expect(told).toHaveTextContent("Connected to PostgreSQL 17.2");
+  expect(told).toHaveTextContent(/Round trip 1.ms, connected in 5.ms, encrypted\./);
+});

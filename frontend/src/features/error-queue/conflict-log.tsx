@@ -33,6 +33,7 @@ const ACTIONS: Record<LoggedChange["action"], string> = {
   merge: "members merged",
   expression: "by an expression",
   combined: "decided by columns",
+  statement: "settled by a statement",
 };
 const guide = <HelpLink help="guides/conflicts" about="conflicts" />;
 

@@ -51,7 +51,7 @@ function Result({ outcome }: { outcome: Outcome }) {
         <Text size="sm">
           {nothing
             ? "It would leave the queue, and nothing of it would be applied: all its changes are left out."
-            : outcome.left_out === 0
+            : outcome.left_out + outcome.settled === 0
               ? "It would succeed: the destination accepts all its changes now."
               : "It would succeed: the destination accepts its other changes now."}
           {!nothing && editsInWords(outcome)}

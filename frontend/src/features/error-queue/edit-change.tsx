@@ -104,12 +104,13 @@ function ValueInputs({ columns, values, onChange }: ValueInputsProps) {
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {columns.map(({ name, wanted }) => {
+        {columns.map(({ name, wanted }, place) => {
           const value = values[name];
           return (
             <Table.Tr key={name}>
               <Table.Td>
                 <Checkbox
+                  data-autofocus={place === 0 || undefined}
                   label={name}
                   aria-label={`Edit ${name}`}
                   checked={value !== undefined}

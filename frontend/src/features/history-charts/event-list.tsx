@@ -16,10 +16,10 @@ interface EventListProps {
 export function EventList({ events, loading, missing }: EventListProps) {
   return (
     <Panel title="Events">
-      {missing.map((what) => (
-        <Group key={what} gap={10} wrap="nowrap" mb={6} align="flex-start">
+      {missing.map((part) => (
+        <Group key={part} gap={10} wrap="nowrap" mb={6} align="flex-start">
           <ToneIcon tone="warning" size={15} />
-          <Text size="sm">{what}</Text>
+          <Text size="sm">{part}</Text>
         </Group>
       ))}
       {events.length === 0 && missing.length === 0 ? (
@@ -28,7 +28,7 @@ export function EventList({ events, loading, missing }: EventListProps) {
         </Text>
       ) : (
         <ul aria-label="Events" style={{ listStyle: "none", margin: 0, padding: 0, display: "grid", gap: 6 }}>
-          {[...events].reverse().map(({ key, at, tone, what, text }) => (
+          {[...events].reverse().map(({ key, at, tone, kind, text }) => (
             <Group key={key} component="li" gap={10} wrap="nowrap" align="flex-start">
               <ToneIcon tone={tone} size={15} />
               <Text size="xs" className="numeric" c="dimmed" style={{ flex: "none" }}>
@@ -36,7 +36,7 @@ export function EventList({ events, loading, missing }: EventListProps) {
               </Text>
               <Text size="sm">
                 <Text span size="sm" fw={600}>
-                  {what}:
+                  {kind}:
                 </Text>{" "}
                 {text}
               </Text>

@@ -29,7 +29,7 @@ describe("the events of a stream", () => {
       ],
       [cure],
     );
-    expect(events.map(({ what, text, tone }) => [what, text, tone])).toEqual([
+    expect(events.map(({ kind, text, tone }) => [kind, text, tone])).toEqual([
       ["Restart", "Engine engine-1 started", "quiet"],
       ["Restart", "Engine engine-1 started", "quiet"],
       ["Restart", "Stopped by ann", "busy"],
@@ -48,7 +48,7 @@ describe("the events of a stream", () => {
       outage("stream", "ABORTED", at(9), at(10)),
     ]);
     const shown = eventsBetween(events, Date.parse(at(2)), Date.parse(at(5)));
-    expect(shown.map(({ what, tone, until }) => [what, tone, until])).toEqual([
+    expect(shown.map(({ kind, tone, until }) => [kind, tone, until])).toEqual([
       ["Outage", "bad", Date.parse(at(3))],
       ["Outage", "warning", Number.POSITIVE_INFINITY],
     ]);

@@ -11,13 +11,13 @@ export interface HistoryEvent {
   /** When it was over; absent of what has no length. Infinite while it lasts. */
   until?: number;
   tone: Tone;
-  what: "Restart" | "Change" | "Alert" | "Cure" | "Outage";
+  kind: "Restart" | "Change" | "Alert" | "Cure" | "Outage";
   text: string;
 }
 
 /** Those that the control plane tells, and cures: the oldest first. */
-export function eventsOf(told: readonly StreamEvent[], cures: readonly AppliedCure[]): HistoryEvent[] {
-  return sorted([...told.map(shown), ...curesOf(cures)]);
+export function eventsOf(events: readonly StreamEvent[], cures: readonly AppliedCure[]): HistoryEvent[] {
+  return sorted([...events.map(shown), ...curesOf(cures)]);
 }
 
 /** The events within a range and those that reach into it, the oldest first. */
@@ -49,13 +49,13 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
       at: begin,
       until: end,
       tone: of === "engine" ? "warning" : "bad",
-      what: "Outage",
+      kind: "Outage",
       text: `${subject} ${STATES[state]} ${lasted}. ${reason}`,
     };
   });
 }
 
-const WHAT = { restart: "Restart", change: "Change", alert: "Alert" } as const;
+const TITLES = { restart: "Restart", change: "Change", alert: "Alert" } as const;
 
 function shown({ id, at, until, kind, sentence, actor_name, severity }: StreamEvent): HistoryEvent {
   const by = actor_name === null ? "" : ` by ${actor_name}`;
@@ -64,7 +64,7 @@ function shown({ id, at, until, kind, sentence, actor_name, severity }: StreamEv
     key: id,
     at: Date.parse(at),
     tone: toneOf(severity, actor_name),
-    what: WHAT[kind],
+    kind: TITLES[kind],
     text: `${sentence}${by}${resolved}`,
   };
 }
@@ -79,7 +79,7 @@ function curesOf(cures: readonly AppliedCure[]): HistoryEvent[] {
     key: `cure ${id}`,
     at: Date.parse(created_at),
     tone: "good",
-    what: "Cure",
+    kind: "Cure",
     text: `${finding.title}: ${cureStateInWords(state).label.toLowerCase()}`,
   }));
 }

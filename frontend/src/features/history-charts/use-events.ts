@@ -16,17 +16,20 @@ export interface Events {
 
 /** The events of a stream in a range, for every role; what is not among them is said. */
 export function useEvents(streamId: string, range: HistoryRange): Events {
-  const told = useQuery(streamEventsQuery(streamId, range));
+  const streamEvents = useQuery(streamEventsQuery(streamId, range));
   const cures = useQuery(curesQuery(streamId));
-  const events = useMemo(() => eventsOf(told.data?.items ?? [], cures.data ?? []), [told.data, cures.data]);
+  const events = useMemo(
+    () => eventsOf(streamEvents.data?.items ?? [], cures.data ?? []),
+    [streamEvents.data, cures.data],
+  );
   const missing = [
-    ...(told.data?.left
+    ...(streamEvents.data?.left
       ? [`Only the newest ${formatCount(EVENTS_MAX)} restarts, changes and alerts of the range are shown.`]
       : []),
-    ...(told.error
-      ? [`Restarts, changes and alerts are not up to date: ${asProblem(told.error).detail}`]
+    ...(streamEvents.error
+      ? [`Restarts, changes and alerts are not up to date: ${asProblem(streamEvents.error).detail}`]
       : []),
     ...(cures.error ? [`Cures are not up to date: ${asProblem(cures.error).detail}`] : []),
   ];
-  return { events, loading: told.isPending || cures.isPending, missing };
+  return { events, loading: streamEvents.isPending || cures.isPending, missing };
 }

@@ -57,6 +57,7 @@ export function PasswordForm({ userId, needsCurrent, onDone }: PasswordFormProps
           />
         )}
         <PasswordInput
+          data-autofocus={!needsCurrent || undefined}
           label="New password"
           autoComplete="new-password"
           description={`At least ${PASSWORD_LENGTH_MIN} characters.`}
@@ -66,8 +67,8 @@ export function PasswordForm({ userId, needsCurrent, onDone }: PasswordFormProps
           {...toggle}
         />
         <Checkbox
-          label="End the API tokens, too"
-          description="For a password that somebody else may have known: they may have made tokens with it."
+          label="Also revoke all API tokens"
+          description="Do this if somebody else may have known the password: they may have created tokens with it."
           checked={revokes}
           onChange={(event) => setRevokes(event.currentTarget.checked)}
         />

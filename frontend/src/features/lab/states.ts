@@ -2,7 +2,7 @@ import type { LabState } from "@/api/types";
 import type { StateInWords } from "@/lib/states";
 
 export const stateOfAction: Record<LabState, StateInWords> = {
-  off: { label: "Off", tone: "quiet", definition: "As usual: nothing is changed." },
+  off: { label: "Off", tone: "quiet", definition: "Nothing is changed." },
   starting: {
     label: "Starting",
     tone: "busy",
@@ -12,11 +12,11 @@ export const stateOfAction: Record<LabState, StateInWords> = {
   gone: {
     label: "Cured",
     tone: "good",
-    definition: "It was in effect until something at the database ended it, such as a cure.",
+    definition: "It was in effect until something at the database, such as a cure, ended it.",
   },
   ending: {
     label: "Ending",
     tone: "busy",
-    definition: "Being undone. Changes that are being applied may have to finish first.",
+    definition: "It is being undone. Changes that are being applied may have to finish first.",
   },
 };

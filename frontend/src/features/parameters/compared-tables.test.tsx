@@ -20,9 +20,9 @@ it("adds a table with columns, and says what cannot be", async () => {
   expect(last).toEqual([{}]);
   await userEvent.type(screen.getByRole("combobox", { name: "Columns" }), "amount{Enter}note{Enter}");
   const entry = screen.getByRole("group", { name: "Compared table 1" });
-  expect(entry).toHaveTextContent("Columns are those of one table: name it.");
+  expect(entry).toHaveTextContent("Columns belong to one table: name the table.");
   await userEvent.type(screen.getByRole("textbox", { name: "Table" }), "stock");
-  expect(entry).toHaveTextContent("A table is named with its schema.");
+  expect(entry).toHaveTextContent("Name the schema and the table together.");
   await userEvent.type(screen.getByRole("textbox", { name: "Schema" }), "public");
   expect(last).toEqual([{ schema: "public", table: "stock", columns: ["amount", "note"] }]);
   expect(entry).not.toHaveTextContent("name it");
@@ -31,7 +31,7 @@ it("adds a table with columns, and says what cannot be", async () => {
 it("says which entry never decides, and removes one", async () => {
   renderUi(<Editor tables={[{}, { schema: "public", table: "stock" }]} />);
   expect(screen.getByRole("group", { name: "Compared table 2" })).toHaveTextContent(
-    "An entry above decides for this table",
+    "An entry above already covers this table",
   );
   await userEvent.click(screen.getByRole("button", { name: "Remove compared table 1" }));
   expect(last).toEqual([{ schema: "public", table: "stock" }]);

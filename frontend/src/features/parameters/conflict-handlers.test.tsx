@@ -23,7 +23,7 @@ it("adds a handler, and says what cannot be", async () => {
   await userEvent.click(await screen.findByRole("option", { name: "Overwrite" }));
   await userEvent.type(screen.getByRole("textbox", { name: "Table" }), "orders");
   expect(screen.getByRole("group", { name: "Handler 1" })).toHaveTextContent(
-    "A table is named with its schema.",
+    "Name the schema and the table together.",
   );
   await userEvent.type(screen.getByRole("textbox", { name: "Schema" }), "public");
   expect(last).toEqual([{ kind: "insert_exists", schema: "public", table: "orders", action: "overwrite" }]);
@@ -60,7 +60,8 @@ it("says which handlers cannot stand beside groups of columns", () => {
   renderUi(<Editor handlers={[group, latest, any, { ...group, columns: ["note"] }]} />);
   const texts = screen.getAllByRole("group", { name: /^Handler/ }).map((one) => one.textContent);
   expect(texts[0]).not.toContain("above decides");
-  expect(texts[1]).toContain("the time of a commit cannot");
+  expect(texts[1]).toContain("the commit time cannot decide");
+  expect(texts[2]).toContain("A handler above decides about the same rows");
   expect(texts[3]).toContain("A handler above decides about all columns");
 });
 

@@ -22,7 +22,7 @@ it("adds a policy, with what its action needs and no more", async () => {
   expect(last).toEqual([{ action: "park" }]);
   await userEvent.type(screen.getByRole("combobox", { name: "Error" }), "23505");
   await userEvent.type(screen.getByRole("textbox", { name: "Table" }), "orders");
-  expect(one(1)).toHaveTextContent("A table is named with its schema.");
+  expect(one(1)).toHaveTextContent("Name the schema and the table together.");
   await userEvent.type(screen.getByRole("textbox", { name: "Schema" }), "public");
   expect(last).toEqual([{ error: "23505", schema: "public", table: "orders", action: "park" }]);
   await userEvent.click(screen.getByRole("combobox", { name: "Action" }));

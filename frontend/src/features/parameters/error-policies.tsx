@@ -9,7 +9,7 @@ interface ErrorPoliciesProps {
   disabled?: boolean;
 }
 
-const KNOWN_ERRORS = [
+export const KNOWN_ERRORS = [
   "23",
   "22",
   "23502",

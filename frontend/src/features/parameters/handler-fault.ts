@@ -26,7 +26,7 @@ export function hasTwoRows(kind: Kind): boolean {
 /** Why a handler cannot be kept, or null. */
 export function handlerFault(handler: ConflictHandler, before: ConflictHandler[] = []): string | null {
   const { kind, schema, table, action, columns = [], by } = handler;
-  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if ((schema === undefined) !== (table === undefined)) return "Name the schema and the table together.";
   if (action === "delta" && kind !== "update_origin_differs")
     return "Only an UPDATE of a row that was changed has an old value to which a difference can be added.";
   if ((comparesRows(action) || BY_COLUMN.has(action)) && !hasTwoRows(kind))
@@ -34,11 +34,11 @@ export function handlerFault(handler: ConflictHandler, before: ConflictHandler[]
   if (columns.length > 0 && !hasTwoRows(kind))
     return "Only an INSERT of a row that is there, or an UPDATE of a row that was changed, is decided by columns.";
   if ((columns.length > 0 || by !== undefined) && table === undefined)
-    return "Columns are those of one table: name it.";
+    return "Columns belong to one table: name the table.";
   return ownFault(handler) ?? besideOthers(handler, before);
 }
 
-/** Of members that only some actions have, and need. */
+/** The members that only some actions have, and need. */
 function ownFault({
   kind,
   action,
@@ -48,7 +48,7 @@ function ownFault({
   expression,
 }: ConflictHandler): string | null {
   if (action === "delta" && columns.length === 0) return "Name the columns to which the difference is added.";
-  if (BY_COLUMN.has(action) && columns.length === 0) return "Name the columns that it is for.";
+  if (BY_COLUMN.has(action) && columns.length === 0) return "Name the columns that this handler decides.";
   if (comparesRows(action) && action !== "latest" && by === undefined) return "Name the column that decides.";
   if (action === "priority" && order.length === 0) return "List the values of the column, the best first.";
   if (new Set(order).size < order.length) return "Name each value once.";
@@ -62,17 +62,20 @@ function ownFault({
 
 function besideOthers(handler: ConflictHandler, before: ConflictHandler[]): string | null {
   const { kind, schema, table, action, columns = [], by } = handler;
-  const ofKind = before.filter((one) => one.kind === kind);
-  const isOfTable = (one: ConflictHandler) => one.schema === schema && one.table === table;
+  const ofKind = before.filter((earlier) => earlier.kind === kind);
+  const isOfTable = (earlier: ConflictHandler) => earlier.schema === schema && earlier.table === table;
   if (
-    columns.length > 0 &&
-    ofKind.some((one) => !one.columns?.length && (one.table === undefined || isOfTable(one)))
+    ofKind.some((earlier) => !earlier.columns?.length && (earlier.table === undefined || isOfTable(earlier)))
   )
-    return "A handler above decides about all columns: move it below this one.";
-  const groups = ofKind.filter((one) => one.columns?.length && (table === undefined || isOfTable(one)));
+    return columns.length > 0
+      ? "A handler above decides about all columns: move it below this one."
+      : "A handler above decides about the same rows: this one would never be used.";
+  const groups = ofKind.filter(
+    (earlier) => earlier.columns?.length && (table === undefined || isOfTable(earlier)),
+  );
   if (action === "latest" && by === undefined && (columns.length > 0 || groups.length > 0))
-    return "Name the column that decides: beside groups of columns, the time of a commit cannot.";
-  const taken = groups.flatMap((one) => one.columns ?? []);
+    return "Name the column that decides: next to handlers for columns, the commit time cannot decide.";
+  const taken = groups.flatMap((group) => group.columns ?? []);
   const shared = columns.find((column) => taken.includes(column));
   return shared === undefined ? null : `A handler above decides about ${shared}.`;
 }

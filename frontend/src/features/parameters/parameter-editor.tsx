@@ -5,6 +5,7 @@ import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { parametersQuery, useUpdateStream } from "@/api/streams";
 import type { Stream } from "@/api/types";
+import { InEffect } from "@/ui/in-effect";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
@@ -36,16 +37,7 @@ export function ParameterEditor({ stream, mayAct }: { stream: Stream; mayAct: bo
           );
         return (
           <Stack gap="md">
-            {stream.restart_needed && (
-              <ProblemAlert
-                tone="warning"
-                problem={{
-                  title: "A saved change is not in effect yet",
-                  message: "A parameter that is not live was changed while the stream was running.",
-                  cure: "Stop and start the stream.",
-                }}
-              />
-            )}
+            <InEffect destinations={stream.destinations} />
             {update.isError && <ProblemAlert problem={problemInWords(update.error)} />}
             <ParameterFields
               definitions={known}

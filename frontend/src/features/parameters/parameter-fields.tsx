@@ -125,7 +125,7 @@ function Row(props: RowProps) {
             label={
               definition.live
                 ? "A change takes effect while the stream runs."
-                : "A change takes effect after a stop and start."
+                : "For a change the engine starts the stream's components anew, by itself."
             }
           >
             <Badge size="sm">{definition.live ? "live" : "after restart"}</Badge>

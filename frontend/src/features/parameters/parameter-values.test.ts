@@ -41,7 +41,7 @@ describe("parameters", () => {
       { action: "park", error },
       "The error is an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes in the list.",
     ]),
-    [{ action: "park", table: "orders" }, "A table is named with its schema."],
+    [{ action: "park", table: "orders" }, "Name the schema and the table together."],
     [{ action: "retry", times: 101, delay_seconds: 1, after_retries: "park" }, "Retry 1 to 100 times."],
     [
       { action: "retry", times: 1, delay_seconds: 3601, after_retries: "park" },

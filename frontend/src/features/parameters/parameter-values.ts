@@ -67,39 +67,44 @@ export function statementsOf(value: ParameterValue): StatementHandler[] {
   return Array.isArray(value) ? (value as StatementHandler[]) : [];
 }
 
+const ERROR = /^([0-9A-Z]{2}|[0-9A-Z]{5}|apply_conflict|apply_failed|initial_copy_inconsistent)$/;
 const OF_COLUMNS = /(?<![:\w]):(new|old)\.("[^"]*"|\w+)/i;
 const QUOTES =
   /\b[eE]'(?:\\[\s\S]|''|[^'\\])*'|'(?:[^']|'')*'|(?<!\.)"[^"]*"|--.*|\/\*[\s\S]*?\*\/|\$(\w*)\$[\s\S]*?\$\1\$/g;
+const OF_ERRORS = /(?<![:\w]):(sqlstate|error|constraint|kind)\b/i;
 const OF_CHANGES = /(?<![:\w]):(new|old|operation|schema|table)\b/i;
 
 /** Why a statement cannot be kept, or null. The API and the destination read the text as SQL: here are only names that
  * cannot be meant. */
-export function statementFault({ when, schema, table, statement }: StatementHandler): string | null {
-  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+export function statementFault({ when, schema, table, errors, statement }: StatementHandler): string | null {
+  if ((schema === undefined) !== (table === undefined)) return "Name the schema and the table together.";
   if (when === "instead" && table === undefined)
     return "A statement takes the place of the changes of one table: name it.";
+  if (errors?.some((error) => !ERROR.test(error)))
+    return "Each error is an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes in the list.";
   if (statement.trim() === "") return "Write the statement.";
   const unquoted = statement.replace(QUOTES, "''");
   const ofChange = when === "precommit" ? OF_CHANGES.exec(unquoted)?.[0] : undefined;
   if (ofChange !== undefined)
     return `${ofChange} is of a change: at the end of a transaction there are :commit_time, :commit_lsn and :xid.`;
+  const ofError = when === "error" ? undefined : OF_ERRORS.exec(unquoted)?.[0];
+  if (ofError !== undefined)
+    return `${ofError} is of an error: only a statement in the place of changes that fail has it.`;
   const column = table === undefined ? OF_COLUMNS.exec(unquoted)?.[0] : undefined;
-  return column === undefined ? null : `${column} is a column of one table: name it.`;
+  return column === undefined ? null : `${column} is a column of one table: name the table.`;
 }
 
 /** Why an entry cannot be kept, or null. */
 export function comparedFault(tables: ComparedTable[], index: number): string | null {
   const { schema, table, columns } = tables[index] as ComparedTable;
-  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
-  if (columns !== undefined && table === undefined) return "Columns are those of one table: name it.";
+  if ((schema === undefined) !== (table === undefined)) return "Name the schema and the table together.";
+  if (columns !== undefined && table === undefined) return "Columns belong to one table: name the table.";
   if (columns !== undefined && new Set(columns).size < columns.length) return "Name each column once.";
   const isDecided = tables
     .slice(0, index)
     .some((before) => before.table === undefined || (before.schema === schema && before.table === table));
-  return isDecided ? "An entry above decides for this table: write one for each." : null;
+  return isDecided ? "An entry above already covers this table: write one entry for each table." : null;
 }
-
-const ERROR = /^([0-9A-Z]{2}|[0-9A-Z]{5}|apply_conflict|apply_failed|initial_copy_inconsistent)$/;
 
 function isWhole(value: number | undefined, minimum: number, maximum: number): boolean {
   return value !== undefined && Number.isInteger(value) && value >= minimum && value <= maximum;
@@ -116,7 +121,7 @@ export function policyFault({
 }: ErrorPolicy): string | null {
   if (error !== undefined && !ERROR.test(error))
     return "The error is an SQLSTATE in upper case, such as 23505; the class of one, such as 23; or one of the codes in the list.";
-  if ((schema === undefined) !== (table === undefined)) return "A table is named with its schema.";
+  if ((schema === undefined) !== (table === undefined)) return "Name the schema and the table together.";
   if (action !== "retry") return null;
   if (!isWhole(times, 1, 100)) return "Retry 1 to 100 times.";
   return isWhole(delay_seconds, 0, 3600) ? null : "Wait 0 to 3,600 s before each retry.";

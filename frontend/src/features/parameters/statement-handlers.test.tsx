@@ -21,9 +21,9 @@ it("adds a statement, and says what cannot be", async () => {
   const entry = screen.getByRole("group", { name: "Statement 1" });
   expect(entry).toHaveTextContent("Write the statement.");
   await userEvent.type(screen.getByRole("textbox", { name: "Statement" }), "SELECT a.note(:new.id)");
-  expect(entry).toHaveTextContent(":new.id is a column of one table: name it.");
+  expect(entry).toHaveTextContent(":new.id is a column of one table: name the table.");
   await userEvent.type(screen.getByRole("textbox", { name: "Table" }), "orders");
-  expect(entry).toHaveTextContent("A table is named with its schema.");
+  expect(entry).toHaveTextContent("Name the schema and the table together.");
   await userEvent.type(screen.getByRole("textbox", { name: "Schema" }), "public");
   await userEvent.click(screen.getByRole("combobox", { name: "Operations" }));
   await userEvent.click(await screen.findByRole("option", { name: "DELETE" }));
@@ -57,6 +57,30 @@ it("has no table at the end of a transaction, and none of a change's names", asy
   expect(last).toEqual([{ when: "precommit", statement: "SELECT :table" }]);
   expect(screen.queryByRole("textbox", { name: "Table" })).toBeNull();
   expect(screen.getByRole("group", { name: "Statement 1" })).toHaveTextContent(":table is of a change");
+});
+
+it("takes the place of changes that fail with some errors, and has their names", async () => {
+  renderUi(
+    <Editor handlers={[{ when: "after", statement: "INSERT INTO audit.refused VALUES (:error, :kind)" }]} />,
+  );
+  const entry = screen.getByRole("group", { name: "Statement 1" });
+  expect(entry).toHaveTextContent(":error is of an error");
+  await userEvent.click(screen.getByRole("combobox", { name: "When" }));
+  await userEvent.click(await screen.findByRole("option", { name: "In the place of a change that fails" }));
+  expect(entry).not.toHaveTextContent("is of an error");
+  const errors = screen.getByRole("combobox", { name: "Errors" });
+  await userEvent.type(errors, "23505{Enter}nothing{Enter}");
+  expect(last[0]?.errors).toEqual(["23505", "nothing"]);
+  expect(entry).toHaveTextContent("Each error is an SQLSTATE in upper case");
+  await userEvent.type(errors, "{Backspace}");
+  expect(entry).not.toHaveTextContent("Each error is");
+  expect(last).toEqual([
+    { when: "error", errors: ["23505"], statement: "INSERT INTO audit.refused VALUES (:error, :kind)" },
+  ]);
+  await userEvent.click(screen.getByRole("combobox", { name: "When" }));
+  await userEvent.click(await screen.findByRole("option", { name: "After each change" }));
+  expect(last[0]).not.toHaveProperty("errors");
+  expect(screen.queryByRole("combobox", { name: "Errors" })).toBeNull();
 });
 
 it("puts them in another order, and removes one: they are executed in this order", async () => {

@@ -1,7 +1,8 @@
-import { MultiSelect, Select, Text, Textarea } from "@mantine/core";
+import { MultiSelect, Select, TagsInput, Text, Textarea } from "@mantine/core";
 import type { StatementHandler } from "@/api/types";
 import { EntryList, TableFields } from "./entry-list";
 import classes from "./entry-list.module.css";
+import { KNOWN_ERRORS } from "./error-policies";
 import { withOptional } from "./optional-member";
 import { statementFault } from "./parameter-values";
 
@@ -18,6 +19,7 @@ type Operation = NonNullable<StatementHandler["operations"]>[number];
 const MOMENTS: { value: StatementHandler["when"]; label: string }[] = [
   { value: "after", label: "After each change" },
   { value: "instead", label: "Instead of each change" },
+  { value: "error", label: "In the place of a change that fails" },
   { value: "precommit", label: "At the end of each transaction" },
 ];
 const OPERATIONS: Operation[] = ["INSERT", "UPDATE", "DELETE"];
@@ -55,15 +57,18 @@ interface HandlerProps {
 }
 
 function Handler({ handler, onChange, disabled }: HandlerProps) {
-  // The end of a transaction is of no table: members that only changes have go with them.
-  const choose = (when: StatementHandler["when"]) =>
-    onChange(when === "precommit" ? { when, statement: handler.statement } : { ...handler, when });
+  // The end of a transaction is of no table, and only changes that fail have errors: such members go with them.
+  const choose = (when: StatementHandler["when"]) => {
+    const { errors: _, ...others } = handler;
+    if (when === "precommit") onChange({ when, statement: handler.statement });
+    else onChange(when === "error" ? { ...handler, when } : { ...others, when });
+  };
   const ofChanges = handler.when !== "precommit";
   return (
     <>
       <Select
         label="When"
-        w={240}
+        w={270}
         data={MOMENTS}
         value={handler.when}
         allowDeselect={false}
@@ -85,6 +90,17 @@ function Handler({ handler, onChange, disabled }: HandlerProps) {
             }
           />
         </>
+      )}
+      {handler.when === "error" && (
+        <TagsInput
+          label="Errors"
+          placeholder={handler.errors === undefined ? "any" : undefined}
+          w={260}
+          data={KNOWN_ERRORS}
+          value={handler.errors ?? []}
+          disabled={disabled}
+          onChange={(errors) => onChange(withOptional(handler, "errors", errors))}
+        />
       )}
       <Textarea
         label="Statement"

@@ -23,7 +23,7 @@ export function Refusal({ error, databases, consents }: RefusalProps) {
         problem={{
           title: problem.title,
           message: failed
-            ? "Cure the failed checks and accept those that need your consent, then try again."
+            ? "Fix what the failed checks name, accept those that need your consent, and try again."
             : "Accept the checks that need your consent, then try again.",
         }}
       />

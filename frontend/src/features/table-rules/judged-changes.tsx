@@ -72,7 +72,7 @@ function ruleColumn({ set, rule, scope }: RuleOutcome, number: number): Column<R
   return {
     key: `${set} ${rule}`,
     header: scope === "table" ? rule : `${rule} (${scopeInWords[scope]})`,
-    definition: set === "positive" ? "An include rule." : "An exclude rule.",
+    definition: set === "positive" ? "A positive rule." : "A negative rule.",
     cell: ({ rules }) => <Outcome outcome={rules[number]} />,
   };
 }

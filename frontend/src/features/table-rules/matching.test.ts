@@ -38,7 +38,7 @@ describe("switching a table", () => {
   const orders = { schema: "public", table: "orders" };
   const everything = { include: [{ schema: "public", table: "*" }], exclude: [] };
 
-  it("off adds an exact exclude rule below a pattern", () => {
+  it("off adds an exact exclude pattern below a pattern", () => {
     const rules = toggled(everything, orders);
     expect(rules.exclude).toEqual([orders]);
     expect(isSelected(rules, orders)).toBe(false);
@@ -48,7 +48,7 @@ describe("switching a table", () => {
     expect(toggled(toggled(everything, orders), orders)).toEqual(everything);
   });
 
-  it("on adds an exact include rule when nothing matches", () => {
+  it("on adds an exact include pattern when nothing matches", () => {
     const rules = toggled({ include: [], exclude: [] }, orders);
     expect(rules.include).toEqual([orders]);
     expect(toggled(rules, orders).include).toEqual([]);

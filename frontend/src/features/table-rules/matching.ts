@@ -1,5 +1,5 @@
 // Table rules as the API reads them: `*` any characters, `?` one, case matters; a table is replicated when an include
-// rule matches it and no exclude rule does. The API's preview decides; this gives the picker its immediate answer.
+// pattern matches it and no exclude pattern does. The API's preview decides; this gives the picker its immediate answer.
 import type { ScopedRules, TableRule, TableRules } from "@/api/types";
 import { isComplete, withoutRename } from "./renames";
 import { isSamePlace, ofTable, type RulePlace, type TableName } from "./rule-scopes";

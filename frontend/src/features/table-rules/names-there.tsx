@@ -19,7 +19,7 @@ export function NamesThere({ tables, rules, onChange }: NamesThereProps) {
   const schemas = [...new Set(tables.map(({ schema }) => schema))].map((schema) => ({ schema, table: null }));
   const free = [...schemas, ...tables].filter((place) => !renameOf(rules, place));
   const add = (chosen: string | null) => {
-    const place = free.find((one) => renamedPlace(one) === chosen);
+    const place = free.find((place) => renamedPlace(place) === chosen);
     if (place)
       onChange(
         withRename(rules, { schema: place.schema, table: place.table, to_schema: null, to_table: null }),

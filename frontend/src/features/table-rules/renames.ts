@@ -7,24 +7,24 @@ const NAME_BYTES_MAX = 63;
 export const renamedPlace = ({ schema, table }: Pick<Rename, "schema" | "table">): string =>
   `${schema}.${table ?? "*"}`;
 
-const isOf = (one: Rename, { schema, table }: Pick<Rename, "schema" | "table">) =>
-  one.schema === schema && (one.table ?? null) === (table ?? null);
+const isOf = (rename: Rename, { schema, table }: Pick<Rename, "schema" | "table">) =>
+  rename.schema === schema && (rename.table ?? null) === (table ?? null);
 
 export function renameOf(rules: TableRules, place: Pick<Rename, "schema" | "table">): Rename | undefined {
-  return rules.renames?.find((one) => isOf(one, place));
+  return rules.renames?.find((rename) => isOf(rename, place));
 }
 
 /** The rules with another rename of the same place. */
 export function withRename(rules: TableRules, rename: Rename): TableRules {
   const renames = rules.renames ?? [];
   return renameOf(rules, rename)
-    ? { ...rules, renames: renames.map((one) => (isOf(one, rename) ? rename : one)) }
+    ? { ...rules, renames: renames.map((former) => (isOf(former, rename) ? rename : former)) }
     : { ...rules, renames: [...renames, rename] };
 }
 
 export function withoutRename(rules: TableRules, place: Pick<Rename, "schema" | "table">): TableRules {
   if (!renameOf(rules, place)) return rules;
-  return { ...rules, renames: rules.renames?.filter((one) => !isOf(one, place)) };
+  return { ...rules, renames: rules.renames?.filter((rename) => !isOf(rename, place)) };
 }
 
 /** Whether it says something: one that does not is not sent. */

@@ -10,8 +10,8 @@ interface RowRuleFieldsProps {
   rule: RuleDraft;
   /** Of its name. */
   fault: string | undefined;
-  findings: RuleProblem[];
-  /** The rule is for several tables: findings that are about some of them say which. */
+  problems: RuleProblem[];
+  /** The rule is for several tables: problems that are about some of them say which. */
   isWide: boolean;
   /** The table's, as far as they are known. */
   columns: SourceColumn[];
@@ -22,8 +22,8 @@ interface RowRuleFieldsProps {
 }
 
 export function RowRuleFields(props: RowRuleFieldsProps) {
-  const { rule, fault, findings, isWide, columns, readsRows, onChange, onRemove } = props;
-  const legend = rule.positive ? "Include rule" : "Exclude rule";
+  const { rule, fault, problems, isWide, columns, readsRows, onChange, onRemove } = props;
+  const legend = rule.positive ? "Positive rule" : "Negative rule";
   const called = rule.name.trim() || "the new rule";
   return (
     <Fieldset legend={legend} p="xs">
@@ -62,10 +62,10 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
           readsRows={readsRows}
           onChange={(condition) => onChange({ ...rule, condition })}
         />
-        {findings.map((finding) => (
-          <Finding
-            key={`${finding.schema}.${finding.table} ${finding.offset} ${finding.message}`}
-            finding={finding}
+        {problems.map((problem) => (
+          <PlacedProblem
+            key={`${problem.schema}.${problem.table} ${problem.offset} ${problem.message}`}
+            problem={problem}
             isWide={isWide}
             condition={rule.condition}
           />
@@ -75,22 +75,22 @@ export function RowRuleFields(props: RowRuleFieldsProps) {
   );
 }
 
-interface FindingProps {
-  finding: RuleProblem;
+interface PlacedProblemProps {
+  problem: RuleProblem;
   isWide: boolean;
   condition: string;
 }
 
-function Finding({ finding, isWide, condition }: FindingProps) {
-  const line = markedLine(condition, finding);
+function PlacedProblem({ problem, isWide, condition }: PlacedProblemProps) {
+  const line = markedLine(condition, problem);
   return (
-    <Stack gap={4} role={finding.certain ? "alert" : "note"}>
+    <Stack gap={4} role={problem.certain ? "alert" : "note"}>
       <Group gap={6} wrap="nowrap" align="flex-start">
-        <ToneIcon tone={finding.certain ? "bad" : "warning"} size={14} />
+        <ToneIcon tone={problem.certain ? "bad" : "warning"} size={14} />
         <Text size="sm">
-          {isWide && finding.table && `${finding.schema}.${finding.table}: `}
-          {line && `Line ${finding.line}, column ${finding.column}: `}
-          {finding.message}
+          {isWide && problem.table && `${problem.schema}.${problem.table}: `}
+          {line && `Line ${problem.line}, column ${problem.column}: `}
+          {problem.message}
         </Text>
       </Group>
       {line && (
@@ -101,7 +101,7 @@ function Finding({ finding, isWide, condition }: FindingProps) {
         </Code>
       )}
       <Text size="xs" c="dimmed">
-        {finding.cure}
+        {problem.cure}
       </Text>
     </Stack>
   );

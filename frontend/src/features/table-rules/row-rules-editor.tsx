@@ -55,15 +55,15 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   );
   const wider = beside.filter((other) => other.table === null || other.table === undefined);
   const valid = draft.rules.every((rule) => faultOfName(draft, rule, taken) === undefined);
-  const findings = (check.data ?? test.data)?.findings ?? [];
+  const problems = (check.data ?? test.data)?.findings ?? [];
   const isSubset = draft.subset && mayBeSubset(draft);
-  const ofOthers = findings.filter(({ rule }) => !draft.rules.some(({ name }) => name.trim() === rule));
+  const ofOthers = problems.filter(({ rule }) => !draft.rules.some(({ name }) => name.trim() === rule));
   const hasPositive = draft.rules.some((rule) => rule.positive);
   const asked = { source_id: sourceId, capture_engine_id: captureEngineId };
   const insertsOnly = (rules.inserts_only ?? []).filter((ref) => concerns(place, ref));
   const { include, exclude } = completeRules(rules);
 
-  // The findings are about the text before.
+  // The problems are about the text before.
   const change = (next: RulesDraft) => {
     check.reset();
     test.reset();
@@ -80,9 +80,9 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
   return (
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
-        A change passes if no exclude rule is true for it and, where there are include rules, at least one of
-        them is. The rules of a table, of its schema and of all tables decide together. The initial copy takes
-        the rows whose insert would pass. <HelpLink help="guides/rules" about="rules of tables" />
+        A change passes if no negative rule is true for it and, where there are positive rules, at least one
+        of them is. The rules of a table, of its schema and of all tables decide together. The initial copy
+        takes the rows whose insert would pass. <HelpLink help="guides/rules" about="row rules" />
       </Text>
       {known.isError && (
         <ProblemAlert
@@ -95,7 +95,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
           key={rule.key}
           rule={rule}
           fault={faultOfName(draft, rule, taken)}
-          findings={findings.filter((finding) => finding.rule === rule.name.trim())}
+          problems={problems.filter((problem) => problem.rule === rule.name.trim())}
           isWide={isWide}
           columns={columns}
           readsRows={!(rule.positive && isSubset)}
@@ -104,14 +104,14 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         />
       ))}
       <Group gap="xs">
-        <AddRule label="Add an include rule" onClick={() => add(true)} />
-        <AddRule label="Add an exclude rule" onClick={() => add(false)} />
+        <AddRule label="Add a positive rule" onClick={() => add(true)} />
+        <AddRule label="Add a negative rule" onClick={() => add(false)} />
       </Group>
       {hasPositive ? (
         <Checkbox
           size="sm"
           label="Subset: rows come and go"
-          description="The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, one that takes a row out becomes a delete. Not available if an include rule names operations."
+          description="The destination keeps exactly the rows for which the rules are true: an update that brings a row in becomes an insert, one that takes a row out becomes a delete. Not available if a positive rule names operations."
           checked={isSubset}
           disabled={!mayBeSubset(draft)}
           onChange={(event) => change({ ...draft, subset: event.currentTarget.checked })}
@@ -120,19 +120,19 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
         <Checkbox
           size="sm"
           label="Nothing passes"
-          description="Until you add an include rule."
+          description="Until you add a positive rule."
           checked={draft.nothingPasses}
           onChange={(event) => change({ ...draft, nothingPasses: event.currentTarget.checked })}
         />
       )}
-      {ofOthers.map((finding) => (
+      {ofOthers.map((problem) => (
         <ProblemAlert
-          key={`${finding.schema}.${finding.table} ${finding.message}`}
-          problem={asAlert(finding)}
+          key={`${problem.schema}.${problem.table} ${problem.message}`}
+          problem={asAlert(problem)}
         />
       ))}
       {check.isError && <ProblemAlert problem={problemInWords(check.error)} />}
-      {check.data && !findings.some((finding) => finding.certain) && (
+      {check.data && !problems.some((problem) => problem.certain) && (
         <Group gap={6} role="status">
           <ToneIcon tone="good" />
           <Text size="sm">The rules fit {isWide ? "these tables" : "the table"} at the source.</Text>

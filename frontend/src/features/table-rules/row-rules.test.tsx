@@ -47,14 +47,14 @@ describe("RowRules", () => {
     await userEvent.click(screen.getByRole("combobox", { name: "Add rules" }));
     await userEvent.click(await screen.findByRole("option", { name: "public.orders" }));
     const dialog = await screen.findByRole("dialog", { name: "Rules of public.orders" });
-    await press("Add an include rule");
+    await press("Add a positive rule");
     expect(screen.getByRole("button", { name: "Use these rules" })).toBeDisabled();
     await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "north");
     await fill(screen.getByRole("textbox", { name: "Condition" }), "regoin = 'north'");
     const subset = screen.getByRole("checkbox", { name: "Subset: rows come and go" });
     await userEvent.click(subset);
-    await press("Add an exclude rule");
-    const negative = within(screen.getByRole("group", { name: "Exclude rule" }));
+    await press("Add a negative rule");
+    const negative = within(screen.getByRole("group", { name: "Negative rule" }));
     const name = negative.getByRole("textbox", { name: "Name of the rule" });
     await fill(name, "north");
     expect(negative.getByText("Another rule for the table has this name.")).toBeVisible();
@@ -98,7 +98,7 @@ describe("RowRules", () => {
     expect(alert.querySelector("mark")).toHaveTextContent(/^regoin$/);
     await expectNoAxeViolations();
     expect(sent).toEqual([{ source_id: "source01", capture_engine_id: "engine01", row_rules: [own] }]);
-    const positive = within(screen.getByRole("group", { name: "Include rule" }));
+    const positive = within(screen.getByRole("group", { name: "Positive rule" }));
     await userEvent.clear(positive.getByRole("textbox", { name: "Condition" }));
     expect(screen.queryByRole("alert")).toBeNull();
     await press("Check");
@@ -139,7 +139,7 @@ describe("RowRules", () => {
     const offered = (await screen.findAllByRole("option")).map(({ textContent }) => textContent);
     expect(offered).toEqual(["all tables", "the schema public"]);
     await userEvent.click(screen.getByRole("option", { name: "the schema public" }));
-    await press("Add an exclude rule");
+    await press("Add a negative rule");
     await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "no_purges");
     expect(screen.getByText("Another rule for the table has this name.")).toBeVisible();
     await fill(screen.getByRole("textbox", { name: "Name of the rule" }), "no_tests");
@@ -215,7 +215,7 @@ describe("RowRules", () => {
     renderUi(<Form given={{ ...all, row_rules: [own] }} onChange={() => {}} />);
     await press("Rules of public.orders");
     await userEvent.click(await screen.findByRole("button", { name: "Check" }));
-    const positive = within(screen.getByRole("group", { name: "Include rule" }));
+    const positive = within(screen.getByRole("group", { name: "Positive rule" }));
     expect(await positive.findByRole("note")).toHaveTextContent(/if it is long.*REPLICA IDENTITY to FULL/);
     expect(screen.queryByRole("alert")).toBeNull();
     expect(screen.getByText("The rules fit the table at the source.")).toBeVisible();

@@ -50,7 +50,7 @@ interface RuleCountsProps {
   destination?: string;
 }
 
-/** Counts of what the rules of tables have decided. */
+/** Counts of what the row rules have decided. */
 export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
   const isRead = destination ? `are read for ${destination}` : "are captured";
   const began = destination ? `changes began to be read for ${destination}` : "the capture started";

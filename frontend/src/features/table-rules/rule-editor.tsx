@@ -7,25 +7,25 @@ interface RuleEditorProps {
   onChange: (rules: TableRules) => void;
 }
 
-/** Include and exclude rules over schema and table names. */
+/** Table patterns: over schema and table names, to include and to exclude. */
 export function RuleEditor({ rules, onChange }: RuleEditorProps) {
   const exclude = rules.exclude ?? [];
   return (
     <Stack gap="md">
       <RuleList
         title="Include"
-        description="Replicates the tables that match one of these rules."
+        description="Replicates the tables that match one of these patterns."
         rules={rules.include}
         onChange={(include) => onChange({ ...rules, include })}
       />
       <RuleList
         title="Exclude"
-        description="Leaves out the tables that match one of these, even where an include rule matches."
+        description="Leaves out the tables that match one of these, even if they match one above."
         rules={exclude}
         onChange={(next) => onChange({ ...rules, exclude: next })}
       />
       <Text size="xs" c="dimmed">
-        * matches any characters, ? matches one. Rules are case-sensitive.
+        * matches any characters, ? matches one. Patterns are case-sensitive.
       </Text>
     </Stack>
   );
@@ -42,16 +42,16 @@ function RuleList({ title, description, rules, onChange }: RuleListProps) {
   const replace = (index: number, rule: TableRule) =>
     onChange(rules.map((kept, at) => (at === index ? rule : kept)));
   return (
-    <Box component="section" aria-label={`${title} rules`}>
+    <Box component="section" aria-label={`${title} patterns`}>
       <Title order={3}>{title}</Title>
       <Text size="xs" c="dimmed" mb={5}>
         {description}
       </Text>
       <Stack gap={6}>
         {rules.map((rule, index) => {
-          const label = `${title} rule ${index + 1}`;
+          const label = `${title} pattern ${index + 1}`;
           return (
-            // Rules have no identity but their place: they are edited in place and never reordered.
+            // Patterns have no identity but their place: they are edited in place and never reordered.
             // biome-ignore lint/suspicious/noArrayIndexKey: see above
             <Group key={index} gap={6} wrap="nowrap">
               <TextInput
@@ -89,7 +89,7 @@ function RuleList({ title, description, rules, onChange }: RuleListProps) {
             leftSection={<IconPlus size={13} aria-hidden />}
             onClick={() => onChange([...rules, { schema: "public", table: "*" }])}
           >
-            Add {title.toLowerCase()} rule
+            Add {title.toLowerCase()} pattern
           </Button>
         </Group>
       </Stack>

@@ -35,7 +35,7 @@ describe("markedLine", () => {
     expect(markedLine("a =", at(1, 4))).toEqual({ before: "a =", marked: "", after: "" });
   });
 
-  it("has no place for a finding about the whole rule, nor in a text that has changed", () => {
+  it("has no place for a problem about the whole rule, nor in a text that has changed", () => {
     expect(markedLine("a = 1", at(null, null))).toBeNull();
     expect(markedLine("a = 1", at(2, 1))).toBeNull();
     expect(markedLine("a = 1", at(1, 9))).toBeNull();

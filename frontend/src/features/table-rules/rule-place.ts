@@ -1,4 +1,4 @@
-// The place in a condition that a finding is about: its line, split around the word there.
+// The place in a condition that a problem is about: its line, split around the word there.
 import type { RuleProblem } from "@/api/types";
 
 export interface MarkedLine {
@@ -10,7 +10,7 @@ export interface MarkedLine {
 
 const WORD = /^[\p{L}\p{N}_$]+/u;
 
-/** Null where the finding is about the whole rule, or the text has changed since and has no such line. Columns count
+/** Null where the problem is about the whole rule, or the text has changed since and has no such line. Columns count
  * characters, of which JavaScript's strings may need two units each. */
 export function markedLine(condition: string, { line, column }: RuleProblem): MarkedLine | null {
   if (line === null || column === null) return null;

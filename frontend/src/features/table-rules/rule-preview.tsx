@@ -26,9 +26,9 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
         <ProblemAlert
           tone="warning"
           problem={{
-            title: "A rule matches nothing",
+            title: "A table pattern matches nothing",
             message: `No table matches ${preview.unmatched.join(", ")}.`,
-            cure: "Correct the pattern, or leave it: rules are matched now and whenever they are saved.",
+            cure: "Correct the pattern, or leave it: patterns are matched now and whenever they are saved.",
           }}
         />
       )}
@@ -41,8 +41,8 @@ export function RulePreview({ preview, updating }: { preview: TablePreview; upda
               message: table.unsupported.join(" "),
             })),
             cure: refused.some((table) => !table.identified)
-              ? "Cure it at the source, exclude the table, or replicate its inserts only."
-              : "Cure it at the source, or exclude the table.",
+              ? "Fix this at the source, exclude the table, or replicate its inserts only."
+              : "Fix this at the source, or exclude the table.",
           }}
         />
       )}

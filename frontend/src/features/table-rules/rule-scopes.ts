@@ -22,16 +22,16 @@ export function placeInWords({ schema, table }: Omit<RulePlace, "scope">): strin
   return schema ? `the schema ${schema}` : "all tables";
 }
 
-export const isSamePlace = (one: Omit<RulePlace, "scope">, other: Omit<RulePlace, "scope">) =>
-  (one.schema ?? null) === (other.schema ?? null) && (one.table ?? null) === (other.table ?? null);
+export const isSamePlace = (place: Omit<RulePlace, "scope">, other: Omit<RulePlace, "scope">) =>
+  (place.schema ?? null) === (other.schema ?? null) && (place.table ?? null) === (other.table ?? null);
 
 export const concerns = (place: Omit<RulePlace, "scope">, { schema, table }: TableName) =>
   (place.schema ?? schema) === schema && (place.table ?? table) === table;
 
 /** Whether there can be a table that both concern. */
-export const overlap = (one: RulePlace, other: RulePlace) =>
-  (one.schema ?? other.schema ?? null) === (other.schema ?? one.schema ?? null) &&
-  (one.table ?? other.table ?? null) === (other.table ?? one.table ?? null);
+export const overlap = (place: RulePlace, other: RulePlace) =>
+  (place.schema ?? other.schema ?? null) === (other.schema ?? place.schema ?? null) &&
+  (place.table ?? other.table ?? null) === (other.table ?? place.table ?? null);
 
 /** Those of a table, its own first, as the engine is told of them. */
 export function rulesConcerning(rules: readonly ScopedRules[], table: TableName): ScopedRules[] {

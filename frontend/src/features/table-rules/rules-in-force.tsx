@@ -34,8 +34,8 @@ const columns: Column<Row>[] = [
     key: "set",
     header: "Kind",
     definition:
-      "A subset rule is an include rule that follows its rows: an update that brings a row in becomes an insert, one that takes a row out becomes a delete.",
-    cell: ({ rule, positive }) => (rule.subset ? "subset" : positive ? "include" : "exclude"),
+      "A subset rule is a positive rule that follows its rows: an update that brings a row in becomes an insert, one that takes a row out becomes a delete.",
+    cell: ({ rule, positive }) => (rule.subset ? "subset" : positive ? "positive" : "negative"),
   },
   { key: "operations", header: "Operations", cell: ({ rule }) => rule.operations?.join(", ") ?? "all" },
   {

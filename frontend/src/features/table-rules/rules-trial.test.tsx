@@ -140,7 +140,7 @@ describe("trying rules", () => {
     };
     edit({ [TRY]: { body: { findings: [finding], changes: [] } } });
     await press("Try");
-    const passing = within(screen.getByRole("group", { name: "Include rule" }));
+    const passing = within(screen.getByRole("group", { name: "Positive rule" }));
     const alert = await passing.findByRole("alert");
     expect(alert).toHaveTextContent("Line 1, column 1: there is no such column");
     expect(alert.querySelector("mark")).toHaveTextContent(/^region$/);
@@ -182,7 +182,7 @@ describe("trying rules", () => {
 });
 
 describe("the field of a condition", () => {
-  const negative = () => within(screen.getByRole("group", { name: "Exclude rule" }));
+  const negative = () => within(screen.getByRole("group", { name: "Negative rule" }));
   const options = () => screen.queryAllByRole("option").map((option) => option.textContent);
 
   it("offers columns while a word is typed, and writes the one that is chosen by keyboard", async () => {
@@ -232,7 +232,7 @@ describe("the field of a condition", () => {
 
   it("offers no old and new rows to a rule of a subset", async () => {
     edit({});
-    const passing = within(screen.getByRole("group", { name: "Include rule" }));
+    const passing = within(screen.getByRole("group", { name: "Positive rule" }));
     const field = passing.getByRole("textbox", { name: "Condition" });
     await paste(field, "o");
     await waitFor(() =>

@@ -1,9 +1,12 @@
 import { screen } from "@testing-library/react";
-import { expect, it } from "vitest";
+import type { ReactNode } from "react";
+import { expect, it, vi } from "vitest";
 import type { StreamDestination } from "@/api/types";
 import { destination, stream } from "@/test/data";
 import { renderUi } from "@/test/render";
 import { Transactions } from "./transactions";
+
+vi.mock("@/ui/anchor-link", () => ({ AnchorLink: ({ children }: { children: ReactNode }) => children }));
 
 const nothing = { open: 0, waiting: 0, executing: 0, queued_lcrs: 0, transactions: [] };
 const show = (values: Partial<StreamDestination>) =>
@@ -20,6 +23,11 @@ it("calls all committed only where it is applied", () => {
     screen.getByText("Every transaction received so far is committed at the destination."),
   ).toBeVisible();
   unmount();
+  const { unmount: remove } = show({ error_queue_transactions: null });
+  expect(screen.getByText(/except those that are parked/)).toHaveTextContent(
+    "an unknown number of transactions in the error queue of warehouse",
+  );
+  remove();
   show({ status: "DISABLED", phase: "STOPPED", state: "PAUSED" });
   expect(screen.getByText("What waits for warehouse (Paused) is not listed here.")).toBeVisible();
   expect(screen.queryByText(/is committed/)).toBeNull();

@@ -48,7 +48,7 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
             rows={rows}
             rowKey={({ destination_id, xid }) => `${destination_id} ${xid}`}
             initialSort={{ key: "age", descending: true }}
-            empty="None of this kind."
+            empty="No transactions in this state."
             maxHeight={560}
           />
         )}
@@ -65,6 +65,10 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
 /** An apply that does not run tells of nothing. */
 const APPLY: readonly ShownState[] = ["REPLICATING", "CATCHING UP", "PARKING", "STALLED"];
 
+function parkedInWords(count: number | null) {
+  return count === null ? "an unknown number of transactions" : counted(count, "transaction");
+}
+
 /** Parked transactions are no longer on their way, and not committed either. */
 function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
   const resting = destinations.filter(({ state }) => !APPLY.includes(state));
@@ -73,7 +77,7 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
     return `What waits for ${names.join(", ")} is not listed here.`;
   }
   const where = destinations.length > 1 ? "at all destinations" : "at the destination";
-  const parking = destinations.filter(({ error_queue_transactions }) => (error_queue_transactions ?? 0) > 0);
+  const parking = destinations.filter(({ error_queue_transactions }) => error_queue_transactions !== 0);
   if (parking.length === 0) return `Every transaction received so far is committed ${where}.`;
   return (
     <>
@@ -86,7 +90,7 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
             params={{ streamId: id }}
             search={{ tab: "errors", destination: destination.id }}
           >
-            {counted(destination.error_queue_transactions ?? 0, "transaction")} in the error queue of{" "}
+            {parkedInWords(destination.error_queue_transactions)} in the error queue of{" "}
             {destination.database.name}
           </AnchorLink>
         </span>

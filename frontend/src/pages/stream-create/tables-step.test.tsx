@@ -91,11 +91,11 @@ it("begins without a rule where public is empty, and counts no partitions", asyn
   });
   renderUi(<Step />);
   const chip = await screen.findByRole("checkbox", { name: "app (1)" });
-  expect(screen.queryByLabelText("Include rule 1, schema")).toBeNull();
+  expect(screen.queryByLabelText("Include pattern 1, schema")).toBeNull();
   await userEvent.click(chip);
-  expect(screen.getByLabelText("Include rule 1, schema")).toHaveValue("app");
-  expect(screen.queryByLabelText("Include rule 2, schema")).toBeNull();
+  expect(screen.getByLabelText("Include pattern 1, schema")).toHaveValue("app");
+  expect(screen.queryByLabelText("Include pattern 2, schema")).toBeNull();
   await userEvent.click(chip);
-  await userEvent.click(screen.getByRole("button", { name: "Add include rule" }));
-  expect(screen.getByLabelText("Include rule 1, schema")).toHaveValue("public");
+  await userEvent.click(screen.getByRole("button", { name: "Add include pattern" }));
+  expect(screen.getByLabelText("Include pattern 1, schema")).toHaveValue("public");
 });

@@ -36,11 +36,11 @@ describe("the wizard goes on", () => {
     ["destination", { destinationIds: ["source01"] }, {}, /two databases/],
     ["destination", {}, { engines: [] }, /No engine/],
     ["destination", {}, { engines: [engine, receivingEngine] }, /Choose the engine/],
-    ["tables", { rules: { include: [], exclude: [] } }, {}, /include rule/],
+    ["tables", { rules: { include: [], exclude: [] } }, {}, /table pattern/],
     ["tables", {}, { replicable: null }, /Wait/],
     ["tables", {}, { replicable: 0 }, /no table/],
     ["preflight", {}, { preflightReady: null }, /Wait/],
-    ["preflight", {}, { preflightReady: false }, /Cure/],
+    ["preflight", {}, { preflightReady: false }, /failed checks/],
     ["parameters", { parameters: { parallelism: 1000 } }, {}, /range/],
     ["review", { name: "  " }, {}, /name/],
   ] as const)("not from %s with %o and %o", (step, answer, fact, reason) => {

@@ -86,14 +86,14 @@ export function stepFault(step: Step, state: WizardState, facts: WizardFacts): s
       if (facts.engines.length > 1 && !state.engineId) return "Choose the engine that runs the stream.";
       return placementFault(state, facts.engines);
     case "tables":
-      if (completeRules(state.rules).include.length === 0) return "Add an include rule.";
-      if (facts.replicable === null) return "Wait until the rules are evaluated.";
-      return facts.replicable > 0 ? null : "The rules match no table that can be replicated.";
+      if (completeRules(state.rules).include.length === 0) return "Include at least one table pattern.";
+      if (facts.replicable === null) return "Wait until the patterns are evaluated.";
+      return facts.replicable > 0 ? null : "The patterns match no table that can be replicated.";
     case "preflight":
       if (facts.preflightReady === null) return "Wait until the checks are done.";
       return facts.preflightReady
         ? null
-        : "Cure the failed checks and run them again, and accept those that need your consent.";
+        : "Fix what the failed checks name, run them again, and accept those that need your consent.";
     case "parameters":
       return anyFault(facts.definitions, { ...defaults(facts.definitions), ...state.parameters })
         ? "A value is out of range."

@@ -22,7 +22,7 @@ const counts = {
 };
 const changed = check({
   id: "row_rules_changed",
-  title: "Changed rules of tables",
+  title: "Changed row rules",
   status: "consent",
   items: ["public.orders"],
   consent: "row_rules_changed:1234",
@@ -70,7 +70,7 @@ it("changes one destination's rules, once what they mean is accepted", async () 
   await userEvent.click(await screen.findByRole("checkbox", { name: /^Nothing passes/ }));
   await userEvent.click(screen.getByRole("button", { name: "Use these rules" }));
   await userEvent.click(screen.getByRole("button", { name: "Save rules" }));
-  await userEvent.click(await screen.findByRole("checkbox", { name: "Accept: Changed rules of tables" }));
+  await userEvent.click(await screen.findByRole("checkbox", { name: "Accept: Changed row rules" }));
   await userEvent.click(screen.getByRole("button", { name: "Save rules" }));
   await vi.waitFor(() => expect(screen.queryByRole("button", { name: "Save rules" })).toBeNull());
   expect(sent).toEqual([{ row_rules: [] }, { row_rules: [], accept: ["row_rules_changed:1234"] }]);

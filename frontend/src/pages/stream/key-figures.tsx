@@ -2,7 +2,7 @@ import { SimpleGrid } from "@mantine/core";
 import type { Stream } from "@/api/types";
 import { byteRate, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
-import { parkedOf } from "@/lib/sums";
+import { exactSum, parkedOf, parkedSum } from "@/lib/sums";
 import { LagFigures } from "@/ui/lag-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Metric } from "@/ui/quantity";
@@ -25,7 +25,7 @@ export function KeyFigures({ stream }: { stream: Stream }) {
       <Metric metric="errors" size="lg" quantity={parkedOf(stream)} />
       <LagFigures
         lag={stream.lag}
-        parked={stream.error_queue_transactions}
+        parked={exactSum(parkedSum(stream))}
         slot={stream.slot}
         standing={isStanding(stream)}
         size="lg"

@@ -26,7 +26,10 @@ interface StreamNowProps {
 
 /** The components' last known states need not be those of now. */
 function ofUnknownState(sample: Sample): Sample {
-  return { ...sample, components: sample.components.map((one) => ({ ...one, state: "UNKNOWN" })) };
+  return {
+    ...sample,
+    components: sample.components.map((component) => ({ ...component, state: "UNKNOWN" })),
+  };
 }
 
 export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {

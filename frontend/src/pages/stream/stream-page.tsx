@@ -21,6 +21,7 @@ import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { isEngineError } from "@/lib/engine-errors";
 import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
+import { parkedSum, sumQuantity } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
@@ -75,7 +76,7 @@ function StreamView({ stream }: { stream: Stream }) {
       replace: true,
     });
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
-  const parked = stream.error_queue_transactions ?? 0;
+  const parked = parkedSum(stream);
   // The table's own trouble says the same, with its cures.
   const tellsTroubles =
     isEngineError(stream.error, "table_trouble") && stream.tables.some(({ trouble }) => trouble !== null);
@@ -118,7 +119,13 @@ function StreamView({ stream }: { stream: Stream }) {
           <Tabs.Tab value="parameters">Parameters</Tabs.Tab>
           <Tabs.Tab
             value="errors"
-            rightSection={parked > 0 ? <Badge size="sm">{formatCount(parked)}</Badge> : null}
+            rightSection={
+              parked.value ? (
+                <Badge size="sm">
+                  {sumQuantity(parked, (sum) => ({ value: formatCount(sum), unit: "" })).value}
+                </Badge>
+              ) : null
+            }
           >
             Error queue
           </Tabs.Tab>

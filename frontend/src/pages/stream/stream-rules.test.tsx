@@ -66,7 +66,7 @@ it("can be tried again once a failed check is cured at the database", async () =
   const { open } = openEditor([check({ id: "table_keys", title: "Keys of tables", status: "failed" })]);
   await open();
   await save();
-  expect(await screen.findByRole("alert")).toHaveTextContent("Cure the failed checks");
+  expect(await screen.findByRole("alert")).toHaveTextContent("Fix what the failed checks name");
   expect(screen.getByRole("region", { name: "Checks at the source" })).toHaveTextContent("Keys of tables");
   expect(screen.getByRole("button", { name: "Save rules" })).toBeEnabled();
 });
@@ -76,7 +76,7 @@ it("keeps a consent while other rules are tried, and shows it", async () => {
   await open();
   await save();
   await userEvent.click(await screen.findByRole("checkbox", { name: "Accept: What the copy leaves out" }));
-  await userEvent.type(screen.getByRole("textbox", { name: "Include rule 1, table" }), "g");
+  await userEvent.type(screen.getByRole("textbox", { name: "Include pattern 1, table" }), "g");
   expect(screen.queryByRole("checkbox", { name: "Accept: What the copy leaves out" })).toBeNull();
   const given = screen.getByRole("list", { name: "Accepted" });
   expect(given).toHaveTextContent("What the copy leaves outcomments: public.log");
@@ -97,7 +97,7 @@ it("asks again where a check says something else", async () => {
   expect(screen.getByRole("button", { name: "Save rules" })).toBeDisabled();
 });
 
-it("says what the rules of tables have decided", async () => {
+it("says what the row rules have decided", async () => {
   const ruled = { ...all, row_rules: [noTests, nothing] };
   const counts = {
     counted_since: "2026-11-21T00:00:01.400000Z",
@@ -137,8 +137,8 @@ it("shows the rules in force for a table, and where each comes from", async () =
   const cells = within(await screen.findByRole("table")).getAllByRole("cell");
   expect(cells.map(({ textContent }) => textContent)).toEqual([
     ...["north", "the stream", "the table", "subset", "all", "region = 'north'"],
-    ...["no_tests", "the stream", "all tables", "exclude", "all", "tag = 'test'"],
-    ...["small", destination().database.name, "its schema", "include", "INSERT", "always"],
+    ...["no_tests", "the stream", "all tables", "negative", "all", "tag = 'test'"],
+    ...["small", destination().database.name, "its schema", "positive", "INSERT", "always"],
   ]);
   await expectNoAxeViolations();
 });

@@ -22,6 +22,7 @@ import { RulesInForce } from "@/features/table-rules/rules-in-force";
 import { stepInWords } from "@/features/table-rules/transformation-drafts";
 import { Transformations } from "@/features/table-rules/transformations";
 import { usePreview } from "@/features/table-rules/use-preview";
+import { InEffect } from "@/ui/in-effect";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
@@ -70,6 +71,7 @@ export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolea
           ))}
         </Group>
       ))}
+      <InEffect destinations={stream.destinations} />
       {rules.row_rules && rules.row_rules.length > 0 && <RuleCountsTable counts={stream.rule_counts} />}
       {owned.length > 0 && <RulesInForce tables={stream.tables} owned={owned} />}
       <Modal opened={editing} onClose={() => setEditing(false)} title="Edit table rules" size="xl">

@@ -1,0 +1,64 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, describe, expect, it } from "vitest";
+import { session, stream } from "@/test/data";
+import { type Routes, renderAt, stubApi, stubEvents } from "@/test/render";
+
+const lab = { available: true, why_not: null, load: null, causes: [] };
+const overview = (...ids: string[]) => ({
+  body: {
+    streams: ids.map((id) => stream({ id, name: id })),
+    engines_online: 1,
+    engines_total: 1,
+    live: true,
+  },
+});
+const routes: Routes = {
+  "GET /api/v1/session": { body: session },
+  "GET /api/v1/alerts/counts": { body: { firing: 0, critical: 0, unacknowledged: 0, pending: 0 } },
+  "GET /api/v1/overview": overview("demo"),
+  "GET /api/v1/overview/rates": { body: { streams: [], live: true } },
+  "GET /api/v1/databases": { body: { items: [], next_cursor: null } },
+  "GET /api/v1/lab": { body: lab },
+};
+const steps = () => screen.findByRole("region", { name: "Next steps" });
+const links = (within_: HTMLElement) =>
+  within(within_)
+    .getAllByRole("link")
+    .map((link) => [link.textContent?.trim(), link.getAttribute("href")]);
+
+beforeEach(stubEvents);
+
+describe("beside the only stream, the overview", () => {
+  it("leads to a stream of one's own, to the advisor and to the lab", async () => {
+    stubApi(routes);
+    const { history } = renderAt("/");
+    const found = await steps();
+    await within(found).findByRole("link", { name: "Open the lab" });
+    expect(links(found)).toEqual([
+      ["Create your own stream", "/streams/new"],
+      ["Open the advisor", "/advisor"],
+      ["Open the lab", "/lab"],
+    ]);
+    await userEvent.click(within(found).getByRole("link", { name: "Open the lab" }));
+    expect(history.location.pathname).toBe("/lab");
+  });
+
+  it("offers nothing that cannot be done: no lab where there is none, no new stream to a viewer", async () => {
+    const viewer = { ...session, user: { ...session.user, role: "viewer" } };
+    stubApi({
+      ...routes,
+      "GET /api/v1/session": { body: viewer },
+      "GET /api/v1/lab": { body: { ...lab, available: false } },
+    });
+    renderAt("/");
+    expect(links(await steps())).toEqual([["Open the advisor", "/advisor"]]);
+  });
+});
+
+it("is left out once there are several streams", async () => {
+  stubApi({ ...routes, "GET /api/v1/overview": overview("demo", "own") });
+  renderAt("/");
+  expect(await screen.findByRole("table", { name: "Streams" })).toBeVisible();
+  expect(screen.queryByText("Next steps")).toBeNull();
+});
