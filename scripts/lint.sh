@@ -25,7 +25,7 @@ engine_format() { find engine/src engine/test \( -name '*.h' -o -name '*.cc' \) 
 shell_scripts() { find scripts .ci e2e -path '*/node_modules' -prune -o -name '*.sh' -print; echo .ci/run; }
 shell_check() { shell_scripts | xargs shellcheck --source-path=SCRIPTDIR --external-sources --severity=warning; }
 in_backend() { (cd backend && "$@"); }
-system_types() { MYPYPATH=engine/test/system:engine/bench:scripts "$THALWEG_VENV/bin/mypy" --strict -p harness -p bench -m guard -m newer_server; }
+system_types() { MYPYPATH=engine/test/system:engine/bench:scripts "$THALWEG_VENV/bin/mypy" --strict -p harness -p bench -m guard -m kept_sessions -m newer_server -m pooler; }
 console_lint() { use_node && install_node_modules frontend && (cd frontend && npm run --silent lint); }
 journeys_lint() { use_node && install_node_modules e2e && (cd e2e && npm run --silent lint); }
 
@@ -34,7 +34,9 @@ check "engine: format" engine_format
 check "everywhere: tidy" "$python" scripts/lint/tidy.py
 check "everywhere: error codes" "$python" scripts/lint/error_codes.py
 check "everywhere: component states" "$python" scripts/lint/component_states.py
+check "everywhere: component numbers" "$python" scripts/lint/component_numbers.py
 check "backend: states" "$python" scripts/lint/states.py
+check "backend: outside work" "$python" scripts/lint/outside.py
 check "everywhere: version" "$python" scripts/lint/version.py
 check "backend: ruff" in_backend "$THALWEG_VENV/bin/ruff" check .
 check "backend: format" in_backend "$THALWEG_VENV/bin/ruff" format --check .
@@ -47,6 +49,7 @@ check "scripts: mypy" system_types
 check "scripts: shellcheck" shell_check
 check "docs: reference pages" scripts/docs.sh --check
 check "docs: links, named files" "$python" scripts/lint/links.py
+check "docs: READMEs" "$python" scripts/lint/readmes.py
 check "docs: lines end at 120" "$python" scripts/lint/lines.py
 check "docs: help" build_help
 check "deploy: compose, Dockerfiles" "$python" scripts/lint/deploy.py

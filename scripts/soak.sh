@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # Tests that are too long for every change, run before every release: each of the engine's under the sanitizers, and for hours,
 # with new seeds, the tests that have one. Each part gets the same share of the time, but for those of a fixed length
-# (sanitizers, rig); one line for each, all of them run, also after a failure.
-# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] scripts/soak.sh [PART...]     (all of them if none is named)
-#   sanitizers  the engine's tests under the address, undefined-behaviour and thread sanitizers
+# (sanitizers, slow, rig, upgrade); one line for each, all of them run, also after a failure.
+# usage: [SOAK_MINUTES=240] [SOAK_SEED=N] [SOAK_UPGRADE_FROM=COMMIT] scripts/soak.sh [PART...]     (all if none is named)
+#   sanitizers  the engine's tests under sanitizers: address and undefined-behaviour all, thread those with threads
 #   worlds      simulated worlds of the engine, from seeds on that 'make test' does not run; also under the address sanitizer
 #   rules       conditions of rules, evaluated by the engine and by PostgreSQL
 #   fuzz        libFuzzer on each parser, from its corpus
-#   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round
+#   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round; before
+#               them the receiver of WAL and its source, 1000 times
+#   slow        suites of 'make test' with half of one core and a disk that takes 50 ms for a flush: SOAK_SLOW_SUITES, else
+#               those of the engine
 #   rig         the advisor against real causes
+#   upgrade     the whole product of an earlier commit, then this one's, over the same data and under load; from the last tag,
+#               or where there is none from the last commit that is three days old
 # A failure names its seed, and the command that repeats it. docs/results/soak.md keeps each part's last run.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
@@ -17,7 +22,7 @@ for part in steps node builds suites; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 export THALWEG_LOCK=requirements-dev.lock
-(($#)) || set -- sanitizers worlds rules fuzz kills rig
+(($#)) || set -- sanitizers worlds rules fuzz kills slow rig upgrade
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime test system
   step "build venv" "check that the package index answers" build_venv
@@ -25,7 +30,7 @@ if [[ -z ${THALWEG_GUARDED:-} ]]; then
 fi
 timed=0
 for part in "$@"; do
-  case $part in sanitizers | rig) ;; *) timed=$((timed + 1)) ;; esac
+  case $part in sanitizers | slow | rig | upgrade) ;; *) timed=$((timed + 1)) ;; esac
 done
 share=$((${SOAK_MINUTES:-240} * 60 / (timed ? timed : 1)))
 seed=${SOAK_SEED:-$((10000 + RANDOM * 1000))}
@@ -86,11 +91,38 @@ kill_round() {
 }
 
 soak_kills() {
-  build_engine release thalwegd && install_newer_server && build_server_libraries || return 1
+  build_engine release thalwegd shipment_test && install_newer_server && build_server_libraries || return 1
+  THALWEG_SHIPMENT_KILLS=1000 "$THALWEG_BUILD/release/shipment_test" --gtest_filter='ReceiverTest.*' && echo "did: 1000 kills of the receiver" || return 1
   rounds "$share" "ten files of system tests" kill_round
 }
 
+# The programs are built before: the compiler needs no slow machine.
+soak_slow() {
+  local suites=${SOAK_SLOW_SUITES:-engine system}
+  build_engine release && install_newer_server && build_server_libraries || return 1
+  # shellcheck disable=SC2086  # words, not one name
+  "$THALWEG_ROOT/scripts/slow_machine.sh" "$THALWEG_ROOT/scripts/test.sh" $suites && echo "did: $suites"
+}
+
 soak_rig() { "$THALWEG_ROOT/scripts/advisor_rig.sh"; }
+
+earlier_commit() {
+  local commit=${SOAK_UPGRADE_FROM:-}
+  [[ -n $commit ]] || commit=$(git -C "$THALWEG_ROOT" describe --tags --abbrev=0 HEAD^ 2>/dev/null) ||
+    commit=$(git -C "$THALWEG_ROOT" rev-list -1 --before='3 days ago' HEAD)
+  git -C "$THALWEG_ROOT" rev-parse --verify --quiet "$commit^{commit}"
+}
+
+soak_upgrade() {
+  local commit earlier status=0
+  commit=$(earlier_commit) || { echo "no earlier commit '${SOAK_UPGRADE_FROM:-}': name one with SOAK_UPGRADE_FROM"; return 1; }
+  earlier=$(mktemp -d "${TMPDIR:-/tmp}/thalweg-earlier-XXXXXX") && chmod 755 "$earlier" || return 1
+  git -C "$THALWEG_ROOT" worktree add --detach "$earlier" "$commit" || return 1
+  "$THALWEG_ROOT/scripts/upgrade_stack.sh" "$earlier" || status=1
+  git -C "$THALWEG_ROOT" worktree remove --force "$earlier" || status=1
+  ((status == 0)) || return 1
+  echo "did: from $(git -C "$THALWEG_ROOT" show -s --format='%h of %cs' "$commit") to $(git -C "$THALWEG_ROOT" show -s --format=%h)"
+}
 
 # Of a part's log: how much was done.
 did_of() {

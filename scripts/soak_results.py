@@ -10,12 +10,14 @@ from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "soak.md"
 PARTS = {
-    "sanitizers": "the engine's tests under the address, undefined-behaviour and thread sanitizers",
+    "sanitizers": "the engine's tests under sanitizers: address and undefined-behaviour all, thread those with threads",
     "worlds": "simulated worlds of the engine, also under the address sanitizer",
     "rules": "conditions of rules, evaluated by the engine and by PostgreSQL",
     "fuzz": "libFuzzer on each parser, from its corpus",
     "kills": "whole engines on real servers, killed, cut off, and compared row by row",
+    "slow": "suites with half of one core and a disk that takes 50 ms for a flush",
     "rig": "[the advisor](advisor.md) against real causes",
+    "upgrade": "the whole product of an earlier commit, then this one's, over the same data and under load",
 }
 HEAD = """<!-- Written by scripts/soak_results.py from `make soak`. Do not edit. -->
 

@@ -2,7 +2,8 @@
 # Runs suites, one line each, all of them also after a failure; the lines of each test that fails; where the time went; a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
-# The static checks, which have no clock to keep, run beside the others on the processor time that these leave (SCHED_IDLE).
+# The static checks and the console's tests, which have no servers and no clock to keep, run beside the others on the processor
+# time that these leave (SCHED_IDLE).
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -73,7 +74,7 @@ foreground=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
-    lint) beside+=("$suite") ;;
+    lint | frontend) beside+=("$suite") ;;
     *) foreground+=("$suite") ;;
   esac
 done

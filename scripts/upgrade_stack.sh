@@ -11,7 +11,7 @@ chmod 755 "$home"
 for name in $(compgen -e THALWEG_ || true); do
   unset "$name"
 done
-export THALWEG_HOME=$home/home THALWEG_PORT_OFFSET=${UPGRADE_PORT_OFFSET:-2000} THALWEG_DEMO_RATE=300
+export THALWEG_HOME=$home/home THALWEG_PORT_OFFSET=${UPGRADE_PORT_OFFSET:-8000} THALWEG_DEMO_RATE=300
 source "$here/scripts/settings.sh"
 for part in steps secrets users clusters daemons demo; do
   # shellcheck source=/dev/null

@@ -108,15 +108,15 @@ install_node_modules() {
 }
 
 build_console() {
-  local directory=$THALWEG_ROOT/frontend wanted
-  wanted=$(sources_hash "$directory" \( -name node_modules -o -name dist -o -name coverage \) -prune -o)
-  if [[ $(cat "$directory/dist/.sources" 2>/dev/null) == "$wanted" ]]; then
-    return 0
-  fi
-  use_node
-  install_node_modules "$directory"
-  (cd "$directory" && npm run build)
-  printf '%s\n' "$wanted" >"$directory/dist/.sources"
+  local directory=$THALWEG_ROOT/frontend
+  mkdir -p "$THALWEG_BUILD"
+  (
+    flock 9 # the console's tests build it beside other suites
+    wanted=$(sources_hash "$directory" \( -name node_modules -o -name dist -o -name coverage \) -prune -o)
+    [[ $(cat "$directory/dist/.sources" 2>/dev/null) != "$wanted" ]] || exit 0
+    use_node && install_node_modules "$directory" && (cd "$directory" && npm run build) &&
+      printf '%s\n' "$wanted" >"$directory/dist/.sources"
+  ) 9>"$THALWEG_BUILD/.console.lock"
 }
 
 # The hash of all sources of the help.

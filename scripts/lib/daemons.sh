@@ -67,16 +67,17 @@ while True:
 PYTHON
 }
 
-# True when the service that NAME's supervisor runs has ended since it was started.
-has_ended() { awk '/ starting / { ends = 0 } / supervise: / { ++ends } END { exit !ends }' "$THALWEG_LOG/service-$1.log"; }
+# True when the service that NAME's supervisor runs has ended three times since it was started. Once may be chance: the kernel
+# gives a port that was free a moment ago to a connection.
+keeps_ending() { awk '/ starting / { ends = 0 } / supervise: / { ++ends } END { exit ends < 3 }' "$THALWEG_LOG/service-$1.log"; }
 
 # check_daemon NAME SECONDS FRESH COMMAND... : waits until COMMAND succeeds; gives up at once when the supervisor has ended, or
-# when a fresh service has: what runs again and again without coming up says why in its log.
+# when a fresh service keeps ending: what runs again and again without coming up says why in its log.
 check_daemon() {
   local name=$1 end=$((SECONDS + $2)) fresh=$3
   shift 3
   until "$@" >/dev/null 2>&1; do
-    if ! daemon_pid "$name" >/dev/null || ((SECONDS >= end)) || { [[ -n $fresh ]] && has_ended "$name"; }; then
+    if ! daemon_pid "$name" >/dev/null || ((SECONDS >= end)) || { [[ -n $fresh ]] && keeps_ending "$name"; }; then
       echo "$name does not answer; the end of $THALWEG_LOG/service-$name.log:"
       tail -n 15 "$THALWEG_LOG/service-$name.log"
       [[ -z $fresh ]] || stop_daemon "$name" 10

@@ -15,7 +15,7 @@ CONSOLE = ROOT / "frontend/src/lib/states.ts"
 COMPONENTS = {
     "capture/logical/logical_capture": "CAPTURE",
     "daemon/queue_sample": "QUEUE",
-    "daemon/backlog_destination_view": "QUEUE SPILL",
+    "daemon/independent_destination_view": "QUEUE SPILL",
     "propagation/batch_packer": "PROPAGATION SENDER",
     "propagation/sender": "PROPAGATION SENDER",
     "propagation/receiver": "PROPAGATION RECEIVER",

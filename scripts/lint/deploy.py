@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ SERVICES = ONE_SHOT | {"store", "redis", "engine", "api", "collector", "demo-sou
                         "load"}
 SECRETS = "/var/lib/thalweg/secrets"
 INSTRUCTION = re.compile(r"^(FROM|COPY|RUN|ENV|ARG|WORKDIR|USER|ENTRYPOINT|CMD|EXPOSE|VOLUME|HEALTHCHECK)\s+(.*)$")
+ROOT_ONLY = re.compile(r"^(User|ProtectHome|CapabilityBoundingSet)=|/etc/thalweg|/opt/thalweg")
+"""Settings that only root's manager can obey, and places that only root can write."""
 SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
 
 
@@ -30,7 +33,7 @@ def main() -> int:
     problems += [f"{shown(path)}: no service is built from it" for path in dockerfiles if shown(path) not in used]
     problems += _port_problems(compose)
     units = sorted((ROOT / "deploy/systemd").glob("*.service"))
-    problems += _unit_problems(units)
+    problems += _unit_problems(units) + _user_unit_problems(units)
     print("\n".join(problems) or
           f"{len(compose['services'])} services, {len(dockerfiles)} Dockerfiles, {len(units)} units")
     return 1 if problems else 0
@@ -108,18 +111,20 @@ def _script_problems(where: str, text: str) -> list[str]:
 
 
 def _port_problems(compose: dict[str, Any]) -> list[str]:
-    """Published ports must be those of scripts/settings.sh."""
+    """Published ports must be those of scripts/settings.sh, and on loopback unless a setting opens them."""
     settings = subprocess.run(
         ["bash", "-c", f"source {ROOT}/scripts/settings.sh; echo $THALWEG_STORE_PORT $THALWEG_SOURCE_PORT "
          "$THALWEG_DESTINATION_PORT $THALWEG_RELAY_PORT $THALWEG_REDIS_PORT $THALWEG_API_PORT $THALWEG_ENGINE_PORT "
          "$THALWEG_PROPAGATION_PORT"],
         capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "THALWEG_HOME": "/nonexistent"})
-    known = set(settings.stdout.split())
+    known = settings.stdout.split()
+    opens = {known[-1]: "THALWEG_PROPAGATION_BIND"}
     problems = []
     for name, service in compose["services"].items():
         for published in service.get("ports", []):
-            host, _, container = str(published).removeprefix("127.0.0.1:").partition(":")
-            if not str(published).startswith("127.0.0.1:"):
+            binding, _, container = str(published).rpartition(":")
+            address, _, host = binding.rpartition(":")
+            if address not in ("127.0.0.1", f"${{{opens.get(host)}:-127.0.0.1}}"):
                 problems.append(f"docker-compose.yml: {name}: port {published} is published beyond loopback")
             if host != container or host not in known:
                 problems.append(f"docker-compose.yml: {name}: port {published} is not one of scripts/settings.sh")
@@ -131,18 +136,57 @@ def _unit_problems(units: list[Path]) -> list[str]:
     problems = [f"{shown(unit)}: runs as root" for unit in units
                 if not re.search(r"^User=(?!root)", unit.read_text(), re.M)]
     with tempfile.TemporaryDirectory() as directory:
-        copies = []
-        for unit in units:
-            copies.append(Path(directory) / unit.name)
-            copies[-1].write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M))
         drop_in = Path(directory) / "thalweg-engine.service.d/tls.conf"
         drop_in.parent.mkdir()
         drop_in.write_text((ROOT / "deploy/systemd/thalweg-engine-tls.conf").read_text())
-        read = subprocess.run(["systemd-analyze", "verify", *map(str, copies)], capture_output=True, text=True,
-                              check=False, env=os.environ | {"SYSTEMD_UNIT_PATH": f"{directory}:"})
-        problems += [line for line in read.stderr.splitlines() if line]
-        if read.returncode and not read.stderr:
-            problems.append(f"systemd-analyze ended with status {read.returncode}")
+        return problems + _manager_problems("--system", units, Path(directory))
+
+
+def _user_unit_problems(units: list[Path]) -> list[str]:
+    """The recipe of README.md makes user units: it is run as it stands there, in a home of its own."""
+    page = ROOT / "deploy/systemd/README.md"
+    recipe = re.search(r"^## Without root$.*?```sh\n(.*?)^loginctl", page.read_text(), re.M | re.S)
+    if recipe is None:
+        return [f"{shown(page)}: has no recipe for units without root"]
+    with tempfile.TemporaryDirectory() as home:
+        made = subprocess.run(["bash", "-euc", recipe[1]], capture_output=True, text=True, check=False, cwd=ROOT,
+                              env=os.environ | {"HOME": home})
+        if made.returncode:
+            return [f"{shown(page)}: the recipe fails: {made.stderr.strip()}"]
+        written = sorted((Path(home) / ".config/systemd/user").iterdir())
+        problems = [] if [unit.name for unit in written] == [unit.name for unit in units] else [
+            f"{shown(page)}: the recipe makes {', '.join(unit.name for unit in written) or 'no units'}"]
+        for unit in written:
+            problems += [f"{shown(page)}: the recipe leaves in {unit.name}: {line}"
+                         for line in unit.read_text().splitlines() if ROOT_ONLY.search(line)]
+            if "\nWantedBy=default.target\n" not in unit.read_text():
+                problems.append(f"{shown(page)}: no target of users' wants {unit.name}")
+            program = re.search(r"^ExecStart=(\S+)", unit.read_text(), re.M)
+            if program is None or program[1].removeprefix(f"{ROOT}/") not in _programs():
+                problems.append(f"{shown(page)}: {unit.name} runs {program and program[1]}, which no build makes")
+        checked = Path(home) / "checked"
+        checked.mkdir()
+        return problems + _manager_problems("--user", written, checked)
+
+
+def _programs() -> set[str]:
+    """Programs of scripts/build.sh, by their places in a checkout."""
+    scripts = tomllib.loads((ROOT / "backend/pyproject.toml").read_text())["project"]["scripts"]
+    return {"build/release/src/daemon/thalwegd", *(f".venv/bin/{name}" for name in scripts)}
+
+
+def _manager_problems(manager: str, units: list[Path], directory: Path) -> list[str]:
+    """Of systemd's reading of copies in `directory`, without the programs, which may not be installed here."""
+    copies = []
+    for unit in units:
+        copies.append(directory / unit.name)
+        copies[-1].write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit.read_text(), flags=re.M))
+    read = subprocess.run(["systemd-analyze", manager, "verify", *map(str, copies)], capture_output=True, text=True,
+                          check=False, env=os.environ | {
+                              "SYSTEMD_UNIT_PATH": f"{directory}:", "XDG_RUNTIME_DIR": str(directory)})
+    problems = [line for line in read.stderr.splitlines() if line]
+    if read.returncode and not read.stderr:
+        problems.append(f"systemd-analyze {manager} ended with status {read.returncode}")
     return problems
 
 

@@ -1,4 +1,5 @@
-"""Checks beside the formatters': sizes, names, folders without a page, words and addresses that do not belong here."""
+"""Checks beside the formatters': sizes, names, layers' folders without a page, standards that the bibliography lacks,
+words and addresses that do not belong here."""
 
 import re
 import sys
@@ -16,7 +17,8 @@ GENERATED = ("package-lock.json", ".lock", "openapi.json", "schema.d.ts", "route
 RIDDLE = re.compile(
     r"(?:^[ \t]*(?:#|\"{3}|--|\*)|//|/\*+)[ \t]*(?:Wh(?:at|ich)(?:ever)?|Who(?:ever|m|se)?)\b.*", re.MULTILINE)
 # An answer without its question: of what, as what?
-FRAGMENT = re.compile(r"^[ \t]*(?:#|\"{3})[ \t]*(?:Of|As) (?!soon\b|long\b)[a-z].*", re.MULTILINE)
+FRAGMENT = re.compile(
+    r"(?:^[ \t]*(?:#|\"{3})|\bdescription=\(?\s*f?\")[ \t]*(?:Of|As) (?!soon\b|long\b|many as\b)[a-z`].*", re.MULTILINE)
 NO_FRAGMENTS = ("backend", "thalweg")
 SCRIPTS = {".py", ".sh", ".sql"}
 CONSOLE = {".ts", ".tsx", ".mjs", ".css"}
@@ -28,8 +30,12 @@ NO_RIDDLES = {
     ("frontend",): CONSOLE,
     ("e2e",): CONSOLE | SCRIPTS,
 }
+# Each folder directly in these has a page that says what it holds.
+LAYERS = ("backend/thalweg", "engine/src", "frontend/src")
 BINARY = {".png", ".ico", ".woff2", ".bin", ".gz", ".webp"}
 
+BIBLIOGRAPHY = ROOT / "docs" / "bibliography.md"
+RFC = re.compile(r"\bRFC ?(\d{3,5})\b")
 # Bracketed letters keep the patterns from finding themselves.
 WORDS = [
     (re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X]|HAC[K])\b"), "an unfinished thought; finish it or open an issue"),
@@ -57,6 +63,8 @@ def main() -> int:
             elif lines > LINES_LISTED:
                 long_files.append((lines, shown(path)))
         problems += _word_problems(path, text, generated)
+        if not generated:
+            problems += _uncited(path, text)
     problems += _missing_pages()
     for lines, name in sorted(long_files, reverse=True):
         print(f"long: {lines:>4} {name}")
@@ -81,14 +89,27 @@ def _word_problems(path: Path, text: str, generated: bool) -> list[str]:
             for pattern, why in checks for match in pattern.finditer(text)]
 
 
+def _uncited(path: Path, text: str) -> list[str]:
+    """Standards that the text cites and the bibliography lacks."""
+    listed = BIBLIOGRAPHY.read_text()
+    return [f"{shown(path)}: cites RFC {number}, which {shown(BIBLIOGRAPHY)} lacks"
+            for number in dict.fromkeys(RFC.findall(text)) if f"**RFC {number}.**" not in listed]
+
+
 def _is_plain(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     return any(parts[: len(folder)] == folder and path.suffix in kinds for folder, kinds in NO_RIDDLES.items())
 
 
-def _missing_pages() -> list[str]:
-    folders = sorted(path for path in (ROOT / "engine/src").iterdir() if path.is_dir() and any(path.rglob("*.h")))
-    return [f"{shown(folder)}: has no README.md" for folder in folders if not (folder / "README.md").exists()]
+def _missing_pages(root: Path = ROOT) -> list[str]:
+    sources = {path.parent for path in root.glob("*/**/*") if path.suffix in COUNTED}
+    folders = [
+        folder for layer in LAYERS for folder in sorted((root / layer).iterdir())
+        if any(folder == source or folder in source.parents for source in sources)
+    ]
+    return [
+        f"{folder.relative_to(root)}: has no README.md" for folder in folders if not (folder / "README.md").exists()
+    ]
 
 
 if __name__ == "__main__":
