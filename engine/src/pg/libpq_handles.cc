@@ -18,7 +18,7 @@ namespace {
 // One slice of an unbounded wait: how late a connection that broke without an event is noticed.
 constexpr std::chrono::milliseconds kWaitSlice{1000};
 constexpr std::chrono::seconds kCancelPatience{2};
-// Most answers are whole before it comes to a look, which is a system call.
+// Each look is a system call, and most answers are whole by then.
 constexpr uint32_t kReadsBetweenLooks = 16;
 
 std::string_view field(const PGresult* result, int code) {
@@ -111,9 +111,10 @@ BoardEntry::Statement::~Statement() {
 // --- AnswerBound
 
 base::Result<void> AnswerBound::check(Connection::Impl& connection) {
-  if (++reads_ % kReadsBetweenLooks != 0) return {};
+  // The first look is at the first read: later, the kernel's buffer may have taken in another 32 MiB.
+  if (reads_++ % kReadsBetweenLooks != 0) return {};
   const uint64_t received = received_bytes(PQsocket(connection.conn));
-  if (reads_ == kReadsBetweenLooks) received_at_first_ = received;
+  if (reads_ == 1) received_at_first_ = received;
   if (received - received_at_first_ <= connection.answer_bytes_max) return {};
   connection.abandoned = true;
   return std::unexpected(connection.too_much(connection.answer_bytes_max));
