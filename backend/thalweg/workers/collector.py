@@ -29,7 +29,7 @@ from thalweg.kernel.context import Resources
 from thalweg.kernel.libpq_environment import forget_libpq_environment
 from thalweg.kernel.logging import configure_logging
 from thalweg.kernel.settings import Settings
-from thalweg.kernel.tasks import stop_task
+from thalweg.kernel.tasks import finish, stop_task
 from thalweg.live.bus import Bus, Rounds
 from thalweg.live.schemas import Sample
 from thalweg.workers import repository
@@ -86,7 +86,7 @@ class Collector:
                 await self._cycle()
                 await asyncio.sleep(self._settings.poll_interval)
         finally:
-            await self._stand_down()
+            await finish(self._stand_down())
 
     async def _cycle(self) -> None:
         """Keeps one loop for each enrolled engine while leading."""

@@ -27,7 +27,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Principal, Role
 from thalweg.kernel.row_values import state_quotes_rows
-from thalweg.kernel.tasks import stop_task
+from thalweg.kernel.tasks import finish, stop_task
 from thalweg.workers.survival import OUTAGES
 
 log = structlog.get_logger(__name__)
@@ -97,7 +97,7 @@ class LabWatch:
                     down = True
                 await asyncio.sleep(self._resources.settings.poll_interval)
         finally:
-            await session.close()
+            await finish(session.close())
 
     async def _turn(self, action: str, session: Session) -> None:
         async with self._resources.sessions() as store:
