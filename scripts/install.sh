@@ -9,7 +9,8 @@ source "$THALWEG_ROOT/scripts/lib/steps.sh"
 packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ccache pkg-config libpq-dev libssl-dev libxxhash-dev liblz4-dev libzstd-dev libisal-dev \
-                nlohmann-json3-dev libboost1.81-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev python3 python3-venv ;;
+                nlohmann-json3-dev libboost1.81-dev libspdlog-dev libfmt-dev libgtest-dev libbenchmark-dev \
+                postgresql-server-dev-15 python3 python3-venv ;;
     extension) echo gcc make libc6-dev postgresql-server-dev-15 ;;
     engine) echo libpq5 libssl3 libxxhash0 liblz4-1 libzstd1 libspdlog1.10 libfmt9 curl procps ;;
     postgresql) echo postgresql-15 procps util-linux ;;

@@ -25,6 +25,7 @@ struct WalFormat {
   uint8_t image_pglz;       // and by what it is compressed; 0: not in this version
   uint8_t image_lz4;
   uint8_t image_zstd;
+  uint8_t dropped_statistics_bytes;  // of one of those that the end of a transaction lists; 0: it has no such list
 };
 
 // From the oldest on.

@@ -60,8 +60,9 @@ TEST(WalLayoutTest, IsThatOfTheInstalledServer) {
 #endif
   for (const auto& [ours, theirs] :
        {std::pair{Rmgr::xlog, RM_XLOG_ID}, std::pair{Rmgr::transaction, RM_XACT_ID},
-        std::pair{Rmgr::storage, RM_SMGR_ID}, std::pair{Rmgr::relation_map, RM_RELMAP_ID},
-        std::pair{Rmgr::standby, RM_STANDBY_ID}, std::pair{Rmgr::heap2, RM_HEAP2_ID}, std::pair{Rmgr::heap, RM_HEAP_ID},
+        std::pair{Rmgr::storage, RM_SMGR_ID}, std::pair{Rmgr::database, RM_DBASE_ID},
+        std::pair{Rmgr::relation_map, RM_RELMAP_ID}, std::pair{Rmgr::standby, RM_STANDBY_ID},
+        std::pair{Rmgr::heap2, RM_HEAP2_ID}, std::pair{Rmgr::heap, RM_HEAP_ID},
         std::pair{Rmgr::logical_message, RM_LOGICALMSG_ID}}) {
     EXPECT_EQ(static_cast<int>(ours), static_cast<int>(theirs));
   }

@@ -2,7 +2,11 @@
 #include <cstdlib>
 #include <vector>
 
+#include "wal/file_records.h"
+#include "wal/heap_page.h"
+#include "wal/heap_records.h"
 #include "wal/record_parts.h"
+#include "wal/transaction_records.h"
 #include "wal/wal_reader.h"
 
 // Input: WAL from a segment's begin on, without its CRCs being looked at. The first byte says in what portions it
@@ -15,6 +19,40 @@ using thalweg::base::Lsn;
 constexpr Lsn kStart{uint64_t{16U << 20}};
 
 uint64_t mixed(uint64_t sum, uint64_t value) { return (sum ^ value) * 0x100000001B3ULL; }
+
+// Reads a row's tuple as it describes itself.
+uint64_t mixed(uint64_t sum, const thalweg::wal::HeapTuple& tuple) {
+  for (const auto bytes : {tuple.bitmap(), tuple.values()}) {
+    for (const std::byte byte : bytes) sum = mixed(sum, std::to_integer<uint64_t>(byte));
+  }
+  return sum;
+}
+
+// Of a record whose parts are known.
+uint64_t mixed(uint64_t sum, const thalweg::wal::WalRecord& record, const thalweg::wal::RecordParts& parts,
+               const thalweg::wal::WalFormat& format) {
+  static thalweg::wal::HeapRecords heap_records;
+  static thalweg::wal::HeapPage page;
+  const auto change = heap_records.parse(record, parts);
+  if (change && change->operation != thalweg::wal::HeapOperation::in_place) {
+    for (const auto& added : change->tuples) sum = added.has_data ? mixed(sum, added.tuple) : sum;
+  }
+  const auto end = parse_transaction(record, parts, format);
+  if (end) sum = mixed(sum, end->subtransactions.size());
+  const auto map = parse_file_map(record, parts);
+  if (map && *map) sum = mixed(sum, (*map)->numbers.size());
+  if (!parse_truncation(record, parts) || !parse_database(record, parts) || !parse_oldest_running(record, parts)) {
+    sum = mixed(sum, 1);
+  }
+  for (const auto& block : parts.blocks()) {
+    if (!block.has_image || !page.restore(block.image, record.begin)) continue;
+    for (uint16_t offset = 1; offset <= page.offsets(); ++offset) {
+      const auto tuple = page.tuple(offset);
+      if (tuple && *tuple) sum = mixed(sum, (*tuple)->tuple);
+    }
+  }
+  return sum;
+}
 
 uint64_t sum_of(std::span<const std::byte> bytes, size_t portion) {
   thalweg::wal::WalReader reader({.start = kStart, .checks_crc = false});
@@ -36,6 +74,7 @@ uint64_t sum_of(std::span<const std::byte> bytes, size_t portion) {
       size_t used = parts.data().size();
       for (const auto& block : parts.blocks()) used += block.image.bytes.size() + block.data.size();
       if (used > (*record)->body.size()) std::abort();
+      sum = mixed(sum, **record, parts, *reader.format());
     }
   }
   return sum;

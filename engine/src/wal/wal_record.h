@@ -17,6 +17,7 @@ enum class Rmgr : uint8_t {
   xlog = 0,
   transaction = 1,
   storage = 2,
+  database = 4,
   relation_map = 7,
   standby = 8,
   heap2 = 9,
