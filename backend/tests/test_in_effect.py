@@ -63,16 +63,45 @@ async def test_a_change_is_pending_until_the_engine_works_by_it(
     shown = (await operator.get(path)).json()
     assert not shown["restart_needed"]
     assert shown["destinations"][0]["in_effect"] == {"under_way": False, "from": "0/1B00000", "since": EFFECT["since"]}
-    told = ["In effect from 0/1B00000 at warehouse", "In effect from 0/1A00000 at warehouse"]
+    since = "since 2026-11-21 00:00:01 UTC"
+    told = [f"In effect from {position} at warehouse, {since}" for position in ("0/1B00000", "0/1A00000")]
     assert await sentences(operator, path) == told
 
     stop = await operator.post(f"{path}:stop")
     await wait_for(operator, stop.headers["location"], state="succeeded")
-    assert await effect_at(operator, path) == STANDS
+    await until_from(operator, path, "0/1B00000")
+    assert await effect_at(operator, path) == {"under_way": False, "from": "0/1B00000", "since": EFFECT["since"]}, "as it ran"
+    engine.takes_effect = False
+    await operator.patch(path, json={"parameters": {"memory_budget_mb": 128}}, headers={"If-Match": "*"})
+    await eventually(lambda: _is(operator, path, STANDS))
+    engine.takes_effect = True
     start = await operator.post(f"{path}:start")
     await wait_for(operator, start.headers["location"], state="succeeded")
     await until_from(operator, path, "0/1B00000")
     assert await sentences(operator, path) == told, "the position has been told"
+
+
+async def test_history_has_what_was_in_effect_only_for_a_while(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+) -> None:
+    """A change that another one followed before the destination, which was behind, had come to it."""
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    await until_from(operator, path, "0/1A00000")
+    effects = [
+        {"from": position, "since": f"2026-11-21T00:00:0{second}Z"}
+        for position, second in (("0/1A00000", 1), ("0/1A80000", 2), ("0/1C00000", 3))
+    ]
+    engine.destinations["warehouse"] = {"effects": effects, "in_effect": {"revision": 1, **effects[-1]}}
+
+    async def are_told() -> bool:
+        return [sentence.split(",")[0] for sentence in await sentences(operator, path)] == [
+            f"In effect from {position} at warehouse" for position in ("0/1C00000", "0/1A80000", "0/1A00000")
+        ]
+
+    await eventually(are_told)
 
 
 async def test_a_change_of_another_stream_leaves_it_in_effect(
@@ -117,13 +146,17 @@ async def test_the_command_line_waits_for_a_change(
         assert waited.code == 0, waited.err
         assert "warehouse: in effect from 0/1B00000, since 2026-11-21 00:00:01 UTC." in waited.out
 
-    engine.status, engine.phase = "ABORTED", "STOPPED"
+    engine.status, engine.phase, engine.takes_effect = "ABORTED", "STOPPED", False
     engine.error = example("status")["streams"][1]["error"]
     failed = await thalweg("streams", "set", name, "parallelism=4", "--wait")
     assert failed.code == 1 and "warehouse, which is aborted. A table has no replica identity." in failed.err
     engine.status, engine.phase, engine.error, engine.takes_effect = "ENABLED", "REPLICATING", None, None
     await eventually(lambda: _is_untold(operator, path))
     assert "version does not tell" in (await thalweg("streams", "set", name, "parallelism=6", "--wait")).err
+
+
+async def _is(client: httpx.AsyncClient, path: str, effect: Any) -> bool:
+    return bool(await effect_at(client, path) == effect)
 
 
 async def _is_untold(client: httpx.AsyncClient, path: str) -> bool:

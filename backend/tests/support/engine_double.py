@@ -303,8 +303,8 @@ class EngineDouble:
         shown["rule_counts"] = self._own_rule_counts(stream, destination)
         effect = {**shown.pop("in_effect"), "from": self.effect_from, "revision": self.desired["revision"]}
         if self.takes_effect is not None:
-            runs = status == "ENABLED" and self.status == "ENABLED"
-            shown["in_effect"] = effect if runs and self.takes_effect else None
+            shown["in_effect"] = effect if self.takes_effect else None
+            shown["effects"] = [{"from": effect["from"], "since": effect["since"]}] if self.takes_effect else []
         return shown | self.destinations.get(destination["id"], {})
 
     @staticmethod

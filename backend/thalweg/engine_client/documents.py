@@ -257,8 +257,15 @@ class TransactionRetry(Document):
     error: EngineError
 
 
+class EngineEffect(Document):
+    """A position at which a definition of the stream came into effect at a destination."""
+
+    from_: str = Field(alias="from")
+    since: datetime
+
+
 class EngineInEffect(Document):
-    """The stream's definition, as the engine's desired document of that revision has it, at work at a destination:
+    """The stream's definition, as the engine's desired document of that revision has it, in effect at a destination:
     on changes that commit at `from_` or later."""
 
     revision: int
@@ -289,7 +296,9 @@ class DestinationStatus(Document):
     next_retry: TransactionRetry | None = None
     """The first of these retries. None if no transaction waits for one, and from older engines."""
     in_effect: EngineInEffect | Literal["not told"] | None = NOT_TOLD
-    """None while the present definition is not, and while nothing runs."""
+    """None while the present definition is not."""
+    effects: list[EngineEffect] = []
+    """The last ones, in their order; the effect of the earlier ones is over. Empty from older engines."""
 
     @property
     def has_backlog(self) -> bool:

@@ -95,11 +95,11 @@ def _destination(sent: DestinationStatus, sender: str, receiver: Receiver) -> De
                 "positions": positions, "instantiation": applied.instantiation, "tables": applied.tables,
                 "counted_since": applied.counted_since,
                 "retrying_transactions": applied.retrying_transactions, "next_retry": applied.next_retry,
-                "in_effect": _in_effect(sent, applied, receiver.changed_revision),
+                "in_effect": _in_effect(sent, applied, receiver.changed_revision), "effects": [],
             }
         )  # fmt: skip
     else:
-        whole = sent.model_copy(update={"in_effect": None})
+        whole = sent.model_copy(update={"in_effect": None, "effects": []})
     desired = receiver.desired_status
     reports = counting(sent, receiver.report, applied, desired)
     if not reports:

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.audit import record_as
 from thalweg.db.models import AuditRow, StreamRow
+from thalweg.kernel.lsn import lsn_of
 from thalweg.workers.superseded import ENGINE
 
 ACTION = "destinations_in_effect"
@@ -15,22 +16,26 @@ ACTION = "destinations_in_effect"
 
 async def note_effects(session: AsyncSession, row: StreamRow, before: dict[str, Any], after: dict[str, Any]) -> None:
     """`before` and `after` are documents of the stream's status."""
-    news = _positions(after) - _positions(before)
+    known, told = _positions(before), _positions(after)
+    news = told.keys() - known.keys()
     if not news:
         return
     entries = select(AuditRow.after).where(AuditRow.target_id == row.id, AuditRow.action == ACTION)
     noted = {(entry["destination_id"], entry["from"]) for entry in await session.scalars(entries) if entry is not None}
-    for id_, position in sorted(news - noted):
+    for id_, position in sorted(news - noted, key=lambda found: (found[0], lsn_of(found[1]))):
         destination = row.destination(id_)
         if destination is not None:
-            facts = {"destination_id": id_, "database": destination.database.name, "from": position}
+            # A change that came after it began may have been written before it.
+            since = told[id_, position]
+            facts = {"destination_id": id_, "database": destination.database.name, "from": position, "since": since}
             record_as(session, ENGINE, "", None, ACTION, ("stream", row.id, row.name), None, facts)
 
 
-def _positions(document: dict[str, Any]) -> set[tuple[str, str]]:
-    """With the destinations' ids."""
-    return {
-        (destination["id"], told["from"])
-        for destination in document.get("destinations", [])
-        if isinstance(told := destination.get("in_effect"), dict)
-    }
+def _positions(document: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """When each began, by destination and position. The effect of all but the last may be over."""
+    positions: dict[tuple[str, str], str] = {}
+    for destination in document.get("destinations", []):
+        told = destination.get("in_effect")
+        effects = [*destination.get("effects", []), *([told] if isinstance(told, dict) else [])]
+        positions |= {(destination["id"], effect["from"]): effect["since"] for effect in effects}
+    return positions

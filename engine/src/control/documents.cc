@@ -103,6 +103,14 @@ json to_json(const std::optional<InEffect>& effect) {
   return {{"revision", effect->revision}, {"from", base::to_string(effect->from)}, {"since", rfc3339(effect->since)}};
 }
 
+json to_json(std::span<const EffectPosition> effects) {
+  json out = json::array();
+  for (const EffectPosition& at : effects) {
+    out.push_back({{"from", base::to_string(at.from)}, {"since", rfc3339(at.since)}});
+  }
+  return out;
+}
+
 json to_json(const DestinationStatus& destination) {
   const BacklogStatus& backlog = destination.backlog;
   return {{"id", destination.id},
@@ -126,7 +134,8 @@ json to_json(const DestinationStatus& destination) {
           {"rule_counts", to_json(destination.rule_counts)},
           {"retrying_transactions", destination.retrying},
           {"next_retry", to_json(destination.next_retry)},
-          {"in_effect", to_json(destination.in_effect)}};
+          {"in_effect", to_json(destination.in_effect)},
+          {"effects", to_json(std::span(destination.effects))}};
 }
 
 json to_json(const WaitStatus& wait) {

@@ -56,6 +56,7 @@ class ExampleStreams final : public ManagedStreams {
         InstantiationStatus{.started_at = {1}, .finished_at = {}, .tables = {}, .warnings = {"w"}};
     warehouse.counted_since = {1};
     warehouse.in_effect = InEffect{.revision = 42, .from = {1}, .since = {1}};
+    warehouse.effects = {{.from = {1}, .since = {1}}};
     warehouse.instantiation->tables.push_back({.table = {"public", "pgbench_accounts"}, .state = TableState::copying});
     warehouse.tables.push_back(
         {.state = TableState::copying,
@@ -92,6 +93,7 @@ class ExampleStreams final : public ManagedStreams {
     reports.error = aborted.error;
     reports.counted_since = {1};
     reports.in_effect = warehouse.in_effect;
+    reports.effects = warehouse.effects;
     reports.tables.push_back({.state = TableState::waiting,
                               .changes = {.schema_name = "public", .table_name = "t", .last_change = kLast},
                               .trouble = {}});

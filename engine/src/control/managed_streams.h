@@ -174,7 +174,13 @@ constexpr std::string_view name_of(DestinationMode mode) {
 using StreamMode = std::optional<DestinationMode>;
 constexpr std::string_view name_of(StreamMode mode) { return mode ? name_of(*mode) : "FAN-OUT"; }
 
-// The stream's definition, as a desired document has it, at work at a destination.
+// A position at which a definition of the stream came into effect at a destination.
+struct EffectPosition {
+  base::Lsn from;  // changes that commit there or later were judged and applied by it
+  base::UnixMicros since;
+};
+
+// The stream's definition, as a desired document has it, in effect at a destination.
 struct InEffect {
   uint64_t revision = 0;  // of the newest document with this definition
   base::Lsn from;         // changes that commit there or later are judged and applied by it
@@ -196,7 +202,8 @@ struct DestinationStatus {
   std::optional<RuleCounts> rule_counts = {};  // of its own rules: none where it has none, or nothing is read here
   uint64_t retrying = 0;                       // transactions that wait for their retry
   std::optional<telemetry::TransactionRetry> next_retry = {};
-  std::optional<InEffect> in_effect = {};  // none: the present definition is not yet, or nothing runs
+  std::optional<InEffect> in_effect = {};    // none: the present definition is not yet
+  std::vector<EffectPosition> effects = {};  // the last ones, in their order; the effect of earlier ones is over
 };
 
 struct StreamStatus {

@@ -110,6 +110,11 @@ void Destination::note_effect(const control::Delivery& delivery) {
   options_.effect->begin(judging(delivery), {.from = from, .since = options_.clock->unix_now()});
 }
 
+void Destination::await_effect() {
+  if (options_.effect == nullptr) return;
+  options_.effect->await(judging(present_delivery()), {.from = captured_before(), .since = options_.clock->unix_now()});
+}
+
 void Destination::release_consumer() {
   std::unique_lock lock(session_lock_);
   consumer_.reset();

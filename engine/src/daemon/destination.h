@@ -149,6 +149,8 @@ class Destination {
                                          queue::FrameSource& frames);
   // Its consumer reads what this session captures.
   void note_effect(const control::Delivery& delivery);
+  // The session judges for it from here on, though it may be behind.
+  void await_effect();
   void release_consumer();  // it has ended
   void note_confirmed(base::Lsn lsn);
   base::Lsn durable() const { return {durable_.load(std::memory_order_acquire)}; }

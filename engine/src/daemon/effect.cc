@@ -41,8 +41,16 @@ Effect::Effect(std::filesystem::path file) : file_(std::move(file)) {
   }
   const json in = json::parse(*content, nullptr, false);
   try {
+    const auto read = [](const json& at) {
+      return EffectBegin{.from = {at.at("from").get<uint64_t>()}, .since = {at.at("since").get<int64_t>()}};
+    };
+    std::vector<EffectBegin> positions;
+    for (const json& at : in.value("positions", json::array())) positions.push_back(read(at));
     judging_ = in.at("judging").get<uint64_t>();
-    begin_ = EffectBegin{.from = {in.at("from").get<uint64_t>()}, .since = {in.at("since").get<int64_t>()}};
+    if (in.contains("from")) begin_ = read(in);
+    if (in.contains("awaited")) awaited_ = read(in.at("awaited"));
+    if (positions.empty() && begin_) positions.push_back(*begin_);  // of an earlier release, which kept the last one
+    positions_ = std::move(positions);
   } catch (const json::exception& exception) {
     base::log_event(base::LogLevel::warning, "effect_unreadable",
                     {{"file", file_.string()}, {"what", exception.what()}});
@@ -53,27 +61,57 @@ void Effect::expect(uint64_t judging) {
   std::lock_guard lock(mutex_);
   if (judging_ == judging) return;
   judging_ = judging;
+  if (!begin_ && awaited_) add(*awaited_);
   begin_.reset();
-  std::error_code error;
-  std::filesystem::remove(file_, error);
-  if (error) base::log_error("effect_not_removed", base::file_error(error.value(), "remove " + file_.string()));
+  awaited_.reset();
+  store();
+}
+
+void Effect::await(uint64_t judging, const EffectBegin& at) {
+  std::lock_guard lock(mutex_);
+  if (judging_ != judging || begin_ || awaited_) return;
+  awaited_ = at;
+  store();
 }
 
 void Effect::begin(uint64_t judging, const EffectBegin& at) {
   std::lock_guard lock(mutex_);
   if (judging_ == judging && begin_) return;
-  // Before anybody can be told. A disk that takes no file costs a later position after the engine's next start.
-  const json document = {{"judging", judging}, {"from", at.from.value}, {"since", at.since.value}};
-  if (auto stored = base::write_file_atomically(file_, document.dump() + "\n", 0600); !stored) {
-    base::log_error("effect_not_stored", stored.error());
-  }
   judging_ = judging;
   begin_ = at;
+  awaited_.reset();
+  add(at);
+  store();  // before anybody can be told
 }
 
 std::optional<EffectBegin> Effect::of(uint64_t judging) const {
   std::lock_guard lock(mutex_);
   return judging_ == judging ? begin_ : std::nullopt;
+}
+
+std::vector<EffectBegin> Effect::positions() const {
+  std::lock_guard lock(mutex_);
+  return positions_;
+}
+
+// What came into effect there or later, by an earlier word, has judged nothing.
+void Effect::add(const EffectBegin& at) {
+  std::erase_if(positions_, [&](const EffectBegin& earlier) { return earlier.from >= at.from; });
+  if (positions_.size() == kPositionsMax) positions_.erase(positions_.begin());
+  positions_.push_back(at);
+}
+
+// A disk that takes no file costs a later position after the engine's next start.
+void Effect::store() const {
+  const auto written = [](const EffectBegin& at) { return json{{"from", at.from.value}, {"since", at.since.value}}; };
+  json document = begin_ ? written(*begin_) : json::object();
+  document["judging"] = judging_;
+  if (awaited_) document["awaited"] = written(*awaited_);
+  json& positions = document["positions"] = json::array();
+  for (const EffectBegin& at : positions_) positions.push_back(written(at));
+  if (auto stored = base::write_file_atomically(file_, document.dump() + "\n", 0600); !stored) {
+    base::log_error("effect_not_stored", stored.error());
+  }
 }
 
 }  // namespace thalweg::daemon

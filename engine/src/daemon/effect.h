@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/ids.h"
 #include "control/desired_state.h"
@@ -25,19 +26,30 @@ struct EffectBegin {
 // Kept in a file: after a restart it is what was told before. Thread-safe.
 class Effect {
  public:
+  static constexpr size_t kPositionsMax = 8;
+
   explicit Effect(std::filesystem::path file);
 
-  // A session of that definition begins: what is known of another one is over.
+  // A session of that definition begins: what is known of another one is over. One that has judged what the destination
+  // has not taken yet was in effect all the same, from where await() said.
   void expect(uint64_t judging);
+  // The session judges from there on, while the destination is still behind.
+  void await(uint64_t judging, const EffectBegin& at);
   // It is at work from there on. No effect where it has been since an earlier position.
   void begin(uint64_t judging, const EffectBegin& at);
   std::optional<EffectBegin> of(uint64_t judging) const;
+  // The last positions at which a definition came into effect, in their order; the effect of the earlier ones is over.
+  std::vector<EffectBegin> positions() const;
 
  private:
+  void add(const EffectBegin& at);
+  void store() const;
   const std::filesystem::path file_;
   mutable std::mutex mutex_;  // guards what follows, and the file
   uint64_t judging_ = 0;
   std::optional<EffectBegin> begin_;
+  std::optional<EffectBegin> awaited_;
+  std::vector<EffectBegin> positions_;
 };
 
 }  // namespace thalweg::daemon

@@ -55,6 +55,44 @@ TEST_F(EffectTest, ForgetsADefinitionThatAnotherOneHasInterrupted) {
   EXPECT_EQ(from(effect, 7), 200u);
 }
 
+std::vector<uint64_t> positions(const Effect& effect) {
+  std::vector<uint64_t> from;
+  for (const EffectBegin& at : effect.positions()) from.push_back(at.from.value);
+  return from;
+}
+
+TEST_F(EffectTest, ADefinitionThatJudgedForADestinationThatIsBehindWasInEffect) {
+  Effect effect(file_);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  effect.expect(8);
+  effect.await(8, {.from = {200}, .since = {2}});
+  effect.await(8, {.from = {250}, .since = {3}});  // another session of it
+  EXPECT_EQ(from(effect, 8), 0u) << "the destination is behind";
+  EXPECT_EQ(positions(effect), (std::vector<uint64_t>{100}));
+  Effect again(file_);  // after a restart
+  again.expect(7);
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 200}));
+  again.await(7, {.from = {300}, .since = {4}});
+  again.begin(7, {.from = {310}, .since = {5}});
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 200, 310}));
+  EXPECT_EQ(again.positions()[1].since.value, 2);
+  EXPECT_EQ(positions(Effect(file_)), (std::vector<uint64_t>{100, 200, 310}));
+}
+
+TEST_F(EffectTest, ADefinitionThatHasJudgedNothingWasNotInEffect) {
+  Effect effect(file_);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  effect.expect(8);
+  effect.await(8, {.from = {200}, .since = {2}});
+  effect.expect(9);
+  effect.await(9, {.from = {200}, .since = {3}});
+  effect.begin(9, {.from = {200}, .since = {4}});
+  EXPECT_EQ(positions(effect), (std::vector<uint64_t>{100, 200}));
+  for (uint64_t i = 0; i < 20; ++i) effect.begin(10 + i, {.from = {300 + i}, .since = {5}});
+  EXPECT_EQ(positions(effect).size(), Effect::kPositionsMax);
+  EXPECT_EQ(positions(effect).back(), 319u);
+}
+
 TEST_F(EffectTest, AFileThatIsDamagedSaysNothing) {
   std::ofstream(file_) << R"({"judging": 7, "from": )";
   EXPECT_EQ(from(Effect(file_), 7), 0u);

@@ -88,6 +88,7 @@ base::Result<void> IndependentDestination::begin(SessionStart& session) {
                               .on_disk_for = on_disk_for_,
                               .segment_bytes = options_.backlog_segment_bytes});
   }
+  await_effect();
   session.spillables.push_back(backlog_.get());
   thread_ = std::jthread([this] {
     run();

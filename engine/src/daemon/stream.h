@@ -114,7 +114,8 @@ class Stream {
   };
   void take_up(control::StreamDefinition& in_effect);
   void note_taken_up(const control::StreamDefinition& definition);
-  void add_in_effect(control::StreamStatus& out, const TakenUp& taken_up, uint64_t revision) const;
+  void add_in_effect(control::StreamStatus& out, const control::StreamDefinition& definition, const TakenUp* taken_up,
+                     uint64_t revision) const;
 
   const std::string id_;
   const std::filesystem::path spill_directory_;

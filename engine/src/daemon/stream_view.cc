@@ -37,7 +37,7 @@ control::StreamStatus Stream::status() const {
   }
   out.mode = mode_of(definition);
   add_destinations(out, definition);
-  if (taken_up && taken_up->definition == definition) add_in_effect(out, *taken_up, revision);
+  add_in_effect(out, definition, taken_up.get(), revision);
   out.waits = waits_.waits(definition);
   return out;
 }
@@ -87,15 +87,25 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
   }
 }
 
-void Stream::add_in_effect(control::StreamStatus& out, const TakenUp& taken_up, uint64_t revision) const {
-  const auto runs = [](State state) { return names_of(state).status == names_of(State::replicating).status; };
+// A definition that nothing runs by is in effect if the last sessions ran by it: they go on where they ended.
+void Stream::add_in_effect(control::StreamStatus& out, const control::StreamDefinition& definition,
+                           const TakenUp* taken_up, uint64_t revision) const {
+  const bool is_taken_up = taken_up != nullptr && taken_up->definition == definition;
+  const bool runs = [&] {
+    std::shared_lock lock(sessions_lock_);
+    return sessions_ != nullptr;
+  }();
   for (control::DestinationStatus& destination : out.destinations) {
-    const control::DestinationDefinition* const desired = taken_up.definition.find(destination.id);
-    if (desired == nullptr || desired->status != control::DesiredStatus::enabled) continue;
-    if (!runs(out.state) || !runs(destination.state)) continue;
-    const auto begun = memory_of(destination.id).effect.of(taken_up.judging.at(destination.id));
-    if (!begun) continue;
-    destination.in_effect = control::InEffect{.revision = revision, .from = begun->from, .since = begun->since};
+    const control::DestinationDefinition* const desired = definition.find(destination.id);
+    if (desired == nullptr) continue;
+    const Effect& effect = memory_of(destination.id).effect;
+    for (const EffectBegin& at : effect.positions())
+      destination.effects.push_back({.from = at.from, .since = at.since});
+    if (runs && !is_taken_up) continue;
+    const auto begun = effect.of(is_taken_up ? taken_up->judging.at(destination.id)
+                                             : judging(control::delivery_to(definition, *desired)));
+    if (begun)
+      destination.in_effect = control::InEffect{.revision = revision, .from = begun->from, .since = begun->since};
   }
 }
 

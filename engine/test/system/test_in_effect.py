@@ -50,7 +50,10 @@ def test_the_position_stays_what_was_told(scene: Scene) -> None:
     assert engine.wait_in_effect(stream) == told
     engine.set_stream(stream, status="DISABLED")
     engine.wait_status(stream, lambda found: found["status"] == "DISABLED", 60, "stops")
-    assert engine.destination(stream)["in_effect"] is None
+    stopped = engine.destination(stream)
+    assert stopped["in_effect"] == told | {"revision": engine.revision}, "the next start goes on by it"
+    place = {name: told[name] for name in ("from", "since")}
+    assert stopped["effects"] == [{name: first[name] for name in place}, place]
     engine.set_stream(stream, status="ENABLED")
     assert engine.wait_in_effect(stream) == told | {"revision": engine.revision}
 
@@ -126,8 +129,14 @@ def _check_what_is_behind(fan: FanOut, random_: random.Random) -> None:
         told["one"].append((scene.engine.wait_in_effect(scene.stream, "one")["from"], "south"))
         go_on()
         assert fan.status("away")["in_effect"] is None
+        # Changed once more, while what the second rules have judged still waits for the destination.
+        set_region("north")
+        told["one"].append((scene.engine.wait_in_effect(scene.stream, "one")["from"], "north"))
+        go_on()
         fan.mend("away")
-        told["away"].append((scene.engine.wait_in_effect(scene.stream, "away")["from"], "south"))
+        scene.engine.wait_in_effect(scene.stream, "away")
+        effects = [effect["from"] for effect in fan.status("away")["effects"]]
+        told["away"] += list(zip(effects[-2:], ("south", "north"), strict=True))
         go_on()
     fan.wait_applied()
     for name, positions in told.items():

@@ -203,7 +203,7 @@ def _in_effect(row: StreamRow, destination: DestinationRow, observed: dict[str, 
     if told == NOT_TOLD:
         return None
     runs = {row.desired_status, destination.desired_status} == {DesiredStatus.ENABLED}
-    if runs and told is not None and told["revision"] >= row.changed_revision:
+    if told is not None and told["revision"] >= row.changed_revision:
         return InEffect.model_validate({"under_way": False, "from": told["from"], "since": told["since"]})
     taken = (row.capture_engine.acknowledged_revision or 0) >= row.changed_revision
     aborted = ObservedStatus.ABORTED in (row.observed_status, observed.get("status"))

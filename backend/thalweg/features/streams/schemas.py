@@ -491,7 +491,7 @@ class InEffect(Resource):
         alias="from",
         description="A position: changes that commit at the source there or later are judged and applied by the "
         "present rules and parameters; parameters that are live take effect at once. Null while that is under way, and "
-        "while nothing runs.",
+        "where nothing has run by them yet. A stop keeps it.",
     )
     since: datetime | None = Field(description="When that began, by the engine's clock.")
 

@@ -5022,7 +5022,7 @@ export interface components {
             under_way: boolean;
             /**
              * From
-             * @description A position: changes that commit at the source there or later are judged and applied by the present rules and parameters; parameters that are live take effect at once. Null while that is under way, and while nothing runs.
+             * @description A position: changes that commit at the source there or later are judged and applied by the present rules and parameters; parameters that are live take effect at once. Null while that is under way, and where nothing has run by them yet. A stop keeps it.
              */
             from: string | null;
             /**
