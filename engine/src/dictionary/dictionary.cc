@@ -83,7 +83,7 @@ base::Result<void> Dictionary::apply_heap(const wal::WalRecord& record, const wa
   const wal::BlockReference* const first = parts.block(0);
   if (first == nullptr || file_of(first->file) == nullptr) return {};
   THALWEG_ASSIGN(const wal::HeapChange change, heap_records_.parse(record, parts));
-  if (change.operation == wal::HeapOperation::none) return {};
+  if (change.old_page == nullptr && change.tuples.empty()) return {};
   // A row of a copy is changed: by then the copy is complete, and has taken the file's place.
   for (Rewrite& rewrite : rewrites_) {
     if (rewrite.number == first->file.number && !rewrite.is_current) THALWEG_TRY(make_current(record, rewrite));
@@ -175,6 +175,7 @@ base::Result<void> Dictionary::remove(const wal::WalRecord& record, const wal::R
     return contradiction(record, rows.catalog(), place, "is removed twice");
   }
   version->removed_by = record.xid;
+  ++changes_;
   transactions_.touch(record.xid, {.file = file.number, .place = place, .inserted = false});
   return {};
 }
@@ -189,6 +190,7 @@ base::Result<void> Dictionary::add(const wal::WalRecord& record, const wal::Rela
   if (CatalogFile* const after = file_of(file); after->put(place, std::move(version)) == nullptr) {
     return contradiction(record, after->catalog(), place, "is no row of it");
   }
+  ++changes_;
   transactions_.touch(record.xid, {.file = file.number, .place = place, .inserted = true});
   return {};
 }
@@ -247,6 +249,7 @@ base::Result<void> Dictionary::compare_tuple(const wal::WalRecord& record, Catal
 base::Result<void> Dictionary::settle() {
   const FirstContents contents = std::move(*first_);
   first_.reset();
+  ++changes_;
   wal::WalRecord here;
   here.begin = contents.as_of;
   if (was_rewritten_) {

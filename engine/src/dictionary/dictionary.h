@@ -44,6 +44,13 @@ class Dictionary {
   bool is_ready() const { return !first_; }
   // Behind the last record that was applied.
   base::Lsn position() const { return position_; }
+  uint32_t database() const { return place_.database; }  // its oid
+  // Grows whenever an answer below may be another one than before.
+  uint64_t changes() const { return changes_; }
+  // Of a subtransaction its top-level one, else itself.
+  base::Xid top_of(base::Xid xid) const { return transactions_.top_of(xid); }
+  // Whether the transaction, or one of its subtransactions, sees changes of its own.
+  bool has_own_changes(base::Xid top_level) const { return transactions_.has_touched_any(top_level); }
 
   // Rows as a transaction sees them here: what committed before, and what it did itself. `viewer`: none for one that
   // did nothing; a subtransaction sees what its top-level transaction sees.
@@ -98,6 +105,7 @@ class Dictionary {
   void end_rewrites(base::Xid xid, bool committed);
 
   base::Lsn position_;
+  uint64_t changes_ = 0;
   wal::RelationFile place_;  // the tablespace and the database of all of them
   std::array<std::shared_ptr<const CatalogLayout>, kCatalogs> layouts_;
   std::array<uint32_t, kCatalogs> numbers_{};        // of the current files

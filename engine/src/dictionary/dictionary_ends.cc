@@ -28,6 +28,7 @@ base::Result<void> Dictionary::apply_transaction(const wal::WalRecord& record, c
 }
 
 void Dictionary::end_one(base::Xid xid, bool committed) {
+  if (transactions_.has_touched(xid)) ++changes_;
   for (const Touched& touched : transactions_.take(xid)) {
     const auto file = files_.find(touched.file);
     if (file == files_.end()) continue;  // that of a rewrite that was given up

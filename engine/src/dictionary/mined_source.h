@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iterator>
 #include <memory>
@@ -48,7 +49,7 @@ class MinedSource {
   }
   static std::string value(pg::Connection& connection, const std::string& sql) {
     const auto rows = connection.script(sql);
-    if (!rows) throw std::runtime_error(sql + ": " + rows.error().message);
+    if (!rows) throw std::runtime_error(rows.error().message + " in " + sql);
     return rows->size() == 0 ? "" : std::string{rows->text(0, 0)};
   }
 
@@ -82,6 +83,9 @@ class MinedSource {
     read_from({dictionary_->position().value / wal::kPageBytes * wal::kPageBytes}, dictionary_->position());
   }
   Dictionary& dictionary() { return *dictionary_; }
+  // Gives the records to somebody else, who gives them to the dictionary.
+  using Give = std::function<base::Result<void>(const wal::WalRecord&, const wal::RecordParts&, const wal::WalFormat&)>;
+  void give_to(Give give) { give_ = std::move(give); }
 
   // Applies all that the source has written.
   testing::AssertionResult catch_up() {
@@ -110,7 +114,7 @@ class MinedSource {
         if (const auto parsed = parts.parse(**record, *reader_->format()); !parsed) {
           return testing::AssertionFailure() << parsed.error().message;
         }
-        if (const auto applied = dictionary_->apply(**record, parts, *reader_->format()); !applied) {
+        if (const auto applied = give_(**record, parts, *reader_->format()); !applied) {
           return testing::AssertionFailure() << applied.error().message;
         }
       }
@@ -187,6 +191,9 @@ class MinedSource {
   base::Lsn fed_;
   std::unique_ptr<wal::WalReader> reader_;
   std::unique_ptr<Dictionary> dictionary_;
+  Give give_ = [this](const wal::WalRecord& record, const wal::RecordParts& parts, const wal::WalFormat& format) {
+    return dictionary_->apply(record, parts, format);
+  };
 };
 
 }  // namespace thalweg::dictionary

@@ -14,6 +14,14 @@ base::Xid OpenTransactions::top_of(base::Xid xid) const {
   return found == top_level_.end() ? xid : found->second;
 }
 
+bool OpenTransactions::has_touched_any(base::Xid top_level) const {
+  if (touched_.empty()) return false;
+  const auto found = belonging_.find(top_level);
+  return touched_.contains(top_level) ||
+         (found != belonging_.end() &&
+          std::ranges::any_of(found->second, [&](base::Xid xid) { return touched_.contains(xid); }));
+}
+
 std::vector<Touched> OpenTransactions::take(base::Xid xid) {
   const auto found = touched_.find(xid);
   if (found == touched_.end()) return {};

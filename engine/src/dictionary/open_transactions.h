@@ -27,6 +27,8 @@ class OpenTransactions {
   base::Xid top_of(base::Xid xid) const;
   void touch(base::Xid xid, const Touched& touched) { touched_[xid].push_back(touched); }
   bool has_touched(base::Xid xid) const { return touched_.contains(xid); }
+  // Or a subtransaction of it did.
+  bool has_touched_any(base::Xid top_level) const;
   // Versions that it touched; they are forgotten here.
   std::vector<Touched> take(base::Xid xid);
   void prepare(base::Xid top_level) { prepared_.emplace(top_level, true); }

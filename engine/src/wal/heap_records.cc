@@ -16,18 +16,36 @@ constexpr uint8_t kInitialisesPage = 0x80;
 constexpr uint8_t kInsert = 0x00;
 constexpr uint8_t kDelete = 0x10;
 constexpr uint8_t kUpdate = 0x20;
+constexpr uint8_t kTruncate = 0x30;
 constexpr uint8_t kHotUpdate = 0x40;
+constexpr uint8_t kConfirm = 0x50;
 constexpr uint8_t kInPlace = 0x70;
 // Of heap2.
 constexpr uint8_t kMultiInsert = 0x50;
 
-constexpr uint8_t kPrefixFromOld = 0x20;  // XLH_UPDATE_PREFIX_FROM_OLD
+// XLH_INSERT_…
+constexpr uint8_t kInsertIsLast = 0x02;
+constexpr uint8_t kInsertIsSpeculative = 0x04;
+constexpr uint8_t kInsertHasRow = 0x08;
+// XLH_UPDATE_…
+constexpr uint8_t kUpdateHasOldTuple = 0x04;
+constexpr uint8_t kUpdateHasOldKey = 0x08;
+constexpr uint8_t kUpdateHasRow = 0x10;
+constexpr uint8_t kPrefixFromOld = 0x20;
 constexpr uint8_t kSuffixFromOld = 0x40;
+// XLH_DELETE_…
+constexpr uint8_t kDeleteHasOldTuple = 0x02;
+constexpr uint8_t kDeleteHasOldKey = 0x04;
+constexpr uint8_t kDeleteIsSpeculative = 0x08;
+// XLH_TRUNCATE_…
+constexpr uint8_t kTruncateCascades = 0x01;
+constexpr uint8_t kTruncateRestarts = 0x02;
 
 // xl_heap_insert, xl_heap_delete, xl_heap_update, xl_heap_multi_insert: sizes, and where the fields begin.
 constexpr size_t kInsertBytes = 3;
 constexpr size_t kDeleteBytes = 8;
 constexpr size_t kDeleteOffsetAt = 4;
+constexpr size_t kDeleteFlagsAt = 7;
 constexpr size_t kUpdateBytes = 14;
 constexpr size_t kUpdateOldOffsetAt = 4;
 constexpr size_t kUpdateFlagsAt = 7;
@@ -68,12 +86,23 @@ base::Result<HeapChange> HeapRecords::parse(const WalRecord& record, const Recor
     case kDelete: {
       const BlockReference* const page = parts.block(0);
       if (page == nullptr || parts.data().size() < kDeleteBytes) return refusal(record, "deletes no row");
-      return HeapChange{.operation = HeapOperation::remove,
+      const auto flags = load<uint8_t>(parts.data(), kDeleteFlagsAt);
+      HeapChange change{.operation = HeapOperation::remove,
                         .new_page = nullptr,
                         .old_page = page,
                         .old_offset = load<uint16_t>(parts.data(), kDeleteOffsetAt),
                         .tuples = {}};
+      change.is_speculative = (flags & kDeleteIsSpeculative) != 0;
+      if ((flags & (kDeleteHasOldTuple | kDeleteHasOldKey)) != 0) {
+        change.old_is_whole = (flags & kDeleteHasOldTuple) != 0;
+        THALWEG_TRY(take_old(record, parts.data().subspan(kDeleteBytes), change));
+      }
+      return change;
     }
+    case kConfirm:
+      return HeapChange{.operation = HeapOperation::confirm};
+    case kTruncate:
+      return parse_truncate(record, parts);
     case kInPlace: {
       const BlockReference* const page = parts.block(0);
       if (page == nullptr || parts.data().size() < sizeof(uint16_t)) return refusal(record, "overwrites no row");
@@ -98,7 +127,36 @@ base::Result<HeapChange> HeapRecords::parse_insert(const WalRecord& record, cons
     if (!is_whole(added.tuple)) return refusal(record, "has a row that contradicts itself");
   }
   tuples_.assign(1, added);
-  return HeapChange{.operation = HeapOperation::insert, .new_page = page, .old_page = nullptr, .tuples = tuples_};
+  HeapChange change{.operation = HeapOperation::insert, .new_page = page, .old_page = nullptr, .tuples = tuples_};
+  const auto flags = load<uint8_t>(parts.data(), sizeof(uint16_t));
+  change.has_new_rows = (flags & kInsertHasRow) != 0 && page->has_data;
+  change.is_speculative = (flags & kInsertIsSpeculative) != 0;
+  return change;
+}
+
+base::Result<HeapChange> HeapRecords::parse_truncate(const WalRecord& record, const RecordParts& parts) {
+  constexpr size_t kBytes = 12;  // xl_heap_truncate, with its padding
+  const auto main = parts.data();
+  if (main.size() < kBytes) return refusal(record, "truncates nothing");
+  const auto count = load<uint32_t>(main, 4);
+  if (count > (main.size() - kBytes) / sizeof(uint32_t)) return refusal(record, "ends within the list of its tables");
+  const auto flags = load<uint8_t>(main, 8);
+  HeapChange change{.operation = HeapOperation::truncate};
+  change.database = load<uint32_t>(main, 0);
+  change.relations = main.subspan(kBytes, count * sizeof(uint32_t));
+  change.truncates_cascading = (flags & kTruncateCascades) != 0;
+  change.truncates_sequences = (flags & kTruncateRestarts) != 0;
+  return change;
+}
+
+// `bytes`: behind the record's own fields.
+base::Result<void> HeapRecords::take_old(const WalRecord& record, std::span<const std::byte> bytes,
+                                         HeapChange& change) {
+  if (bytes.size() < kHeaderBytes) return refusal(record, "ends within its old row");
+  change.old_tuple = header_at(bytes, 0);
+  change.old_tuple->data = bytes.subspan(kHeaderBytes);
+  if (!is_whole(*change.old_tuple)) return refusal(record, "has an old row that contradicts itself");
+  return {};
 }
 
 base::Result<HeapChange> HeapRecords::parse_multi_insert(const WalRecord& record, const RecordParts& parts) {
@@ -129,7 +187,11 @@ base::Result<HeapChange> HeapRecords::parse_multi_insert(const WalRecord& record
     }
     tuples_.push_back(added);
   }
-  return HeapChange{.operation = HeapOperation::multi_insert, .new_page = page, .old_page = nullptr, .tuples = tuples_};
+  HeapChange change{.operation = HeapOperation::multi_insert, .new_page = page, .old_page = nullptr, .tuples = tuples_};
+  const auto flags = load<uint8_t>(main, 0);
+  change.has_new_rows = (flags & kInsertHasRow) != 0 && page->has_data;
+  change.is_last = (flags & kInsertIsLast) != 0;
+  return change;
 }
 
 base::Result<HeapChange> HeapRecords::parse_update(const WalRecord& record, const RecordParts& parts) {
@@ -156,11 +218,17 @@ base::Result<HeapChange> HeapRecords::parse_update(const WalRecord& record, cons
     if (!is_whole(added.tuple)) return refusal(record, "has a row that contradicts itself");
   }
   tuples_.assign(1, added);
-  return HeapChange{.operation = HeapOperation::update,
+  HeapChange change{.operation = HeapOperation::update,
                     .new_page = page,
                     .old_page = is_other ? other : page,
                     .old_offset = load<uint16_t>(main, kUpdateOldOffsetAt),
                     .tuples = tuples_};
+  change.has_new_rows = (flags & kUpdateHasRow) != 0 && page->has_data;
+  if ((flags & (kUpdateHasOldTuple | kUpdateHasOldKey)) != 0) {
+    change.old_is_whole = (flags & kUpdateHasOldTuple) != 0;
+    THALWEG_TRY(take_old(record, main.subspan(kUpdateBytes), change));
+  }
+  return change;
 }
 
 }  // namespace thalweg::wal

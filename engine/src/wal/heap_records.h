@@ -22,6 +22,8 @@ enum class HeapOperation : uint8_t {
   multi_insert,
   update,
   remove,
+  confirm,   // a speculative insert of the transaction holds
+  truncate,  // of whole tables
   in_place,  // a catalog's row is overwritten, in no transaction
 };
 
@@ -41,7 +43,19 @@ struct HeapChange {
   const BlockReference* new_page = nullptr;  // of the new versions; of an in-place change
   const BlockReference* old_page = nullptr;  // of the version that is removed or superseded
   uint16_t old_offset = 0;
-  std::span<const NewTuple> tuples;  // of an in-place change: the values only
+  std::span<const NewTuple> tuples = {};  // of an in-place change: the values only
+  // Additions of the source for logical decoding (wal_level = logical); catalogs and copies of tables have none.
+  bool has_new_rows = false;                // each of the tuples is a row that somebody wrote
+  std::optional<HeapTuple> old_tuple = {};  // the values that identify the old version, or all of it
+  bool old_is_whole = false;
+  // Of an insert: it may be taken back, by a removal that says so, until it is confirmed (ON CONFLICT).
+  bool is_speculative = false;
+  // Of a multi-insert: it is the last one of its command, so all chunks of values have been used.
+  bool is_last = false;
+  uint32_t database = 0;                      // of a truncate
+  std::span<const std::byte> relations = {};  // of a truncate: oids of four bytes each
+  bool truncates_cascading = false;
+  bool truncates_sequences = false;
 };
 
 // Owner: whoever parses; made once and used for one record after another.
@@ -54,6 +68,8 @@ class HeapRecords {
   base::Result<HeapChange> parse_insert(const WalRecord& record, const RecordParts& parts);
   base::Result<HeapChange> parse_multi_insert(const WalRecord& record, const RecordParts& parts);
   base::Result<HeapChange> parse_update(const WalRecord& record, const RecordParts& parts);
+  static base::Result<HeapChange> parse_truncate(const WalRecord& record, const RecordParts& parts);
+  static base::Result<void> take_old(const WalRecord& record, std::span<const std::byte> bytes, HeapChange& change);
   std::vector<NewTuple> tuples_;
 };
 

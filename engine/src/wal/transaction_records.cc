@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "wal/little_endian.h"
 #include "wal/violation.h"
 
@@ -25,6 +27,8 @@ constexpr uint32_t kHasSubtransactions = 1U << 1;
 constexpr uint32_t kHasFiles = 1U << 2;
 constexpr uint32_t kHasInvalidations = 1U << 3;
 constexpr uint32_t kHasTwoPhase = 1U << 4;
+constexpr uint32_t kHasOrigin = 1U << 5;
+constexpr uint32_t kHasName = 1U << 7;  // of the prepared transaction
 constexpr uint32_t kHasDroppedStatistics = 1U << 8;
 
 constexpr size_t kDatabaseBytes = 8;
@@ -52,6 +56,11 @@ class Cursor {
     const auto count = take();
     return bytes != 0 && count <= bytes_.size() / bytes && skip(count * bytes);
   }
+  // Up to a zero byte.
+  bool skip_text() {
+    const auto end = std::ranges::find(bytes_, std::byte{0});
+    return end != bytes_.end() && skip(static_cast<size_t>(end - bytes_.begin()) + 1);
+  }
   bool take_list(std::vector<base::Xid>& xids) {
     if (!has(sizeof(uint32_t))) return false;
     const auto count = take();
@@ -67,8 +76,13 @@ class Cursor {
 
 // Of a commit's or an abort's data. False: they end before what they announce.
 bool take_end(Cursor cursor, const WalFormat& format, uint8_t info, TransactionRecord& end) {
+  const auto take_time = [&] {
+    const auto low = uint64_t{cursor.take()};
+    end.time = {static_cast<int64_t>(low | uint64_t{cursor.take()} << 32) + base::kPostgresEpochMicros};
+  };
   constexpr size_t kTimeBytes = 8;
-  if (!cursor.skip(kTimeBytes)) return false;
+  if (!cursor.has(kTimeBytes)) return false;
+  take_time();
   if ((info & kHasInfo) == 0) return true;
   if (!cursor.has(sizeof(uint32_t))) return false;
   const auto announced = cursor.take();
@@ -81,6 +95,12 @@ bool take_end(Cursor cursor, const WalFormat& format, uint8_t info, TransactionR
   if (has(kHasTwoPhase)) {
     if (!cursor.has(sizeof(uint32_t))) return false;
     end.xid = {cursor.take()};
+    if (has(kHasName) && !cursor.skip_text()) return false;
+  }
+  if (has(kHasOrigin)) {
+    constexpr size_t kLsnBytes = 8;
+    if (!cursor.skip(kLsnBytes) || !cursor.has(kTimeBytes)) return false;
+    take_time();
   }
   return true;
 }
@@ -89,7 +109,8 @@ bool take_end(Cursor cursor, const WalFormat& format, uint8_t info, TransactionR
 
 base::Result<TransactionRecord> parse_transaction(const WalRecord& record, const RecordParts& parts,
                                                   const WalFormat& format) {
-  TransactionRecord parsed{.operation = TransactionOperation::none, .xid = record.xid, .subtransactions = {}};
+  TransactionRecord parsed{
+      .operation = TransactionOperation::none, .xid = record.xid, .subtransactions = {}, .time = {}};
   const auto refused = [&] {
     return violation(record.begin, fmt::format("The end of a transaction at {} is cut.", to_string(record.begin)),
                      record.xid);

@@ -24,6 +24,8 @@ struct TransactionRecord {
   base::Xid xid;
   // Of a commit those that committed with it, of an abort those that fell with it; of an assignment those assigned.
   std::vector<base::Xid> subtransactions;
+  // Of an end. A commit that was applied from elsewhere has the time that it had there.
+  base::UnixMicros time;
 };
 
 // A protocol_violation: lengths or flags do not fit together.

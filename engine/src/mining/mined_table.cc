@@ -1,0 +1,153 @@
+#include "mining/mined_table.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pg/connection.h"
+
+namespace thalweg::mining {
+
+namespace {
+
+using dictionary::Catalog;
+using dictionary::Dictionary;
+using dictionary::Row;
+
+// Places of the columns in the catalogs' rows (dictionary/catalogs.cc).
+namespace class_at {
+enum : size_t {
+  oid,
+  filenode,
+  rewrite,
+  tablespace,
+  name,
+  schema,
+  type,
+  method,
+  toast,
+  shared,
+  persistence,
+  kind,
+  columns,
+  identity
+};
+}
+namespace attribute_at {
+enum : size_t {
+  relation,
+  name,
+  type,
+  length,
+  number,
+  modifier,
+  by_value,
+  align,
+  storage,
+  compression,
+  not_null,
+  has_missing,
+  identity,
+  generated,
+  dropped
+};
+}
+namespace index_at {
+enum : size_t { oid, table, columns, key_columns, unique, primary, immediate, valid, ready, live, identity, key };
+}
+
+constexpr uint32_t kFirstNormalOid = 16384;
+
+int64_t integer(const Row& row, size_t column) { return std::get<int64_t>(row[column]); }
+char letter(const Row& row, size_t column) { return static_cast<char>(integer(row, column)); }
+const std::string& text(const Row& row, size_t column) { return std::get<std::string>(row[column]); }
+
+std::optional<Row> one(const Dictionary& dictionary, Catalog catalog, uint32_t oid, base::Xid viewer) {
+  std::optional<Row> row;
+  dictionary.rows_with_key(catalog, 0, oid, viewer, [&](Row found) { row = std::move(found); });
+  return row;
+}
+
+// The attnums that identify a row (RelationGetIndexAttrBitmap of src/backend/utils/cache/relcache.c, for the replica
+// identity).
+std::vector<int64_t> key_of(const Dictionary& dictionary, uint32_t table, char identity, base::Xid viewer) {
+  std::vector<int64_t> key;
+  if (identity != 'd' && identity != 'i') return key;
+  constexpr size_t kByTable = 1;
+  dictionary.rows_with_key(Catalog::pg_index, kByTable, table, viewer, [&](const Row& index) {
+    const bool is_identity =
+        identity == 'd' ? integer(index, index_at::primary) != 0 : integer(index, index_at::identity) != 0;
+    if (!is_identity || integer(index, index_at::valid) == 0 || integer(index, index_at::immediate) == 0) return;
+    std::string_view numbers = text(index, index_at::key);
+    for (int64_t left = integer(index, index_at::key_columns); left > 0 && !numbers.empty(); --left) {
+      const size_t end = std::min(numbers.find(' '), numbers.size());
+      key.push_back(std::stoll(std::string{numbers.substr(0, end)}));
+      numbers.remove_prefix(std::min(end + 1, numbers.size()));
+    }
+  });
+  return key;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dictionary, uint32_t oid, base::Xid viewer,
+                                                           const IsWanted& is_wanted) {
+  const auto relation = one(dictionary, Catalog::pg_class, oid, viewer);
+  if (!relation || oid < kFirstNormalOid) return nullptr;
+  const char kind = letter(*relation, class_at::kind);
+  if ((kind != 'r' && kind != 't') || letter(*relation, class_at::persistence) != 'p') return nullptr;
+  if (integer(*relation, class_at::rewrite) != 0) return nullptr;
+  const auto schema =
+      one(dictionary, Catalog::pg_namespace, static_cast<uint32_t>(integer(*relation, class_at::schema)), viewer);
+  if (!schema) return nullptr;
+  auto table = std::make_shared<MinedTable>();
+  table->oid = oid;
+  table->toast = static_cast<uint32_t>(integer(*relation, class_at::toast));
+  table->is_toast = kind == 't';
+  table->is_wanted = kind == 'r' && is_wanted(text(*schema, 1), text(*relation, class_at::name));
+  const char identity = letter(*relation, class_at::identity);
+  table->is_identity_full = identity == 'f';
+  table->description = {.relation = {oid},
+                        .version = 0,
+                        .schema_name = text(*schema, 1),
+                        .table_name = text(*relation, class_at::name),
+                        .replica_identity = identity,
+                        .columns = {}};
+  if (!table->is_wanted) return table;
+  std::vector<Row> attributes;
+  dictionary.rows_with_key(Catalog::pg_attribute, 0, oid, viewer, [&](Row row) {
+    if (integer(row, attribute_at::number) > 0) attributes.push_back(std::move(row));
+  });
+  std::ranges::sort(attributes, {}, [](const Row& row) { return integer(row, attribute_at::number); });
+  const std::vector<int64_t> key = key_of(dictionary, oid, identity, viewer);
+  for (const Row& row : attributes) {
+    MinedColumn column{.name = text(row, attribute_at::name),
+                       .type = static_cast<uint32_t>(integer(row, attribute_at::type)),
+                       .length = static_cast<int16_t>(integer(row, attribute_at::length)),
+                       .align = letter(row, attribute_at::align),
+                       .has_missing = integer(row, attribute_at::has_missing) != 0};
+    column.is_sent = integer(row, attribute_at::dropped) == 0 && letter(row, attribute_at::generated) == '\0';
+    if (column.is_sent) {
+      column.form = send_form_of(dictionary, column.type, viewer);
+      if (!column.form) {
+        base::Error error =
+            base::fail(base::ErrorCode::unsupported_table,
+                       fmt::format("Values of column {} cannot be read from the WAL: their type, {}, is none "
+                                   "of those that are known.",
+                                   column.name, column.type))
+                .error();
+        error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
+        return std::unexpected(std::move(error));
+      }
+      table->description.columns.push_back(
+          {.name = column.name,
+           .type = {column.type},
+           .type_modifier = static_cast<int32_t>(integer(row, attribute_at::modifier)),
+           .is_key = identity == 'f' || std::ranges::find(key, integer(row, attribute_at::number)) != key.end()});
+    }
+    table->columns.push_back(std::move(column));
+  }
+  return table;
+}
+
+}  // namespace thalweg::mining

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "dictionary/dictionary.h"
+#include "lcr/frame.h"
+#include "mining/send_form.h"
+
+// A table as the dictionary has it for one transaction: how its tuples are read, and how its rows are described.
+
+namespace thalweg::mining {
+
+// By attnum, from 1 on without gaps.
+struct MinedColumn {
+  std::string name;
+  uint32_t type = 0;
+  int16_t length = 0;
+  char align = 'c';
+  bool is_sent = false;      // neither dropped nor generated
+  bool has_missing = false;  // rows that are older than the column have a value that pg_attribute tells
+  std::shared_ptr<const SendForm> form = {};
+};
+
+// Immutable.
+struct MinedTable {
+  uint32_t oid = 0;
+  uint32_t toast = 0;      // pg_class.oid of its TOAST table; 0: none
+  bool is_toast = false;   // it is one itself
+  bool is_wanted = false;  // its rows are captured
+  bool is_identity_full = false;
+  std::vector<MinedColumn> columns;
+  lcr::TableDescription description;  // version 0
+};
+
+// Whether a table's rows are captured. Asked with the names that it has for the transaction.
+using IsWanted = std::function<bool(const std::string& schema, const std::string& table)>;
+
+// Null: the transaction sees no such relation, or rows of it can be nobody's: it is another catalog's file, an index, a
+// table that is not logged, a copy that ALTER TABLE makes.
+// A table that is wanted and has a column whose type cannot be mined is an unsupported_table.
+base::Result<std::shared_ptr<const MinedTable>> read_table(const dictionary::Dictionary& dictionary, uint32_t oid,
+                                                           base::Xid viewer, const IsWanted& is_wanted);
+
+}  // namespace thalweg::mining
