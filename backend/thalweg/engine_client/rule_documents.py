@@ -50,9 +50,9 @@ class JudgedChange(Document):
     verdict: str
     error: RuleStop | None
     origin: str | None = None
-    old_not_sent: list[str] = []
-    new_not_sent: list[str] = []
-    hidden: list[str] = []
+    old_not_sent: list[str] = Field(default_factory=list)
+    new_not_sent: list[str] = Field(default_factory=list)
+    hidden: list[str] = Field(default_factory=list)
 
 
 class RulesTrial(Document):

@@ -205,6 +205,28 @@ def test_what_does_not_come_and_what_is_masked_is_said(scene: Scene) -> None:
     assert (delete["verdict"], delete["error"]["code"]) == ("STOPS THE STREAM", "rule_undecidable")
 
 
+def test_each_change_is_judged_with_its_version_of_the_table(scene: Scene) -> None:
+    scene.run_at_source("CREATE TABLE orders (id bigint PRIMARY KEY, a text);")
+    define(scene, {})
+    scene.engine.put_desired()
+    scene.wait_replicating()
+    scene.at_destination("ALTER TABLE orders ADD b integer, ADD c integer")
+    rules = {"positive": [rule("small", "id < 2")]}
+    answer = asking(scene, rules, limit=3)
+    time.sleep(1)
+    scene.at_source("INSERT INTO orders VALUES (1, 'x')", "ALTER TABLE orders DROP COLUMN a",
+                    "ALTER TABLE orders ADD b integer", "INSERT INTO orders VALUES (2, 7)")
+    changes = answer.result()["changes"]
+    assert [(change["new"], change["verdict"]) for change in changes] == [
+        ({"id": "1", "a": "x"}, "PASSED"), ({"id": "2", "b": "7"}, "DROPPED")]
+    answer = asking(scene, {"positive": [rule("seven", "b = 7")]}, limit=1)
+    time.sleep(1)
+    scene.at_source("ALTER TABLE orders RENAME b TO c", "INSERT INTO orders VALUES (3, 7)")
+    with pytest.raises(RefusedError) as refused:
+        answer.result()
+    assert refused.value.error["code"] == "rule_refused" and '"seven"' in refused.value.error["message"]
+
+
 def test_nobody_waits_in_vain(scene: Scene) -> None:
     """Clear answers where no change can come, or none comes; and the stream does not notice."""
     scene.run_at_source("CREATE TABLE orders (id bigint PRIMARY KEY); CREATE TABLE other (id bigint PRIMARY KEY);")
