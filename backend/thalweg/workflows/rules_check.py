@@ -130,8 +130,9 @@ def _origin(at: int, body: RulesTestRequest) -> str:
 
 
 def _recent(body: RulesTestRequest) -> dict[str, Any] | None:
-    recent = body.recent
-    return recent and {"stream": recent.stream_id, "limit": recent.limit, "wait_ms": recent.wait_ms}
+    if body.recent is None:
+        return None
+    return {"stream": body.recent.stream_id, "limit": body.recent.limit, "wait_ms": body.recent.wait_ms}
 
 
 async def _tapped(context: Context, body: RulesTestRequest) -> StreamRow | None:
