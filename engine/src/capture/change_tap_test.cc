@@ -52,7 +52,7 @@ class ChangeTapTest : public testing::Test {
   void await_request() const {
     while (!tap_.is_wanted()) std::this_thread::yield();
   }
-  // What take() says while the capture does this.
+  // take() waits while the capture does this.
   template <typename Writes>
   TappedChanges while_taking(size_t limit, std::chrono::milliseconds patience, Writes writes) {
     TappedChanges taken;

@@ -158,7 +158,7 @@ TEST_F(FrameTranslatorTest, StopsWhenTheSinkIsClosed) {
   EXPECT_EQ(translator_.counts().lcrs, 0u);
 }
 
-// Whoever waits for changes gets those that have committed; a look at the tap is only taken where transactions begin.
+// The tap gets changes that have committed; it is looked at only where transactions begin.
 TEST_F(FrameTranslatorTest, ShowsCommittedChangesToATap) {
   ChangeTap tap;
   FrameTranslator translator(sink_, nullptr, &tap);

@@ -5127,17 +5127,17 @@ export interface components {
             origin: string;
             /**
              * Old Not Sent
-             * @description Of a stream's change: columns of the row before whose values the source did not send. What it sends depends on the table's replica identity.
+             * @description Columns of the row before whose values the source did not send, where it is a stream's change. What it sends depends on the table's replica identity.
              */
             old_not_sent: string[];
             /**
              * New Not Sent
-             * @description Likewise of the row after: long values that an UPDATE left as they were (TOAST).
+             * @description The same for the row after: long values that an UPDATE left as they were (TOAST).
              */
             new_not_sent: string[];
             /**
              * Hidden
-             * @description Of a stream's change: columns that the stream masks or drops. Rules judge their values, and nobody is shown them.
+             * @description Columns that the stream masks or drops, where it is a stream's change. Rules judge their values, and nobody is shown them.
              */
             hidden: string[];
         };
