@@ -406,11 +406,18 @@ async def test_rules_of_tables_come_from_a_file(
     assert tried.code == 1, "a rule fails on one of them"
     assert "becomes insert  UPDATE id=7, region=north\n    north_only null before, true after\n" in tried.out
     assert "division by zero. (rule_failed)" in tried.out and engine.checked["sample"] == 1
+    assert "recent" not in engine.checked
     several = await run("rules", "test", str(file), "public.other", "--source", "shop")
     assert (several.code, "no rules for public.other" in several.err) == (1, True)
     assert "can be kept" in (await run("rules", "check", "-", "--source", "shop", stdin=file.read_text())).out
     assert (await run("preflight", *choice, str(file))).code == 0
     assert (await run("streams", "create", "s", *choice, str(file), "--wait")).code == 0
+    recent = await run("rules", "test", str(file), "--source", "shop", "--recent", "s", "--recent-limit", "7")
+    assert engine.checked["recent"] == {"stream": engine.desired["streams"][0]["id"], "limit": 7, "wait_ms": 5000}
+    assert "stops the stream  UPDATE id=9, region=north, card hidden, note not sent\n" in recent.out
+    assert recent.out.endswith("1 changes of the stream came in time.\n")
+    unknown = await run("rules", "test", str(file), "--source", "shop", "--recent", "nobody")
+    assert (unknown.code, "nobody" in unknown.err) == (1, True)
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
     assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "table", "10", "2", "1", "0"]

@@ -140,7 +140,7 @@ async def test_rules(reader: Reader) -> None:
         "ALTER TABLE sales.orders REPLICA IDENTITY FULL", "ALTER TABLE sales.items REPLICA IDENTITY FULL",
         "INSERT INTO sales.orders VALUES (30, 7), (3, 70)",
     )  # fmt: skip
-    rules, create, changes, test, scoped, test_scoped, destinations, change = boxes_of("rules")
+    rules, create, changes, test, recent, scoped, test_scoped, destinations, change = boxes_of("rules")
     await reader.follow(rules)
     await reader.follow(create)
     await reader.replicates("north")
@@ -161,6 +161,12 @@ async def test_rules(reader: Reader) -> None:
     await reader.follow(changes)
     tried = await reader.follow(test)
     assert "north_only" in tried and "INSERT" in tried, tried
+    trial = asyncio.create_task(reader.follow(recent))
+    while not trial.done():
+        at_source(sides, "UPDATE orders SET item = item WHERE id IN (2, 8)")
+        await asyncio.sleep(0.2)
+    seen = await trial
+    assert "passed  UPDATE id=2" in seen and "dropped  UPDATE id=8" in seen and seen.count("UPDATE") == 10, seen
     await reader.follow(scoped)
     judged = await reader.follow(test_scoped)
     assert all(name in judged for name in ("no_tests", "small", "late")), judged

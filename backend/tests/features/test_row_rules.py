@@ -241,6 +241,7 @@ async def test_rules_are_tried_on_rows(
     answer = example("rules-test")
     for change in answer["changes"]:
         change["rules"] = [{**rule, "scope": "table"} for rule in change["rules"]]
+        change["error"] = change["error"] and {**change["error"], "sqlstate": change["error"]["sqlstate"] or None}
     assert told.json() == answer, told.text
     entry = (await asked_for(admin))[0]
     assert (entry["action"], entry["actor_name"], entry["target_type"], entry["target_name"], entry["after"]) == (
@@ -274,6 +275,71 @@ async def test_rules_are_tried_on_rows(
     assert (await operator.post(TRY, json=body)).json()["type"].endswith("engine_refused")
 
 
+async def test_rules_are_tried_on_changes_of_a_stream(
+    admin: httpx.AsyncClient,
+    operator: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    stream = await created(operator, registered, name="north", rules=RULED)
+    recent = {"stream_id": stream["id"], "limit": 7, "wait_ms": 100}
+    body = {"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "sample": 0, "recent": recent}
+    told = (await operator.post(TRY, json=body)).json()
+    assert engine.checked["recent"] == {"stream": stream["id"], "limit": 7, "wait_ms": 100}
+    shown, said = told["changes"][1], example("rules-test")["changes"][1]
+    members = ("origin", "old", "new", "old_not_sent", "new_not_sent", "hidden")
+    assert [shown[name] for name in members] == [said[name] for name in members]
+    assert told["recent_end"] == "TIME"
+    entry = (await asked_for(admin))[0]
+    assert (entry["target_name"], entry["after"]) == ("shop", {**ORDERS, "rows": 3, "stream": "north"})
+    assert (await viewer.post(TRY, json=body)).status_code == 403
+
+    async def refused(**changed: Any) -> dict[str, Any]:
+        answer = await operator.post(TRY, json={**body, **changed})
+        assert answer.status_code >= 400, answer.text
+        return dict(answer.json())
+
+    for code, status, message, kind, words in (
+        ("changes_not_captured", 409, "The stream does not have the table", "conflict", "No changes of north: The"),
+        ("unknown_stream", 404, "There is no stream", "conflict", "has not taken north up yet"),
+        ("invalid_request", 400, "/recent: is not a known field", "engine_refused", "shows no changes of streams"),
+        ("invalid_request", 400, "/changes: wrong", "engine_refused", "/changes: wrong"),
+    ):
+        engine.recent_refusal = status, code, message
+        problem = await refused()
+        assert (problem["type"].rpartition(":")[2], words in problem["detail"]) == (kind, True), problem
+        assert problem["cure"]
+    engine.recent_refusal = None
+    other = await refused(source_id=registered["destination"])
+    assert other["errors"][0]["pointer"] == "/recent/stream_id"
+    unknown = await refused(recent={"stream_id": "nobodyknows1"})
+    assert unknown["type"].endswith("not_found")
+    for wrong in ({"limit": 101}, {"limit": 0}, {"wait_ms": 5001}):
+        problem = await refused(recent={**recent, **wrong})
+        assert problem["errors"][0]["pointer"] == f"/recent/{next(iter(wrong))}"
+    assert (await operator.post(f"{STREAMS}/{stream['id']}:stop")).status_code == 202
+    stopped = await refused()
+    assert "north is stopped" in stopped["detail"] and "Start the stream" in stopped["cure"]
+
+
+async def test_engines_of_earlier_versions_tell_no_origin(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = example("rules-test")
+    del older["recent_end"]
+    for change in older["changes"]:
+        for name in ("origin", "old_not_sent", "new_not_sent", "hidden"):
+            del change[name]
+    monkeypatch.setattr("tests.support.engine_double.example", lambda _: older)
+    changes = [{"operation": "INSERT", "new": {"id": 1}}]
+    body = {"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES, "changes": changes}
+    told = (await operator.post(TRY, json=body)).json()
+    assert [change["origin"] for change in told["changes"]] == ["REQUEST", "TABLE", "TABLE"]
+    assert (told["recent_end"], told["changes"][0]["hidden"]) == (None, [])
+
+
 @pytest.mark.parametrize("schema", ["pg_catalog", "information_schema", "thalweg", "pg_toast"])
 async def test_tables_of_postgresql_and_thalweg_are_not_read(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, schema: str
@@ -296,7 +362,7 @@ async def test_tried_rows_have_the_tables_order_of_columns(
     sides.on_source("ALTER TABLE orders RENAME item TO region; ALTER TABLE orders RENAME id TO number")
     sides.on_source("ALTER TABLE orders ADD id bigint")
     told = await operator.post(TRY, json={"source_id": registered["source"], "table": ORDERS, "row_rules": ROW_RULES})
-    assert [list(change["new"]) for change in told.json()["changes"]] == [["region", "id"]] * 2, told.text
+    assert [list(change["new"]) for change in told.json()["changes"]] == [["region", "id"]] * 3, told.text
 
 
 RULE = {"name": "r"}

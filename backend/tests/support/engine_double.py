@@ -95,6 +95,8 @@ class EngineDouble:
         self.rehearsed: dict[str, Any] = {}
         self.knows_rules = True
         self.rule_findings: list[dict[str, Any]] = []
+        self.recent_refusal: tuple[int, str, str] | None = None
+        """Status, code and message for whoever asks for changes of a stream; None: they come."""
         self.checked: dict[str, Any] = {}
         """The last request to check rules."""
         self.placed_markers: list[dict[str, Any]] = []
@@ -213,6 +215,8 @@ class EngineDouble:
         if not self.knows_rules:
             return self._refuse(404, "not_found", "There is no such address.")
         self.checked = await request.json()
+        if "recent" in self.checked and self.recent_refusal is not None:
+            return self._refuse(*self.recent_refusal)
         return JSONResponse({**example("rules-test"), "findings": self.rule_findings})
 
     async def _request_identity(self, request: Request) -> Response:

@@ -114,16 +114,18 @@ class EngineClient:
 
     async def test_rules(
         self, source: str, source_name: str, networks: Sequence[str], table: dict[str, Any], sample: int,
-        changes: Sequence[dict[str, Any]],
+        changes: Sequence[dict[str, Any]], recent: dict[str, Any] | None = None,
     ) -> RulesTrial:  # fmt: skip
-        """Verdicts of a table's rules on these changes and on so many of its rows. Raises EngineFailure as
-        `check_rules` does."""
+        """Verdicts of a table's rules on these changes, on so many of its rows, and on the next changes of a stream.
+        Raises EngineFailure as `check_rules` does; with status 400 when the engine's version knows no `recent`."""
         body: dict[str, Any] = {
             "source": {"conninfo": source}, "source_name": source_name, "tables": [table], "sample": sample,
             "changes": list(changes),
         }  # fmt: skip
         if networks:
             body["database_networks"] = list(networks)
+        if recent is not None:
+            body["recent"] = recent
         patient = self._patient(RULES_CHECK_TIMEOUT_SECONDS)
         return await patient._read(RulesTrial, "POST", "/v1/rules/test", body)
 

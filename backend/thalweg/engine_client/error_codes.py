@@ -21,6 +21,7 @@ class ErrorCode(StrEnum):
     BOOKKEEPING_NOT_TRUSTED = "bookkeeping_not_trusted"
     CERTIFICATE_REJECTED = "certificate_rejected"
     CERTIFICATE_UNUSABLE = "certificate_unusable"
+    CHANGES_NOT_CAPTURED = "changes_not_captured"
     CODE_NOT_ACCEPTED = "code_not_accepted"
     CONNECTION_LOST = "connection_lost"
     CONNECTION_POOLER = "connection_pooler"
@@ -98,6 +99,7 @@ SIDES = {
     ErrorCode.BOOKKEEPING_NOT_TRUSTED: ErrorSide.DESTINATION,
     ErrorCode.CERTIFICATE_REJECTED: ErrorSide.LINK,
     ErrorCode.CERTIFICATE_UNUSABLE: ErrorSide.ENGINE,
+    ErrorCode.CHANGES_NOT_CAPTURED: ErrorSide.ENGINE,
     ErrorCode.CODE_NOT_ACCEPTED: ErrorSide.SOURCE,
     ErrorCode.CORRUPT_FRAME: ErrorSide.ENGINE,
     ErrorCode.DESCRIPTORS_EXHAUSTED: ErrorSide.ENGINE,

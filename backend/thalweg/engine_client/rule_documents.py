@@ -40,7 +40,8 @@ class RuleStop(Document):
 
 
 class JudgedChange(Document):
-    """`old` and `new` are rows as PostgreSQL writes values; long ones are cut."""
+    """`old` and `new` are rows as PostgreSQL writes values; long ones are cut. Earlier engines judge no changes of
+    streams, and say nothing of a change's origin."""
 
     operation: str
     old: dict[str, str | None] | None
@@ -48,8 +49,13 @@ class JudgedChange(Document):
     rules: list[RuleOutcome]
     verdict: str
     error: RuleStop | None
+    origin: str | None = None
+    old_not_sent: list[str] = Field(default_factory=list)
+    new_not_sent: list[str] = Field(default_factory=list)
+    hidden: list[str] = Field(default_factory=list)
 
 
 class RulesTrial(Document):
     findings: list[EngineRuleProblem]
     changes: list[JudgedChange]
+    recent_end: str | None = None

@@ -46,9 +46,10 @@ async def check_rules(body: RulesCheckRequest, context: Operator) -> RulesCheck:
 
 @router.post("/streams:test-rules", operation_id="streams_test_rules")
 async def test_rules(body: RulesTestRequest, context: Operator) -> RulesTest:
-    """Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
-    has, as a capture would, and says what each rule makes of each. Values are shown as the source has them, those that
-    a transformation masks, too; the audit log records that its rows were read."""
+    """Try rules of a table before a stream has them: the engine judges changes that you give, the next changes of a
+    running stream, and rows that the source has, as a capture would, and says what each rule makes of each. Values of
+    rows are shown as the source has them, those that a transformation masks, too; of a stream's changes, columns that
+    it masks or drops are not shown. The audit log records that rows were read."""
     return await rules_check.test_rules(context, body)
 
 

@@ -2,12 +2,14 @@
 they make of rows."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from thalweg.db.audit import record
-from thalweg.db.models import EngineRow
+from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client import rule_documents
 from thalweg.engine_client.access import client_of, problem_of
 from thalweg.engine_client.client import EngineFailure
+from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.features.streams.rule_schemas import (
     JudgedChange,
     RulesCheck,
@@ -16,11 +18,13 @@ from thalweg.features.streams.rule_schemas import (
     RulesTestRequest,
 )
 from thalweg.features.streams.schemas import Json
+from thalweg.features.streams.service import existing_stream
 from thalweg.inspection.catalogue import read_columns_of
 from thalweg.inspection.connection import connected
 from thalweg.inspection.failure import ConnectionFailure
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.renames import is_reserved
@@ -28,7 +32,7 @@ from thalweg.kernel.row_rules import in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
 from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problems, with_rules, without_tables
-from thalweg.workflows.stream_placement import capturing_engine
+from thalweg.workflows.stream_placement import capturing_engine, wrong
 from thalweg.workflows.stream_preparation import database_of, tables_at
 
 
@@ -85,7 +89,8 @@ def _invalid(pointer: str, message: str, cure: str) -> Problem:
 async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     row = await database_of(context, "/source_id", body.source_id)
     source, name = target_of(row, context.resources), row.name
-    engine = await capturing_engine(context, body.capture_engine_id)
+    stream = await _tapped(context, body)
+    engine = await capturing_engine(context, stream.capture_engine_id if stream else body.capture_engine_id)
     resources, by_table = context.resources, RulesByTable(body.row_rules)
     key = (body.table.schema_name, body.table.table)
     _check_of_users([(key, "/table/schema")])
@@ -97,20 +102,71 @@ async def test_rules(context: Context, body: RulesTestRequest) -> RulesTest:
     try:
         tried = await client.test_rules(
             source.for_engine(), name, resources.settings.database_networks.text, table, body.sample,
-            [change.for_engine() for change in body.changes],
+            [change.for_engine() for change in body.changes], _recent(body),
         )  # fmt: skip
     except EngineFailure as failure:
-        raise _problem(engine, failure) from failure
+        raise (_tap_problem(engine, stream, failure) if stream else None) or _problem(engine, failure) from failure
     if rows := len(tried.changes) - len(body.changes):
         # Committed before the answer leaves, as for parked transactions.
-        facts = {"schema": key[0], "table": key[1], "rows": rows}
+        facts: Json = {"schema": key[0], "table": key[1], "rows": rows}
+        if stream is not None:
+            facts["stream"] = stream.name
         record(context, "streams_test_rules", ("database", body.source_id, name), after=facts)
         await context.release()
     order = await _columns(context, source, key) if tried.changes else []
     return RulesTest(
         findings=rule_problems(tried.findings, by_table, [table]),
-        changes=[_judged(change, by_table, key, order) for change in tried.changes],
+        changes=[
+            _judged(change, change.origin or _origin(at, body), by_table, key, order)
+            for at, change in enumerate(tried.changes)
+        ],
+        recent_end=tried.recent_end,
     )
+
+
+def _origin(at: int, body: RulesTestRequest) -> str:
+    """Engines of earlier versions, which do not say it, judge no changes of streams."""
+    return "REQUEST" if at < len(body.changes) else "TABLE"
+
+
+def _recent(body: RulesTestRequest) -> dict[str, Any] | None:
+    if body.recent is None:
+        return None
+    return {"stream": body.recent.stream_id, "limit": body.recent.limit, "wait_ms": body.recent.wait_ms}
+
+
+async def _tapped(context: Context, body: RulesTestRequest) -> StreamRow | None:
+    """The stream whose changes are wanted. Raises invalid_request where it cannot have them."""
+    if body.recent is None:
+        return None
+    stream = await existing_stream(context, body.recent.stream_id)
+    if stream.source_id != body.source_id:
+        why = f"{stream.name} reads another database."
+        raise wrong("/recent/stream_id", "other_source", why, "Name a stream from this source.")
+    if body.capture_engine_id not in (None, stream.capture_engine_id):
+        why = f"Another engine captures {stream.name}."
+        raise wrong("/capture_engine_id", "other_engine", why, "Leave the engine out: the stream's own judges.")
+    if stream.desired_status != DesiredStatus.ENABLED:
+        raise Problem(
+            "conflict", f"{stream.name} is stopped: it captures no changes.",
+            "Start the stream, or try the rules on rows of the table.",
+        )  # fmt: skip
+    return stream
+
+
+def _tap_problem(engine: EngineRow, stream: StreamRow, failure: EngineFailure) -> Problem | None:
+    if failure.code == ErrorCode.CHANGES_NOT_CAPTURED:
+        return Problem("conflict", f"No changes of {stream.name}: {failure.message}.", failure.cure)
+    if failure.code == ErrorCode.UNKNOWN_STREAM:
+        return Problem(
+            "conflict", f"{engine.name} has not taken {stream.name} up yet.", "Try again once the stream runs."
+        )
+    if failure.code == ErrorCode.INVALID_REQUEST and failure.message.startswith("/recent: is not a known field"):
+        return Problem(
+            "engine_refused", f"{engine.name} shows no changes of streams.",
+            "Upgrade the engine to the version of the control plane, or try the rules on rows of the table.",
+        )  # fmt: skip
+    return None
 
 
 async def _columns(context: Context, source: Target, key: tuple[str, str]) -> list[str]:
@@ -128,9 +184,9 @@ def _in_order(row: dict[str, str | None] | None, order: list[str]) -> dict[str, 
 
 
 def _judged(
-    change: rule_documents.JudgedChange, by_table: RulesByTable, key: tuple[str, str], order: list[str]
+    change: rule_documents.JudgedChange, origin: str, by_table: RulesByTable, key: tuple[str, str], order: list[str]
 ) -> JudgedChange:
-    document = change.model_dump()
+    document = change.model_dump() | {"origin": origin}
     document |= {"old": _in_order(change.old, order), "new": _in_order(change.new, order)}
     if change.error is not None:
         document["error"]["sqlstate"] = change.error.sqlstate or None

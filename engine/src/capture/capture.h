@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/networks.h"
+#include "capture/change_tap.h"
 #include "capture/stream_rules.h"
 #include "queue/lcr_queue.h"
 #include "telemetry/marker_log.h"
@@ -46,7 +47,8 @@ struct CaptureOptions {
   // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the
   // source's logical messages are not asked for.
   std::chrono::seconds heartbeat_interval{0};
-  StreamRules rules = {};  // which changes of the tables go into the queue
+  StreamRules rules = {};    // which changes of the tables go into the queue
+  ChangeTap* tap = nullptr;  // shows changes to whoever asks; outlives the capture. Null: to nobody
 };
 
 struct CaptureStatus {

@@ -351,12 +351,28 @@ class ExampleStreams final : public ManagedStreams {
     JudgedChange stops{.change = {.operation = RuledOperation::insert, .new_row = {{"id", "8"}, {"region", "south"}}},
                        .rules = {{.rule = "north_only", .outcome = "FAILED"}},
                        .verdict = "STOPS THE STREAM",
-                       .error = base::fail(base::ErrorCode::rule_failed, "m").error()};
+                       .error = base::fail(base::ErrorCode::rule_failed, "m").error(),
+                       .origin = ChangeOrigin::table};
+    JudgedChange of_stream{.change = {.operation = RuledOperation::update,
+                                      .old_row = {{"id", "9"}},
+                                      .new_row = {{"id", "9"}, {"region", "north"}}},
+                           .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "UNDECIDABLE"}},
+                           .verdict = "STOPS THE STREAM",
+                           .error = base::fail(base::ErrorCode::rule_undecidable, "m").error(),
+                           .origin = ChangeOrigin::stream,
+                           .old_not_sent = {"region", "note", "card"},
+                           .new_not_sent = {"note"},
+                           .hidden = {"card"}};
+    EXPECT_EQ(request.recent.value().stream, "orders7f3a");
+    EXPECT_EQ(request.recent->limit, 20U);
+    EXPECT_EQ(request.recent->patience, std::chrono::milliseconds(5000));
     return RulesTrial{.problems = {},
                       .changes = {{.change = change,
                                    .rules = {{.rule = "north_only", .outcome = "TRUE", .before = "NULL"}},
                                    .verdict = "BECOMES INSERT"},
-                                  stops}};
+                                  of_stream,
+                                  stops},
+                      .recent_end = "TIME"};
   }
   base::Result<std::string> request_identity(const std::string& name) override { return "request for " + name; }
   base::Result<IdentityView> install_identity(const std::string& certificate, const std::string&) override {

@@ -156,13 +156,19 @@ TEST_F(HttpServerTest, TriesRulesAsTheContractSays) {
   const std::string tables = R"([{"schema":"public","table":"orders","rules":{"positive":[{"name":"north_only"}]}}])";
   const std::string change = R"({"operation":"UPDATE","old":{"id":7,"region":null},"new":{"id":"7","region":"north"}})";
   const auto ask = [&](const std::string& rest) { return client_->post("/v1/rules/test", source + rest + "}"); };
-  const auto answer = ask(tables + R"(,"sample":1,"changes":[)" + change + "]");
+  const std::string recent = R"(,"recent":{"stream":"orders7f3a","limit":20,"wait_ms":5000})";
+  const auto answer = ask(tables + R"(,"sample":1,"changes":[)" + change + "]" + recent);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(differing(json::parse(answer.body), contract("rules-test.example.json")), std::set<std::string>{});
   const std::vector<std::string> refused = {
       tables + R"(,"sample":101)",
       R"([],"sample":1)",
       R"([{"schema":"public","table":"orders"}],"sample":1)",
+      tables + R"(,"sample":0,"recent":{"stream":"orders7f3a","limit":0,"wait_ms":5000})",
+      tables + R"(,"sample":0,"recent":{"stream":"orders7f3a","limit":101,"wait_ms":5000})",
+      tables + R"(,"sample":0,"recent":{"stream":"orders7f3a","limit":1,"wait_ms":5001})",
+      tables + R"(,"sample":0,"recent":{"limit":1,"wait_ms":0})",
+      tables + R"(,"sample":0,"recent":[])",
       tables + R"(,"sample":0,"changes":[{"operation":"UPSERT"}])",
       tables + R"(,"sample":0,"changes":[{"operation":"INSERT"}])",
       tables + R"(,"sample":0,"changes":[{"operation":"INSERT","new":{"id":[]}}])",

@@ -17,6 +17,8 @@ using nlohmann::json;
 
 constexpr size_t kSampleMax = 100;
 constexpr size_t kChangesMax = 100;
+constexpr size_t kRecentMax = 100;
+constexpr size_t kRecentWaitMaxMs = 5000;
 constexpr size_t kNameBytesMax = 63;
 constexpr size_t kSourceNameBytesMax = 1000;  // as a name in the desired document
 constexpr size_t kShownBytesMax = 200;        // of a value
@@ -73,6 +75,22 @@ base::Result<std::vector<TriedChange>> read_changes(ObjectReader& reader) {
   return changes;
 }
 
+base::Result<std::optional<RecentChanges>> read_recent(ObjectReader& reader) {
+  const json* const value = reader.member("recent", false);
+  if (!value) return std::nullopt;
+  ObjectReader of_stream(*value, reader.pointer("recent"));
+  RecentChanges recent{.stream = of_stream.string("stream", 1, kNameBytesMax),
+                       .limit = of_stream.unsigned_integer("limit")};
+  const uint64_t wait_ms = of_stream.unsigned_integer("wait_ms");
+  if (recent.limit == 0 || recent.limit > kRecentMax) {
+    of_stream.refuse("limit", fmt::format("must be 1 to {}", kRecentMax));
+  }
+  if (wait_ms > kRecentWaitMaxMs) of_stream.refuse("wait_ms", fmt::format("must be at most {}", kRecentWaitMaxMs));
+  THALWEG_TRY(of_stream.finish());
+  recent.patience = std::chrono::milliseconds(wait_ms);
+  return recent;
+}
+
 // The beginning of a value, up to a character's end.
 std::string beginning(const std::string& value) {
   if (value.size() <= kShownBytesMax) return value;
@@ -107,7 +125,11 @@ json to_json(const JudgedChange& judged) {
           {"new", change.new_row.empty() ? json(nullptr) : row_json(change.new_row)},
           {"rules", std::move(rules)},
           {"verdict", judged.verdict},
-          {"error", std::move(error)}};
+          {"error", std::move(error)},
+          {"origin", name_of(judged.origin)},
+          {"old_not_sent", judged.old_not_sent},
+          {"new_not_sent", judged.new_not_sent},
+          {"hidden", judged.hidden}};
 }
 
 }  // namespace
@@ -129,6 +151,7 @@ base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text) {
   if (request.sample > kSampleMax) reader.refuse("sample", fmt::format("must be at most {}", kSampleMax));
   if (tables.size() != 1 || rules.size() != 1) reader.refuse("tables", "must be one table, with rules");
   THALWEG_ASSIGN(request.changes, read_changes(reader));
+  THALWEG_ASSIGN(request.recent, read_recent(reader));
   THALWEG_TRY(reader.finish());
   request.table = rules.begin()->first;
   request.rules = std::move(rules.begin()->second);
@@ -140,6 +163,7 @@ json rules_trial_document(const RulesTrial& trial) {
   for (const JudgedChange& judged : trial.changes) changes.push_back(to_json(judged));
   json out = rules_check_document(trial.problems);
   out["changes"] = std::move(changes);
+  out["recent_end"] = trial.recent_end ? json(*trial.recent_end) : json(nullptr);
   return out;
 }
 

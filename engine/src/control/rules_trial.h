@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,7 +15,8 @@
 #include "control/desired_state.h"
 #include "control/rules_check.h"
 
-// POST /v1/rules/test: what the rules of a table make of some of its rows, and of changes that the request gives.
+// POST /v1/rules/test: what the rules of a table make of some of its rows, of changes that the request gives, and of
+// the next ones that a stream captures.
 
 namespace thalweg::control {
 
@@ -26,6 +29,13 @@ struct TriedChange {
   TriedRow new_row = {};  // of an insert or update
 };
 
+// Of the next changes of the table that the stream captures.
+struct RecentChanges {
+  std::string stream;
+  uint64_t limit = 1;
+  std::chrono::milliseconds patience{0};  // how long to wait for them
+};
+
 struct RulesTrialRequest {
   base::Conninfo source_conninfo;
   std::string source_name;  // the attribute's value
@@ -33,6 +43,7 @@ struct RulesTrialRequest {
   RulesDefinition rules;
   uint64_t sample = 0;  // rows of the table, as INSERTs
   std::vector<TriedChange> changes;
+  std::optional<RecentChanges> recent = {};
 };
 base::Result<RulesTrialRequest> parse_rules_trial(std::string_view text);  // fails with invalid_request
 
@@ -44,16 +55,29 @@ struct RuleOutcome {
   std::optional<std::string_view> before = {};
 };
 
+enum class ChangeOrigin : uint8_t { request, stream, table };
+constexpr std::string_view name_of(ChangeOrigin origin) {
+  constexpr std::array<std::string_view, 3> kNames = {"REQUEST", "STREAM", "TABLE"};
+  return kNames[static_cast<size_t>(origin)];
+}
+
 struct JudgedChange {
   TriedChange change;
   std::vector<RuleOutcome> rules;
   std::string_view verdict;               // PASSED, DROPPED, BECOMES INSERT, BECOMES DELETE, STOPS THE STREAM
   std::optional<base::Error> error = {};  // that stops it
+  ChangeOrigin origin = ChangeOrigin::request;
+  // Of a change of a stream: columns that are in no row, because the source did not send their values, or because the
+  // stream masks or drops them.
+  std::vector<std::string> old_not_sent = {};
+  std::vector<std::string> new_not_sent = {};
+  std::vector<std::string> hidden = {};
 };
 
 struct RulesTrial {
   std::vector<RuleProblem> problems;  // as POST /v1/rules/check has them; where a rule is refused, nothing is judged
-  std::vector<JudgedChange> changes;  // of the request, then of the table
+  std::vector<JudgedChange> changes;  // of the request, then of the stream, then of the table
+  std::optional<std::string_view> recent_end = {};  // LIMIT, TIME, SIZE: why no more of the stream; none: not asked for
 };
 nlohmann::json rules_trial_document(const RulesTrial& trial);
 

@@ -16,7 +16,8 @@ std::vector<std::string> asked_for(const control::StreamDefinition& definition) 
 class CaptureProducer final : public QueueProducer {
  public:
   CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity,
-                  const std::filesystem::path& folder, queue::LcrQueue& queue, const base::Clock& clock)
+                  const std::filesystem::path& folder, queue::LcrQueue& queue, const base::Clock& clock,
+                  capture::ChangeTap* tap)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
                  .primary_conninfo = primary_of(definition).conninfo,
@@ -29,7 +30,8 @@ class CaptureProducer final : public QueueProducer {
                  .confirmed_lsn = nullptr,
                  .clock = &clock,
                  .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval),
-                 .rules = stream_rules(definition)} {
+                 .rules = stream_rules(definition),
+                 .tap = tap} {
     options_.rules.relations_file = folder / "ruled-relations.json";
   }
 
@@ -73,8 +75,9 @@ class CaptureProducer final : public QueueProducer {
 
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
                                                      CaptureIdentity identity, const std::filesystem::path& folder,
-                                                     queue::LcrQueue& queue, const base::Clock& clock) {
-  return std::make_unique<CaptureProducer>(definition, std::move(identity), folder, queue, clock);
+                                                     queue::LcrQueue& queue, const base::Clock& clock,
+                                                     capture::ChangeTap* tap) {
+  return std::make_unique<CaptureProducer>(definition, std::move(identity), folder, queue, clock, tap);
 }
 
 }  // namespace thalweg::daemon

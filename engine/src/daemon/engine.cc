@@ -313,7 +313,17 @@ base::Result<control::RulesTrial> Engine::test_rules(const control::RulesTrialRe
   if (!place) return base::fail(ErrorCode::database_busy, "Other checks of rules are under way");
   THALWEG_ASSIGN(pg::Connection source, open_for_operator(request.source_conninfo, "thalweg rules test",
                                                           {.abandon = &abandon_, .answer_bytes_max = kSampleBytesMax}));
-  return try_rules(source, request, RulesTime(abandon_));
+  return try_rules(source, request, RulesTime(abandon_),
+                   [&](const control::RecentChanges& recent) -> base::Result<capture::TappedChanges> {
+                     THALWEG_ASSIGN(const std::shared_ptr<Stream> stream, find(recent.stream));
+                     const Place tap = take_place(taps_);
+                     if (!tap) return base::fail(ErrorCode::database_busy, "Other tests of rules wait for changes");
+                     auto taken = stream->recent_changes(request.table, recent.limit, recent.patience);
+                     if (taken && taken->end == capture::TapEnd::closed) {
+                       return base::fail(ErrorCode::engine_stopping, "The engine is stopping");
+                     }
+                     return taken;
+                   });
 }
 
 base::Result<std::string> Engine::request_identity(const std::string& name) { return identity_->request(name); }

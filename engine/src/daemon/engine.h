@@ -85,6 +85,7 @@ class Engine final : public control::ManagedStreams {
   std::unique_ptr<Peering> peering_;
   Places rehearsals_{3};
   Places rule_checks_{3};
+  Places taps_{2};                    // those that wait for changes; fewer, so that other checks find a place
   Places listings_{4};                // of parked transactions
   Places openings_{2};                // and dry runs, of one of them
   Places actions_{4};                 // on parked transactions and on tables

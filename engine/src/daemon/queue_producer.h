@@ -48,10 +48,11 @@ struct CaptureIdentity {
   int timeline = 0;
   bool operator==(const CaptureIdentity&) const = default;
 };
-// `folder`: for what it remembers of the source between sessions.
+// `folder`: for what it remembers of the source between sessions. `tap`: shows its changes, and outlives it; or null.
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
                                                      CaptureIdentity identity, const std::filesystem::path& folder,
-                                                     queue::LcrQueue& queue, const base::Clock& clock);
+                                                     queue::LcrQueue& queue, const base::Clock& clock,
+                                                     capture::ChangeTap* tap);
 // `timeline`: of the source, up to which the destination's progress has been compared.
 std::unique_ptr<QueueProducer> make_receiver_producer(const control::Delivery& delivery, int timeline, Peering& peering,
                                                       queue::LcrQueue& queue, const base::Clock& clock);

@@ -11,7 +11,9 @@
 #include "capture/row_filter.h"
 #include "daemon/rule_sets.h"
 #include "daemon/rules_check.h"
+#include "daemon/tapped_rows.h"
 #include "pg/text_array.h"
+#include "rules/rule_errors.h"
 #include "rules/source_table.h"
 
 namespace thalweg::daemon {
@@ -142,8 +144,13 @@ class Trial {
 
   base::Result<control::JudgedChange> judge(TriedChange change) {
     const std::vector<std::byte> bytes = frame_of(change, table_);
-    const auto frame = lcr::FrameView::trusted(bytes.data());
-    control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = "STOPS THE STREAM"};
+    control::JudgedChange judged{.change = std::move(change), .rules = {}, .verdict = {}};
+    THALWEG_TRY(judge(lcr::FrameView::trusted(bytes.data()), judged));
+    return judged;
+  }
+
+  // Adds what the rules make of the change.
+  base::Result<void> judge(const lcr::FrameView& frame, control::JudgedChange& judged) {
     const bool has_two = makes_subset_ && frame.kind() == lcr::FrameKind::update;
     for (TriedRule& tried : rules_) {
       THALWEG_TRY(time_.check());
@@ -152,12 +159,13 @@ class Trial {
                               .outcome = outcome(tried, frame, rules::Row::newest)});
       if (has_two) judged.rules.back().before = outcome(tried, frame, rules::Row::before);
     }
-    if (const auto fate = filter_.judge(frame)) {
+    if (const auto fate = fate_of(frame)) {
       judged.verdict = verdict_of(*fate);
     } else {
+      judged.verdict = "STOPS THE STREAM";
       judged.error = fate.error();
     }
-    return judged;
+    return {};
   }
 
  private:
@@ -166,6 +174,15 @@ class Trial {
     bool is_positive;
     std::optional<rules::Condition> condition;
   };
+
+  base::Result<Fate> fate_of(const lcr::FrameView& frame) {
+    THALWEG_ASSIGN(const Fate fate, filter_.judge(frame));
+    if (fate == Fate::becomes_insert) {
+      const auto row = filter_.inserted_row(frame);  // which a value that did not come may be missing from
+      if (!row) return std::unexpected(row.error());
+    }
+    return fate;
+  }
 
   void add(const std::optional<std::vector<rules::Rule>>& set, bool is_positive) {
     if (!set) return;
@@ -211,10 +228,48 @@ class Trial {
   std::vector<TriedRule> rules_;
 };
 
+std::string_view end_of(capture::TapEnd end) {
+  switch (end) {
+    case capture::TapEnd::limit:
+      return "LIMIT";
+    case capture::TapEnd::size:
+      return "SIZE";
+    case capture::TapEnd::time:
+    case capture::TapEnd::closed:
+      break;
+  }
+  return "TIME";
+}
+
+// Judges a stream's changes as its capture would with these rules: each with the version of the table that it came
+// with.
+base::Result<void> judge_tapped(pg::Connection& source, const capture::TappedChanges& tapped,
+                                const control::RulesTrialRequest& request, const rules::RuleSets& sets,
+                                const RulesTime& time, control::RulesTrial& out) {
+  const capture::TappedTable* version = nullptr;
+  rules::RuleTable table;
+  std::optional<Trial> trial;
+  for (const capture::TappedChange& change : tapped.changes) {
+    if (change.table.get() != version) {
+      version = change.table.get();
+      table = rules::table_of(version->description);
+      THALWEG_TRY(rules::complete(source, version->description.relation, table));
+      auto compiled = rules::TableRules::compile(sets, table);
+      if (!compiled) return std::unexpected(rules::error_of(compiled.error(), table));
+      trial.emplace(sets, table, std::move(*compiled), request.source_name, time);
+    }
+    THALWEG_ASSIGN(control::JudgedChange judged, shown(source, change));
+    THALWEG_TRY(trial->judge(lcr::FrameView::trusted(change.frame.data()), judged));
+    out.changes.push_back(std::move(judged));
+  }
+  out.recent_end = end_of(tapped.end);
+  return {};
+}
+
 }  // namespace
 
 base::Result<control::RulesTrial> try_rules(pg::Connection& source, const control::RulesTrialRequest& request,
-                                            const RulesTime& time) {
+                                            const RulesTime& time, const TakeChanges& tap) {
   control::RulesTrial out;
   control::RulesCheckRequest check;
   check.rules[request.table] = request.rules;
@@ -234,9 +289,14 @@ base::Result<control::RulesTrial> try_rules(pg::Connection& source, const contro
     THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(change));
     out.changes.push_back(std::move(judged));
   }
+  if (request.recent) {
+    THALWEG_ASSIGN(const capture::TappedChanges tapped, tap(*request.recent));
+    THALWEG_TRY(judge_tapped(source, tapped, request, sets, time, out));
+  }
   THALWEG_ASSIGN(std::vector<TriedChange> sample, read_sample(source, *table, request.sample));
   for (TriedChange& change : sample) {
     THALWEG_ASSIGN(control::JudgedChange judged, trial.judge(std::move(change)));
+    judged.origin = control::ChangeOrigin::table;
     out.changes.push_back(std::move(judged));
   }
   return out;

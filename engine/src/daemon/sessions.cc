@@ -158,7 +158,7 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
           ? make_receiver_producer(control::delivery_to(options_.definition, options_.definition.destinations.front()),
                                    session.identity.timeline, *options_.peering, *queue_, *options_.clock)
           : make_capture_producer(options_.definition, session.identity, options_.spill_directory, *queue_,
-                                  *options_.clock);
+                                  *options_.clock, options_.tap);
   {
     std::unique_lock lock(session_lock_);
     producer_ = std::move(producer);
@@ -372,6 +372,11 @@ base::Result<void> Sessions::place_marker(const std::string& id, const std::stri
   std::shared_lock lock(session_lock_);
   if (producing_) return producer_->place_marker(id, label);
   return base::fail(base::ErrorCode::marker_refused, "The capture does not run");
+}
+
+bool Sessions::captures() const {
+  std::shared_lock lock(session_lock_);
+  return producing_ && producer_->capture_status().running;
 }
 
 telemetry::TransactionSamples Sessions::transactions() const {

@@ -49,6 +49,7 @@ struct SessionsOptions {
   const base::Clock* clock = nullptr;  // these four outlive it
   Peering* peering = nullptr;
   pg::SessionBoard* board = nullptr;
+  capture::ChangeTap* tap = nullptr;        // of the capture; outlives it, too
   const std::atomic<bool>* stop = nullptr;  // ends run()
   // Whether it stops only because the stream gets another definition and continues, for example with a paused
   // destination. Then it does not wait for the slowest destination, whose changes come again.
@@ -95,6 +96,7 @@ class Sessions {
   telemetry::TransactionSamples transactions() const;
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
+  bool captures() const;  // a capture runs in this engine
 
  private:
   base::Result<SourceSlot> prepare_source() const;

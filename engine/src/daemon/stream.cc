@@ -147,6 +147,7 @@ void Stream::request_stop() {
   stopping_ = true;
   interrupt_ = true;
   abandon_ = true;
+  tap_.close();
   changed_.notify_all();
 }
 
@@ -278,6 +279,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
                         .clock = &clock_,
                         .peering = &peering_,
                         .board = &board_,
+                        .tap = &tap_,
                         .stop = &interrupt_,
                         .goes_on = goes_on,
                         .set_state = [this](State state) { observe(state); },

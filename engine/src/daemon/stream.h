@@ -60,6 +60,9 @@ class Stream {
   telemetry::TransactionSamples transactions() const;  // of all destinations
   telemetry::MarkerTrail markers() const;
   base::Result<void> place_marker(const std::string& id, const std::string& label);
+  // The next changes of a table's rows, within the patience. Fails with changes_not_captured.
+  base::Result<capture::TappedChanges> recent_changes(const control::TableRef& table, size_t limit,
+                                                      std::chrono::milliseconds patience);
   base::Result<telemetry::LoggedConflicts> conflicts(const std::string& destination,
                                                      const telemetry::ConflictPart& part) const;
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const std::string& destination) const;
@@ -124,6 +127,7 @@ class Stream {
   const StreamMemory memory_;
   pg::SessionBoard board_;  // what its start, or its removal, has databases do
   WaitWatch waits_{board_, clock_};
+  capture::ChangeTap tap_;  // of one capture after the other
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -133,6 +133,23 @@ base::Result<void> Stream::place_marker(const std::string& id, const std::string
   return base::fail(base::ErrorCode::marker_refused, "The stream does not run");
 }
 
+// The locks are not held while it waits: sessions may come and go meanwhile.
+base::Result<capture::TappedChanges> Stream::recent_changes(const control::TableRef& table, size_t limit,
+                                                            std::chrono::milliseconds patience) {
+  const auto tables = desired().tables;
+  if (std::ranges::find(tables, table) == tables.end()) {
+    return base::fail(base::ErrorCode::changes_not_captured,
+                      fmt::format("The stream does not have the table {}", pg::quote_table(table.schema, table.table)));
+  }
+  {
+    std::shared_lock lock(sessions_lock_);
+    if (!sessions_ || !sessions_->captures()) {
+      return base::fail(base::ErrorCode::changes_not_captured, "The engine does not capture the stream at the moment");
+    }
+  }
+  return tap_.take({table.schema, table.table}, limit, patience);
+}
+
 // The stream as `destination` sees it.
 base::Result<control::Delivery> Stream::desired_of(const std::string& destination) const {
   const control::StreamDefinition definition = desired();

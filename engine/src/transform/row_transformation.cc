@@ -98,6 +98,12 @@ base::Result<void> RowTransformation::compile(const lcr::TableDescription& sourc
   return {};
 }
 
+bool RowTransformation::shows(size_t source_column) const {
+  return std::ranges::any_of(columns_, [&](const SentColumn& column) {
+    return column.source == source_column && !column.added && !column.mask;
+  });
+}
+
 base::Result<lcr::RowFrame> RowTransformation::apply(const lcr::RowFrame& change) {
   lcr::RowFrame sent = change;
   before_.clear();

@@ -34,6 +34,8 @@ class RowTransformation {
 
   // The table as its changes are sent.
   const lcr::TableDescription& sent_table() const { return sent_table_; }
+  // Whether a column of the source's table is sent with its values: it is neither masked nor dropped.
+  bool shows(size_t source_column) const;
   // A change of the source's table as it is sent. Its tuples last until the next call. Fails with
   // transformation_refused where a column cannot be computed: its expression fails as PostgreSQL's would, or needs a
   // value that the change did not bring. Allocates nothing unless it fails, once the buffers have grown.

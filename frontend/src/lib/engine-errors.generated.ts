@@ -10,6 +10,7 @@ export type EngineErrorCode =
   | "bookkeeping_not_trusted"
   | "certificate_rejected"
   | "certificate_unusable"
+  | "changes_not_captured"
   | "code_not_accepted"
   | "connection_lost"
   | "connection_pooler"

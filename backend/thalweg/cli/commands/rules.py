@@ -151,10 +151,19 @@ def test(
             help="A JSON file with changes to judge, a list like changes in the REST API: operation, old, new.",
         ),
     ] = None,
+    recent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STREAM",
+            help="The name or id of a running stream: judge the next changes of the table that it captures, too.",
+        ),
+    ] = None,
+    recent_limit: Annotated[int, typer.Option(help="How many of these changes to judge, at most 100.")] = 20,
     engine: Annotated[str | None, typer.Option(help="The engine that captures, if there are several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try the rules of a table on its rows: what each rule makes of each. Fails when one would stop a stream."""
+    """Try the rules of a table on its rows: what each rule makes of each. Fails when one would stop a stream. With
+    --recent it waits up to five seconds for changes."""
     api = connect()
     row_rules = row_rules_in(file)
     body: Json = {
@@ -163,6 +172,9 @@ def test(
     }  # fmt: skip
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
+    if recent is not None:
+        stream = api.find("/streams", "stream", recent)
+        body["recent"] = {"stream_id": stream["id"], "limit": recent_limit}
     result = api.post("/streams:test-rules", body)
     if as_json:
         print_json(result)
@@ -170,6 +182,7 @@ def test(
         for problem in result["findings"]:
             _print_problem(problem, row_rules)
         _print_changes(result["changes"])
+        _print_end(result["recent_end"], result["changes"])
     if _any_certain(result) or any(change["error"] for change in result["changes"]):
         raise typer.Exit(1)
 
@@ -190,7 +203,11 @@ def _print_changes(changes: list[Json]) -> None:
     """One line for each, and one for each rule that is not just false or for other operations."""
     for change in changes:
         row = change["new"] or change["old"] or {}
-        values = ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in row.items())
+        shown = [f"{column}={'NULL' if value is None else value}" for column, value in row.items()]
+        shown += [f"{column} hidden" for column in change["hidden"]]
+        not_sent = change["new_not_sent"] if change["new"] else change["old_not_sent"]
+        shown += [f"{column} not sent" for column in not_sent if column not in change["hidden"]]
+        values = ", ".join(shown)
         style = "red" if change["error"] else "green" if change["verdict"] in REPLICATED else "dim"
         out.print(line(styled(change["verdict"].lower(), style), f"  {change['operation']} {values}"))
         described = "; ".join(f"{_called(rule)} {_in_words(rule)}" for rule in change["rules"])
@@ -198,6 +215,16 @@ def _print_changes(changes: list[Json]) -> None:
             out.print(line("    ", described))
         if change["error"]:
             out.print(line("    ", f"{change['error']['message']} ({change['error']['code']})"))
+
+
+def _print_end(end: str | None, changes: list[Json]) -> None:
+    """Why there are no changes of the stream, or fewer than asked for."""
+    came = sum(change["origin"] == "STREAM" for change in changes)
+    if end == "TIME":
+        text = f"{came} changes of the stream came in time." if came else "No change of the table came in time."
+        out.print(line(styled(text, "dim")))
+    elif end == "SIZE":
+        out.print(line(styled("The next change of the stream was too large to show.", "dim")))
 
 
 def _called(rule: Json) -> str:

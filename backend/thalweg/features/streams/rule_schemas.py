@@ -81,6 +81,20 @@ class TriedChange(Body):
         return {"operation": self.operation.value, **{name: row for name, row in rows.items() if row is not None}}
 
 
+class RecentChanges(Body):
+    """The next changes of the table that a running stream captures, as the source sends them: before the stream's own
+    rules and transformations."""
+
+    stream_id: Id = Field(description="A stream from the same source, which has the table.")
+    limit: Annotated[int, Field(strict=True, ge=1, le=CHANGES_MAX)] = Field(
+        default=20, description="So many changes at most. TRUNCATEs are none of them."
+    )
+    wait_ms: Annotated[int, Field(strict=True, ge=0, le=5000)] = Field(
+        default=5000, description="How long to wait for them, in milliseconds. Changes that are not committed by then "
+        "are left out."
+    )  # fmt: skip
+
+
 class RulesTestRequest(Body):
     source_id: Id
     capture_engine_id: Id | None = Field(
@@ -96,6 +110,7 @@ class RulesTestRequest(Body):
     changes: Annotated[list[TriedChange], Field(max_length=CHANGES_MAX)] = Field(
         default_factory=list, description="Changes to judge, before the rows of the table."
     )
+    recent: RecentChanges | None = Field(default=None, description="Changes of a stream to judge; null: none.")
 
 
 class RuleOutcome(Resource):
@@ -120,19 +135,38 @@ class RuleStop(Resource):
 class JudgedChange(Resource):
     operation: str
     old: dict[str, str | None] | None = Field(
-        description="The row before, in the table's order of columns; values longer than 200 bytes are cut."
+        description="The row before, in the table's order of columns; values longer than 200 bytes are cut. Of a "
+        "stream's change, the columns that came; null: none did."
     )
     new: dict[str, str | None] | None = Field(description="The row after, likewise.")
     rules: list[RuleOutcome]
     verdict: str = Field(description="PASSED, DROPPED, BECOMES INSERT, BECOMES DELETE, or STOPS THE STREAM.")
     error: RuleStop | None = Field(description="What stops the stream.")
+    origin: str = Field(description="REQUEST, STREAM (`recent`) or TABLE (`sample`).")
+    old_not_sent: list[str] = Field(
+        description="Columns of the row before whose values the source did not send, where it is a stream's change. "
+        "What it sends depends on the table's replica identity."
+    )
+    new_not_sent: list[str] = Field(
+        description="The same for the row after: long values that an UPDATE left as they were (TOAST)."
+    )
+    hidden: list[str] = Field(
+        description="Columns that the stream masks or drops, where it is a stream's change. Rules judge their values, "
+        "and nobody is shown them."
+    )
 
 
 class RulesTest(Resource):
     findings: list[RuleProblem] = Field(
         description="The problems that streams:check-rules would find. If a rule is refused, nothing is judged."
     )
-    changes: list[JudgedChange] = Field(description="Those of the request, then the table's rows as INSERTs.")
+    changes: list[JudgedChange] = Field(
+        description="Those of the request, then the stream's, then the table's rows as INSERTs."
+    )
+    recent_end: str | None = Field(
+        description="Why there are no more changes of the stream: LIMIT, TIME (no more came), or SIZE (the next one "
+        "would have exceeded 8 MiB in all). Null: none were asked for, or a rule is refused."
+    )
 
 
 class RuleCountsOfTable(Resource):

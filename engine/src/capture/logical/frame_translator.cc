@@ -54,6 +54,7 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
       describe(message.table);
       return true;
     case MessageKind::begin:
+      is_tapped_ = tap_ != nullptr && tap_->is_wanted();
       return put(lcr::make_begin_frame(message.xid, mark));
     case MessageKind::commit:
       ++counts_.transactions;
@@ -65,6 +66,8 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
     case MessageKind::committed_subtransactions:
       return put_aborts_of_others(message);
     case MessageKind::stream_start:  // each frame of a block names its transaction itself
+      is_tapped_ = tap_ != nullptr && tap_->is_wanted();
+      return true;
     case MessageKind::stream_stop:
     case MessageKind::origin:
     case MessageKind::type:
@@ -96,6 +99,7 @@ bool FrameTranslator::put_abort(base::Xid xid, base::Xid subxid) {
     subtransactions_.aborted(xid, subxid);
     if (const auto found = withheld_.find(xid.value); found != withheld_.end()) found->second.erase(subxid.value);
   }
+  if (is_tapped_) tap_->aborted(xid, whole ? base::Xid{} : subxid);
   return put(lcr::make_abort_frame(xid, whole ? base::Xid{} : subxid, lsn_));
 }
 
@@ -108,8 +112,10 @@ bool FrameTranslator::put_aborts_of_others(const PgoutputMessage& message) {
     });
   }
   const auto rolled_back = subtransactions_.take_rolled_back(message.xid, message.subxids);
-  return std::ranges::all_of(rolled_back,
-                             [&](base::Xid subxid) { return put(lcr::make_abort_frame(message.xid, subxid, lsn_)); });
+  return std::ranges::all_of(rolled_back, [&](base::Xid subxid) {
+    if (is_tapped_) tap_->aborted(message.xid, subxid);
+    return put(lcr::make_abort_frame(message.xid, subxid, lsn_));
+  });
 }
 
 base::Result<bool> FrameTranslator::put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark) {
@@ -120,6 +126,7 @@ base::Result<bool> FrameTranslator::put_streamed_commit(base::Xid xid, const lcr
                     xid.value));
   }
   THALWEG_TRY(check_withheld(xid));
+  if (is_tapped_) tap_->committed(xid);
   ++counts_.transactions;
   return put(lcr::make_commit_frame(xid, true, mark));
 }
@@ -184,6 +191,8 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
       .new_tuple = message.new_tuple,
   };
   THALWEG_TRY(check_size(row, *table));
+  if (is_tapped_) [[unlikely]]
+    is_tapped_ = tap_->note(row, table->description, table->transformation.get());
   if (table->filter) return put_filtered(row, *table);
   return put_row_frame(row, *table);
 }

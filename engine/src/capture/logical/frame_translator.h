@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "capture/change_tap.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "capture/logical/streamed_subtransactions.h"
 #include "capture/row_filter.h"
@@ -41,8 +42,9 @@ class FrameSink {
 // Owner: the capture's agent.
 class FrameTranslator {
  public:
-  // `filters` outlives it. Null: no table has rules.
-  explicit FrameTranslator(FrameSink& sink, RowFilters* filters = nullptr) : sink_(sink), filters_(filters) {}
+  // `filters` and `tap` outlive it. Null: no table has rules; nobody wants to see changes.
+  explicit FrameTranslator(FrameSink& sink, RowFilters* filters = nullptr, ChangeTap* tap = nullptr)
+      : sink_(sink), filters_(filters), tap_(tap) {}
 
   // False when the sink wants no more. `lsn` is the message's WAL position, zero where the source gave none.
   // Fails with protocol_violation when a row does not fit the last description of its table, or a streamed transaction
@@ -99,6 +101,8 @@ class FrameTranslator {
 
   FrameSink& sink_;
   RowFilters* const filters_;
+  ChangeTap* const tap_;
+  bool is_tapped_ = false;  // as of the transaction's beginning, or the block's: somebody wants changes
   std::unordered_map<base::RelationId, Table> tables_;
   Table* last_table_ = nullptr;  // into tables_, whose nodes do not move
   base::Lsn lsn_;                // of the last message that had one

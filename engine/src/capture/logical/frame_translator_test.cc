@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <thread>
 
 #include "capture/logical/pgoutput_bytes.h"
 
@@ -155,6 +156,54 @@ TEST_F(FrameTranslatorTest, StopsWhenTheSinkIsClosed) {
   EXPECT_FALSE(*closed);
   EXPECT_FALSE(translator_.progress({0x200}, {}));
   EXPECT_EQ(translator_.counts().lcrs, 0u);
+}
+
+// The tap gets changes that have committed; it is looked at only where transactions begin.
+TEST_F(FrameTranslatorTest, ShowsCommittedChangesToATap) {
+  ChangeTap tap;
+  FrameTranslator translator(sink_, nullptr, &tap);
+  const auto feed_tapped = [&](const PgoutputBytes& bytes) {
+    const auto parsed = parser_.parse(bytes);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    EXPECT_TRUE(translator.translate(**parsed, parser_, {0x90}));
+  };
+  const auto commit_streamed = PgoutputBytes('c').u32(8).u8(0).u64(0x100).u64(0x140).u64(1);
+  feed_tapped(begin_bytes(7));
+  feed_tapped(relation_bytes(0, 1, "t", {"a"}));
+  feed_tapped(insert_bytes(0, 1, {"before anybody asked"}));
+  TappedChanges taken;
+  std::thread reader([&] { taken = tap.take({"public", "t"}, 3, std::chrono::seconds(20)); });
+  while (!tap.is_wanted()) std::this_thread::yield();
+  feed_tapped(insert_bytes(0, 1, {"in the transaction that was under way"}));
+  feed_tapped(commit_bytes());
+  feed_tapped(PgoutputBytes('S').u32(8).u8(1));
+  feed_tapped(insert_bytes(8, 1, {"b"}));
+  feed_tapped(insert_bytes(9, 1, {"rolled back and said so"}));
+  feed_tapped(insert_bytes(10, 1, {"rolled back"}));
+  feed_tapped(PgoutputBytes('E'));
+  feed_tapped(PgoutputBytes('A').u32(8).u32(9));
+  feed_tapped(begin_bytes(11));
+  feed_tapped(insert_bytes(0, 1, {"a"}));
+  feed_tapped(commit_bytes());
+  feed_tapped(PgoutputBytes('S').u32(12).u8(1));
+  feed_tapped(insert_bytes(12, 1, {"rolled back as a whole"}));
+  feed_tapped(PgoutputBytes('E'));
+  feed_tapped(PgoutputBytes('A').u32(12).u32(12));
+  feed_tapped(PgoutputBytes('k').u32(8).u32(0));
+  feed_tapped(commit_streamed);
+  feed_tapped(begin_bytes(13));
+  feed_tapped(insert_bytes(0, 1, {"c"}));
+  reader.join();
+  std::string rows;
+  for (const TappedChange& change : taken.changes) {
+    const auto frame = lcr::FrameView::decode(change.frame);
+    ASSERT_TRUE(frame) << frame.error().message;
+    EXPECT_EQ(frame->lsn(), base::Lsn{0x90});
+    std::vector<lcr::Value> values;
+    frame->new_tuple().read(values);
+    rows.append(reinterpret_cast<const char*>(values.at(0).bytes.data()), values[0].bytes.size());
+  }
+  EXPECT_EQ(rows, "abc");
 }
 
 }  // namespace

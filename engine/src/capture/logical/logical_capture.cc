@@ -78,6 +78,7 @@ LogicalCapture::~LogicalCapture() {
 // --- the owner's side
 
 void LogicalCapture::start() {
+  if (options_.tap != nullptr) options_.tap->restarted();
   running_.store(true, std::memory_order_release);
   enqueuing_.store(true, std::memory_order_release);
   thread_ = std::thread([this] { run(); });

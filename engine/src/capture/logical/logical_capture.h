@@ -93,7 +93,7 @@ class LogicalCapture final : public Capture, private FrameSink {
   std::optional<FeedbackSchedule> feedback_;
   PgoutputParser parser_;
   const std::unique_ptr<RowFilters> filters_;  // null: no table has rules
-  FrameTranslator translator_{*this, filters_.get()};
+  FrameTranslator translator_{*this, filters_.get(), options_.tap};
   ReceivePace pace_;
   SilenceWatch silence_;
   std::chrono::microseconds send_delay_{0};               // of the last commit, from its time to its sending

@@ -601,9 +601,10 @@ export interface paths {
         put?: never;
         /**
          * Test Rules
-         * @description Try rules of a table before a stream has them: the engine judges changes that you give and rows that the source
-         *     has, as a capture would, and says what each rule makes of each. Values are shown as the source has them, those that
-         *     a transformation masks, too; the audit log records that its rows were read.
+         * @description Try rules of a table before a stream has them: the engine judges changes that you give, the next changes of a
+         *     running stream, and rows that the source has, as a capture would, and says what each rule makes of each. Values of
+         *     rows are shown as the source has them, those that a transformation masks, too; of a stream's changes, columns that
+         *     it masks or drops are not shown. The audit log records that rows were read.
          */
         post: operations["streams_test_rules"];
         delete?: never;
@@ -5098,7 +5099,7 @@ export interface components {
             operation: string;
             /**
              * Old
-             * @description The row before, in the table's order of columns; values longer than 200 bytes are cut.
+             * @description The row before, in the table's order of columns; values longer than 200 bytes are cut. Of a stream's change, the columns that came; null: none did.
              */
             old: {
                 [key: string]: string | null;
@@ -5119,6 +5120,26 @@ export interface components {
             verdict: string;
             /** @description What stops the stream. */
             error: components["schemas"]["RuleStop"] | null;
+            /**
+             * Origin
+             * @description REQUEST, STREAM (`recent`) or TABLE (`sample`).
+             */
+            origin: string;
+            /**
+             * Old Not Sent
+             * @description Columns of the row before whose values the source did not send, where it is a stream's change. What it sends depends on the table's replica identity.
+             */
+            old_not_sent: string[];
+            /**
+             * New Not Sent
+             * @description The same for the row after: long values that an UPDATE left as they were (TOAST).
+             */
+            new_not_sent: string[];
+            /**
+             * Hidden
+             * @description Columns that the stream masks or drops, where it is a stream's change. Rules judge their values, and nobody is shown them.
+             */
+            hidden: string[];
         };
         /**
          * KeepColumns
@@ -6611,6 +6632,30 @@ export interface components {
             reasons: string[];
         };
         /**
+         * RecentChanges
+         * @description The next changes of the table that a running stream captures, as the source sends them: before the stream's own
+         *     rules and transformations.
+         */
+        RecentChanges: {
+            /**
+             * Stream Id
+             * @description A stream from the same source, which has the table.
+             */
+            stream_id: string;
+            /**
+             * Limit
+             * @description So many changes at most. TRUNCATEs are none of them.
+             * @default 20
+             */
+            limit: number;
+            /**
+             * Wait Ms
+             * @description How long to wait for them, in milliseconds. Changes that are not committed by then are left out.
+             * @default 5000
+             */
+            wait_ms: number;
+        };
+        /**
          * RecoveryCodes
          * @description Each can be used once, instead of a code. Shown only once: only hashes are stored.
          */
@@ -6930,9 +6975,14 @@ export interface components {
             findings: components["schemas"]["RuleProblem"][];
             /**
              * Changes
-             * @description Those of the request, then the table's rows as INSERTs.
+             * @description Those of the request, then the stream's, then the table's rows as INSERTs.
              */
             changes: components["schemas"]["JudgedChange"][];
+            /**
+             * Recent End
+             * @description Why there are no more changes of the stream: LIMIT, TIME (no more came), or SIZE (the next one would have exceeded 8 MiB in all). Null: none were asked for, or a rule is refused.
+             */
+            recent_end: string | null;
         };
         /** RulesTestRequest */
         RulesTestRequest: {
@@ -6960,6 +7010,8 @@ export interface components {
              * @description Changes to judge, before the rows of the table.
              */
             changes?: components["schemas"]["TriedChange"][];
+            /** @description Changes of a stream to judge; null: none. */
+            recent?: components["schemas"]["RecentChanges"] | null;
         };
         /**
          * Run

@@ -54,7 +54,8 @@ export function JudgedChanges({ changes, order }: { changes: JudgedChange[]; ord
           {
             key: "change",
             header: "Change",
-            definition: "Rows of the table count as inserts. Long values are cut.",
+            definition:
+              "Rows of the table count as inserts. Long values are cut. Of a captured change, “not sent” are values that the source did not send, and “hidden” those of columns that the stream masks or drops.",
             cell: (change) => <Change change={change} order={order} />,
           },
           ...(changes[0]?.rules ?? []).map((outcome, number) => ruleColumn(outcome, number)),
@@ -84,30 +85,56 @@ function Outcome({ outcome }: { outcome: RuleOutcome | undefined }) {
   return `${outcome.before.toLowerCase()} before, ${after} after`;
 }
 
-function Change({
-  change: { operation, old, new: after },
-  order,
-}: {
-  change: JudgedChange;
-  order: string[];
-}) {
+function Change({ change, order }: { change: JudgedChange; order: string[] }) {
+  const { operation, old, new: after, origin } = change;
+  const isCaptured = origin === "STREAM";
+  const hasOld = old || (isCaptured && operation === "UPDATE");
   return (
     <Stack gap={0}>
       <Text size="xs" c="dimmed">
         {operation}
+        {isCaptured && ", captured"}
       </Text>
-      {old && <Values row={old} order={order} mark={after ? "old" : ""} />}
-      {after && <Values row={after} order={order} mark={old ? "new" : ""} />}
+      {hasOld && (
+        <Values row={old} order={order} mark={after ? "old" : ""} {...without(change, change.old_not_sent)} />
+      )}
+      {after && (
+        <Values
+          row={after}
+          order={order}
+          mark={hasOld ? "new" : ""}
+          {...without(change, change.new_not_sent)}
+        />
+      )}
     </Stack>
   );
 }
 
-function Values({ row, order, mark }: { row: Record<string, string | null>; order: string[]; mark: string }) {
-  const names = [
-    ...order.filter((name) => name in row),
-    ...Object.keys(row).filter((name) => !order.includes(name)),
-  ];
-  const values = names.map((name) => `${name}=${row[name] ?? "NULL"}`).join(", ");
+const without = ({ hidden }: JudgedChange, notSent: string[]) => ({
+  hidden,
+  notSent: notSent.filter((name) => !hidden.includes(name)),
+});
+
+interface ValuesProps {
+  /** Null: nothing of it was sent. */
+  row: Record<string, string | null> | null;
+  order: string[];
+  mark: string;
+  hidden: string[];
+  notSent: string[];
+}
+
+function Values({ row, order, mark, hidden, notSent }: ValuesProps) {
+  const names = row
+    ? [...order.filter((name) => name in row), ...Object.keys(row).filter((name) => !order.includes(name))]
+    : [];
+  const values = row
+    ? [
+        ...names.map((name) => `${name}=${row[name] ?? "NULL"}`),
+        ...hidden.map((name) => `${name} hidden`),
+        ...notSent.map((name) => `${name} not sent`),
+      ].join(", ")
+    : "not sent";
   return (
     <Text size="xs" ff="monospace" lineClamp={3} title={values} style={{ overflowWrap: "anywhere" }}>
       {mark && `${mark}: `}

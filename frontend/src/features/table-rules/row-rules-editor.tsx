@@ -20,6 +20,8 @@ const NO_TABLE: TableName = { schema: "", table: "" };
 interface RowRulesEditorProps {
   sourceId: string;
   captureEngineId: string | null;
+  /** Null: it is not created yet. */
+  stream: { id: string; name: string } | null;
   place: RulePlace;
   /** All rules; those of the place are edited. */
   rules: TableRules;
@@ -32,7 +34,7 @@ interface RowRulesEditorProps {
 /** The rules of one table, of a schema, or of all tables. They are kept in the form around it, which saves or creates
  * the stream. */
 export function RowRulesEditor(props: RowRulesEditorProps) {
-  const { sourceId, captureEngineId, place, rules, tables, onSave, onClose } = props;
+  const { sourceId, captureEngineId, stream, place, rules, tables, onSave, onClose } = props;
   const [draft, setDraft] = useState(() => draftOf(rowRulesOf(rules, place)));
   const [tried, setTried] = useState<string | null>(null);
   const check = useRulesCheck();
@@ -148,6 +150,7 @@ export function RowRulesEditor(props: RowRulesEditorProps) {
               }
             : null
         }
+        stream={stream}
         test={test}
         onTry={(body) => {
           check.reset();

@@ -10,6 +10,8 @@ interface RowRulesProps {
   sourceId: string;
   /** The engine that captures; null: the only one. */
   captureEngineId: string | null;
+  /** Left out: it is not created yet. */
+  stream?: { id: string; name: string };
   /** Those that may have rules. */
   tables: TableName[];
   rules: TableRules;
@@ -29,7 +31,7 @@ const keyOf = ({ schema, table }: Omit<RulePlace, "scope">) =>
 
 /** Rules for rows: what has any, all tables, schemas or single ones, and a way to the editor for the others. */
 export function RowRules(props: RowRulesProps) {
-  const { sourceId, captureEngineId, tables, rules, onChange, destination } = props;
+  const { sourceId, captureEngineId, stream, tables, rules, onChange, destination } = props;
   const [edited, setEdited] = useState<RulePlace | null>(null);
   const ruled = rules.row_rules ?? [];
   if (tables.length === 0 && ruled.length === 0) return null;
@@ -94,6 +96,7 @@ export function RowRules(props: RowRulesProps) {
           <RowRulesEditor
             sourceId={sourceId}
             captureEngineId={captureEngineId}
+            stream={stream ?? null}
             place={edited}
             rules={rules}
             tables={tables}

@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from "@testing-library/react";
+import { cleanup, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import type { JudgedChange, ScopedRules } from "@/api/types";
@@ -28,6 +28,10 @@ function judged(
     new: { id: "1", region: "north" },
     verdict: "PASSED",
     error: null,
+    origin: "TABLE",
+    old_not_sent: [],
+    new_not_sent: [],
+    hidden: [],
     rules: [
       { set: "negative", rule: "no_tests", scope: "global" as const, outcome: negative, before: null },
       { set: "positive", rule: "north", scope: "table" as const, outcome: positive, before },
@@ -36,7 +40,7 @@ function judged(
   };
 }
 
-function edit(routes: Routes) {
+function edit(routes: Routes, stream: { id: string; name: string } | null = null) {
   const requests = stubApi({
     "GET /api/v1/databases/source01/columns": { body: { columns } },
     ...routes,
@@ -45,6 +49,7 @@ function edit(routes: Routes) {
     <RowRulesEditor
       sourceId="source01"
       captureEngineId={null}
+      stream={stream}
       place={own}
       rules={{ include: [{ schema: "public", table: "*" }], row_rules: [own] }}
       tables={[]}
@@ -71,6 +76,7 @@ describe("trying rules", () => {
       [TRY]: {
         body: {
           findings: [],
+          recent_end: null,
           changes: [
             judged(
               {
@@ -138,7 +144,7 @@ describe("trying rules", () => {
       offset: 0,
       certain: true,
     };
-    edit({ [TRY]: { body: { findings: [finding], changes: [] } } });
+    edit({ [TRY]: { body: { findings: [finding], changes: [], recent_end: null } } });
     await press("Try");
     const passing = within(screen.getByRole("group", { name: "Positive rule" }));
     const alert = await passing.findByRole("alert");
@@ -159,7 +165,7 @@ describe("trying rules", () => {
               status: 502,
               body: { title: "An engine does not answer", status: 502, code: "engine_unreachable" },
             }
-          : { body: { findings: [], changes: [] } },
+          : { body: { findings: [], changes: [], recent_end: null } },
     });
     await press("Try");
     expect(await screen.findByText(/the table has no rows/)).toBeVisible();
@@ -167,6 +173,55 @@ describe("trying rules", () => {
     await press("Try");
     expect(await screen.findByRole("alert")).toHaveTextContent("An engine does not answer");
     expect(screen.queryByText(/the table has no rows/)).toBeNull();
+  });
+
+  it("judges the next changes of a stream, and says what they do not show", async () => {
+    const captured = {
+      operation: "UPDATE",
+      origin: "STREAM",
+      old: null,
+      new: { id: "7" },
+      old_not_sent: ["region", "id"],
+      new_not_sent: ["note"],
+      hidden: ["region"],
+    };
+    const keyed = { ...captured, operation: "DELETE", old: { id: "8" }, new: null, old_not_sent: ["note"] };
+    const requests = edit(
+      {
+        [TRY]: {
+          body: {
+            findings: [],
+            recent_end: "TIME",
+            changes: [judged(captured, "FALSE", "TRUE"), judged(keyed, "FALSE", "TRUE")],
+          },
+        },
+      },
+      { id: "orders7f3a", name: "orders" },
+    );
+    await paste(box("Rows of the table"), "0");
+    await paste(box("Next changes of the stream"), "30");
+    await press("Try");
+    const table = within(await screen.findByRole("table", { name: "Verdicts" }));
+    const rows = table.getAllByRole("row").map((row) => row.textContent);
+    expect(rows[1]).toContain("UPDATE, capturedold: not sentnew: id=7, region hidden, note not sent");
+    expect(rows[2]).toContain("DELETE, capturedid=8, region hidden, note not sent");
+    expect(screen.getByText("No more changes of the table came within 5 seconds.")).toBeVisible();
+    const asked = await requests.find(({ method }) => method === "POST")?.json();
+    expect([asked.sample, asked.recent]).toEqual([0, { stream_id: "orders7f3a", limit: 30, wait_ms: 5000 }]);
+    await expectNoAxeViolations();
+  });
+
+  it("says so where no change of the stream came, and asks for none where there is no stream", async () => {
+    const answer = { findings: [], changes: [], recent_end: "TIME" };
+    const requests = edit({ [TRY]: { body: answer } }, { id: "orders7f3a", name: "orders" });
+    await press("Try");
+    expect(await screen.findByText(/^No change of the table came within 5 seconds/)).toBeVisible();
+    expect(screen.queryByText(/the table has no rows/)).toBeNull();
+    // Nobody has asked for any.
+    expect(await requests.find(({ method }) => method === "POST")?.json()).not.toHaveProperty("recent");
+    cleanup();
+    edit({});
+    expect(screen.queryByRole("textbox", { name: "Next changes of the stream" })).toBeNull();
   });
 
   it("sends no changes that are no list", async () => {

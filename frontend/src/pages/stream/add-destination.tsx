@@ -84,6 +84,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
         <RowRules
           sourceId={stream.source.id}
           captureEngineId={stream.capture_engine.id}
+          stream={stream}
           tables={stream.tables}
           rules={{ ...stream.rules, row_rules: rowRules }}
           onChange={({ row_rules }) => {

@@ -89,6 +89,7 @@ function RulesForm({ stream, destination, onClose }: RulesFormProps) {
       <RowRules
         sourceId={stream.source.id}
         captureEngineId={stream.capture_engine.id}
+        stream={stream}
         tables={stream.tables}
         rules={rules}
         onChange={(next) => {

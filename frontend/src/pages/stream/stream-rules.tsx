@@ -122,6 +122,7 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             <RowRules
               sourceId={stream.source.id}
               captureEngineId={stream.capture_engine.id}
+              stream={stream}
               tables={preview.data.tables}
               rules={rules}
               onChange={change}
