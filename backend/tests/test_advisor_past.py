@@ -89,7 +89,9 @@ def test_a_destination_that_began_within_the_range_is_judged_by_its_own_time() -
     before = after(ran[:1], 100, STOPPED)
     one = ran[-1].destinations[0].model_copy(update={"destination_id": "late"})
     both = [
-        sample.model_copy(update={"at": sample.at + timedelta(seconds=100), "destinations": [*sample.destinations, one]})
+        sample.model_copy(
+            update={"at": sample.at + timedelta(seconds=100), "destinations": [*sample.destinations, one]}
+        )
         for sample in ran
     ]
     _, (first, late) = past([*before, *both], "destination", "late")
