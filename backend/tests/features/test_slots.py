@@ -170,7 +170,7 @@ async def test_a_dropped_slot_is_shown_by_no_database_of_its_server(
         assert (await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")).status_code == 204
         (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
         assert {slot["name"] for slot in server["slots"]} == {OTHERS}
-        # What the collector has in its memory is older: an attempt that fails brings nothing of it back.
+        # An attempt that fails brings nothing back of the collector's memory, which is older.
         await reader._keep(registered["source"], now(), "no answer")
         (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
         assert {slot["name"] for slot in server["slots"]} == {OTHERS}

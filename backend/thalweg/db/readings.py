@@ -29,7 +29,7 @@ async def forget_slot(session: AsyncSession, database_id: str, name: str) -> Non
 
 
 def may_be_one(system: str | None, other: str | None) -> bool:
-    """Of two readings' system identifiers, where None is one whose user may not ask: then a slot of the same name is
+    """Compares system identifiers. None is that of a reading whose user may not ask: then a slot of the same name is
     taken for the same slot, because a stream's id is in it."""
     return system is None or other is None or system == other
 

@@ -23,7 +23,8 @@ class Replicated:
         self._seen: dict[tuple[str, str | None], deque[datetime]] = {}
 
     def note(self, sample: Sample, at: datetime) -> None:
-        parts = [(None, sample), *((part.destination_id, part) for part in sample.destinations)]
+        parts: list[tuple[str | None, Sample | DestinationSample]] = [(None, sample)]
+        parts += [(part.destination_id, part) for part in sample.destinations]
         for key, part in parts:
             if _replicates(part):
                 self._seen.setdefault((sample.stream_id, key), deque(maxlen=REPLICATED_MIN)).append(at)
@@ -38,7 +39,7 @@ class Replicated:
 
 
 def _replicates(part: Sample | DestinationSample) -> bool:
-    """What only catches up must apply something, too."""
+    """A stream or a destination that only catches up must apply something, too."""
     if part.status != ObservedStatus.ENABLED:
         return False
     return part.phase == StreamPhase.REPLICATING or (

@@ -1,5 +1,7 @@
 """SQL of the collector."""
 
+from typing import Any
+
 from sqlalchemy import CompoundSelect, and_, exists, or_, select, union
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -96,7 +98,7 @@ async def source_readings(session: AsyncSession) -> list[SourceReadingRow]:
 async def keep_reading(session: AsyncSession, row: SourceReadingRow) -> None:
     """Keeps a reading, unless its database was deleted meanwhile. A failure leaves the document as it is: slots that
     were dropped since do not come back with it."""
-    values = {"asked_at": row.asked_at, "failure": row.failure}
+    values: dict[str, Any] = {"asked_at": row.asked_at, "failure": row.failure}
     if row.failure is None:
         values["document"] = row.document
     there = exists(select(DatabaseRow.id).where(DatabaseRow.id == row.database_id))

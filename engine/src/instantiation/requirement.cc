@@ -104,7 +104,7 @@ struct Schemas {
   std::string role;  // that makes the tables
   std::set<std::string> there;
 
-  // Whoever executes it may be somebody else than the role, which could make nothing in the schemas otherwise.
+  // The role may be another one than the user who executes it, and could make nothing in the schemas otherwise.
   std::string make(const std::vector<std::string>& schemas) const {
     std::string sql;
     for (const std::string& schema : schemas) {
