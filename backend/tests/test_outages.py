@@ -2,11 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from tests.test_last_latency import sample_at
 from thalweg.db.models import EngineRow
 from thalweg.history.outages import Subject, Trouble, note, outages_between
 from thalweg.kernel.context import Resources
+from thalweg.live.rates import UNKNOWN
+from thalweg.live.schemas import Sample
+from thalweg.workers.outages import Replicated
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEPT = timedelta(days=1)
@@ -50,3 +55,42 @@ async def test_what_comes_back_soon_is_the_same_outage(resources: Resources) -> 
         later = at[5] + KEPT
         await note(session, subject, None, TRIES, later, KEPT)
         assert await told(session, subject, NOON, later) == [("RETRYING", 300, 10)], "the oldest are forgotten"
+
+
+def look(second: int, phase: str, rate: float | None = None) -> Sample:
+    sample = sample_at(NOON + timedelta(seconds=second), UNKNOWN)
+    return sample.model_copy(update={"stream_id": "s1", "phase": phase, "lcrs_per_second": rate, "destinations": []})
+
+
+@pytest.mark.parametrize(
+    ("between", "joined"),
+    [
+        ([("REPLICATING", 0.0)] * 5, False),
+        ([("CATCHING UP", 900.0)] * 5, False),
+        ([("CATCHING UP", 0.0)] * 5, True),
+        ([("INITIALIZING", None), ("CATCHING UP", 900.0), ("RETRYING", None)], True),
+        ([], True),
+    ],
+)
+def test_what_replicated_in_between_makes_two_outages_of_one(
+    between: list[tuple[str, float | None]], joined: bool
+) -> None:
+    replicated, ended = Replicated(), NOON + timedelta(seconds=10)
+    for second in range(5):
+        replicated.note(look(second, "REPLICATING"), NOON + timedelta(seconds=second))
+    for number, (phase, rate) in enumerate(between):
+        replicated.note(look(10 + number, phase, rate), NOON + timedelta(seconds=10 + number))
+    worked_at = replicated.worked_at("s1", None)
+    assert worked_at is not None
+    assert (ended > worked_at) is joined
+
+
+async def test_each_outage_keeps_its_own_cause(resources: Resources) -> None:
+    at = [NOON + timedelta(seconds=second) for second in (0, 10, 12, 30, 40)]
+    async with resources.sessions() as session:
+        subject = await engine_subject(session)
+        await note(session, subject, None, TRIES, at[0], KEPT)
+        await note(session, subject, TRIES, None, at[1], KEPT)
+        await note(session, subject, None, STOPPED, at[3], KEPT, worked_at=at[2])
+        await note(session, subject, STOPPED, None, at[4], KEPT)
+        assert await told(session, subject, NOON, at[4]) == [("RETRYING", 0, 10), ("ABORTED", 30, 10)]

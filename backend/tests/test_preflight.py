@@ -325,6 +325,20 @@ async def test_missing_rights_at_the_destination_and_their_cures(
     assert failed(await checks_of(operator, registered)) == set()
 
 
+async def test_a_schema_stands_once_in_the_cure_of_several_definitions(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    schema = 'CREATE SCHEMA IF NOT EXISTS "fn";\nGRANT CREATE, USAGE ON SCHEMA "fn" TO "thalweg";'
+    body = 'CREATE FUNCTION fn.g() RETURNS void LANGUAGE sql\nAS $$\nCREATE SCHEMA IF NOT EXISTS "fn";\n$$;'
+    engine.findings = [
+        {"outcome": "refused", "part": "extension", "table": "", "name": name, "message": f"It lacks {name}.",
+         "sqlstate": "", "statement": "", "cure": "Create it.", "cure_sql": f"{schema}\n{statement}"}
+        for name, statement in (("citext", 'CREATE EXTENSION "citext" SCHEMA "fn";'), ("fn.g()", body))
+    ]  # fmt: skip
+    found = (await checks_of(operator, registered))["destination:definitions"]
+    assert found["sql"] == f'{schema}\nCREATE EXTENSION "citext" SCHEMA "fn";\n{body}'
+
+
 async def test_what_calls_code_is_not_tried_and_the_check_says_so(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:

@@ -70,6 +70,39 @@ def test_it_stalls_once_it_has_applied_nothing_for_15_seconds_though_transaction
     assert stalled_since(stalls, *[seen(second, HELD, phase="RETRYING") for second in range(36, 60)]) is None
 
 
+def test_a_restart_of_the_consumer_does_not_begin_the_count_anew() -> None:
+    """As a change of rules makes it: it drains, starts, and reads again from an earlier position."""
+    stalls, idle = Stalls(), part("APPLY COORDINATOR", **EMPTY)
+    assert stalled_since(stalls, *[seen(second, HELD, applied="0/9") for second in range(30)]) == AT
+    draining = [seen(second, HELD, applied="0/9", phase="DRAINING") for second in range(30, 33)]
+    assert stalled_since(stalls, *draining) is None, "not while it drains"
+    started = [seen(33, phase="INITIALIZING", rate=None, lag=Lag(bytes=None, seconds=None))]
+    reads = [seen(second, idle, part("APPLY READER", rate=500.0), phase="CATCHING UP") for second in range(34, 40)]
+    assert stalled_since(stalls, *started, *reads) == AT
+    assert stalled_since(stalls, seen(54, HELD, phase="CATCHING UP", applied="0/9")) == AT, "as far as it was"
+    assert stalled_since(stalls, seen(55, HELD, applied="0/A")) is None
+    # Nothing waits any more: over after a while.
+    assert stalled_since(stalls, *[seen(second, HELD, applied="0/A") for second in range(56, 80)]) is not None
+    assert stalled_since(stalls, *[seen(second, idle, applied="0/A") for second in range(80, 100)]) is None
+    # A pause, a copy or an error ends it.
+    for other in ({"status": "DISABLED", "phase": "STOPPED"}, {"phase": "INSTANTIATING"}, {"phase": "RETRYING"}):
+        stalls = Stalls()
+        before = [seen(second, HELD) for second in range(30)]
+        assert stalled_since(stalls, *before, seen(30, HELD, **other), seen(31, HELD)) is None
+
+
+def test_what_catches_up_at_no_rate_and_falls_further_behind_is_not_well() -> None:
+    reported = in_phase("a", "CATCHING UP")
+    for age, growth, rate, level in (
+        (54, 9000.0, 0.0, HealthLevel.WARNING), (54, -9000.0, 0.0, HealthLevel.OK), (54, 9000.0, 20.0, HealthLevel.OK),
+        (9, 9000.0, 0.0, HealthLevel.OK), (54, None, 0.0, HealthLevel.OK),
+    ):  # fmt: skip
+        lag = behind(age).model_copy(update={"growth_bytes_per_second": growth})
+        sample = seen(0, rate=rate, phase="CATCHING UP")
+        told_level, reason = told(reported, lag=lag, sample=sample, observed_phase="CATCHING UP")
+        assert told_level == level, reason
+
+
 def test_no_stall_where_nothing_waits() -> None:
     idle = part("APPLY COORDINATOR", **EMPTY)
     opened = part("APPLY READER", rate=500.0)

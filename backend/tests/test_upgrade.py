@@ -31,7 +31,7 @@ from thalweg.live.bus import EVENTS_KEY, Bus, samples_key
 from thalweg.live.rates import Reading, sample_of
 from thalweg.live.schemas import Backlog, Sample
 from thalweg.workers.former_ids import poll_of_today
-from thalweg.workers.outages import note_stream
+from thalweg.workers.outages import Replicated, note_stream
 from thalweg.workers.polling import Poll
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -310,5 +310,5 @@ async def test_a_dropped_destination_that_left_something_behind_is_no_outage(res
     after = {"status": "ENABLED", "error": None, "destinations": [{"id": "a", "status": "ENABLED"}, dropped]}
     async with resources.sessions() as session:
         for was in ({}, after, {}):
-            await note_stream(session, row, was, after, NOON, timedelta(days=1))
+            await note_stream(session, row, was, after, NOON, timedelta(days=1), Replicated())
         assert await outages_between(session, row.id, [], NOON, NOON + timedelta(days=1)) == []

@@ -6,6 +6,13 @@ import httpx
 
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
+from tests.test_last_latency import sample_at
+from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
+from thalweg.kernel.lifecycle import ObservedStatus
+from thalweg.live.bus import Bus
+from thalweg.live.rates import UNKNOWN
+from thalweg.live.schemas import Sample
 
 ANY = {"If-Match": "*"}
 
@@ -47,6 +54,43 @@ async def test_a_change_of_a_parked_transaction_is_edited_or_left_out(
     assert edited["sentence"] == "Change 1 of parked transaction 1 given other values"
     assert (edited["after"]["values"], edited["after"]["reason"]) == (edit["values"], "entered wrong")
     assert edited["before"]["changes"][0]["columns"][1]["wanted"]["text"] == "19.90"
+
+
+def at_rest(stream_id: str, destination_id: str, count: int | None, status: str) -> Sample:
+    sample = sample_at(now(), UNKNOWN)
+    own = {"destination_id": destination_id, "status": ObservedStatus(status), "error_queue_transactions": count}
+    destinations = [sample.destinations[0].model_copy(update=own)]
+    update = {"stream_id": stream_id, "destinations": destinations, "error_queue_transactions": count}
+    return sample.model_copy(update=update)
+
+
+async def test_the_number_of_parked_transactions_stays_known_while_a_stream_rests(
+    operator: httpx.AsyncClient, resources: Resources, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    """Until somebody works through them."""
+    stream, path = await queue_of(operator, registered)
+    ids, bus = (stream["id"], stream["destinations"][0]["id"]), Bus(resources.redis)
+
+    async def shown(count: int | None, status: str) -> list[int | None]:
+        (sample,) = await bus.with_last_parked([at_rest(*ids, count, status)])
+        await bus.add_samples([sample], 10)
+        read = (await operator.get(f"{STREAMS}/{ids[0]}")).json()
+        return [read["error_queue_transactions"], read["destinations"][0]["error_queue_transactions"]]
+
+    assert await shown(None, "DISABLED") == [None, None], "never known"
+    assert await shown(2, "ENABLED") == [2, 2]
+    await shown(None, "DROPPED")
+    assert await shown(None, "DISABLED") == [None, None], "it has come again, with the same id"
+    assert await shown(2, "ENABLED") == [2, 2]
+    for status in ("DISABLED", "ABORTED"):
+        assert await shown(None, status) == [2, 2]
+    for status in ("ENABLED", "UNKNOWN"):
+        assert await shown(None, status) == [None, None], "something may apply there"
+    edit = {"left_out": True, "reason": "a duplicate"}
+    assert (await operator.put(f"{path}/1/changes/1", json=edit, headers=ANY)).status_code == 204
+    assert await shown(None, "DISABLED") == [2, 2], "as many as before"
+    assert (await operator.delete(f"{path}/1", params={"reason": "entered twice"})).status_code == 204
+    assert await shown(None, "DISABLED") == [None, None]
 
 
 async def test_an_edit_that_does_not_fit_the_change_is_refused(

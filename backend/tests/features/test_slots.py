@@ -21,16 +21,20 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
 from thalweg.composition import close_resources, make_resources
-from thalweg.db.readings import readings_of
+from thalweg.db.models import SourceReadingRow
+from thalweg.db.readings import forget_slot, readings_of
 from thalweg.features.slots.schemas import SlotEngine, SlotOwner
 from thalweg.features.slots.service import Owners, owner_of, why_no_forecast
 from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.kernel.clock import now
+from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.live import lag as lags
 from thalweg.live.sources import SourceReading
 from thalweg.workers import sources
+from thalweg.workers.lags import Lags
+from thalweg.workers.repository import keep_reading
 
 ORPHAN, OTHERS = "thalweg_000orphan000", "somebody_elses"
 
@@ -162,13 +166,73 @@ async def test_a_dropped_slot_is_shown_by_no_database_of_its_server(
     try:
         await reader.turn()
         await eventually(both_are_read)
+        await shown(viewer, ORPHAN)
+        assert (await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")).status_code == 204
+        (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
+        assert {slot["name"] for slot in server["slots"]} == {OTHERS}
+        # An attempt that fails brings nothing back of the collector's memory, which is older.
+        await reader._keep(registered["source"], now(), "no answer")
+        (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
+        assert {slot["name"] for slot in server["slots"]} == {OTHERS}
     finally:
         await reader.stop()
         await close_resources(resources)
-    await shown(viewer, ORPHAN)
-    assert (await operator.delete(f"/api/v1/databases/{registered['source']}/slots/{ORPHAN}")).status_code == 204
+
+
+def bare_slot(name: str) -> SlotState:
+    return SlotState(name=name, active=False, wal_status="reserved", retained_bytes=1, safe_bytes=None)
+
+
+async def keep(resources: Resources, database_id: str, *slots: str, failure: str | None = None) -> None:
+    """A reading of the one server; none where it failed."""
+    state = SourceState(
+        system_identifier="7711", current_lsn=100,
+        slots={name: bare_slot(name) for name in slots},
+    )  # fmt: skip
+    document = SourceReading(read_at=now(), state=state).model_dump(mode="json") if failure is None else None
+    async with resources.sessions() as session:
+        row = SourceReadingRow(database_id=database_id, asked_at=now(), failure=failure, document=document)
+        await keep_reading(session, row)
+        await session.commit()
+
+
+async def test_a_server_answers_if_any_of_its_databases_does(
+    resources: Resources, viewer: httpx.AsyncClient, registered: dict[str, str]
+) -> None:
+    """The one asked last has a wrong sslmode: its failure is its own."""
+    await keep(resources, registered["source"], ORPHAN)
+    await keep(resources, registered["destination"], failure="SSL was refused")
     (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
-    assert {slot["name"] for slot in server["slots"]} == {OTHERS}
+    assert (server["failure"], server["read_at"] is not None) == (None, True)
+    assert [base["failure"] for base in server["databases"]] == [None, "SSL was refused"]
+    await keep(resources, registered["source"], failure="no route")
+    (server,) = (await viewer.get("/api/v1/slots")).json()["servers"]
+    assert (server["failure"], [slot["name"] for slot in server["slots"]]) == ("no route", [ORPHAN])
+
+
+async def test_a_dropped_slot_is_forgotten_under_every_spelling_of_its_server(
+    resources: Resources, admin: httpx.AsyncClient, viewer: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:  # fmt: skip
+    body = {**sides.source, "name": "spelled", "host": f"127.0.0.1:{sides.cluster.port},127.0.0.1:1"}
+    other = (await admin.post("/api/v1/databases", json=body)).json()["id"]
+    for database_id in (registered["source"], other):
+        await keep(resources, database_id, ORPHAN, OTHERS)
+    async with resources.sessions() as session:
+        await forget_slot(session, registered["source"], ORPHAN)
+        await session.commit()
+    servers = (await viewer.get("/api/v1/slots")).json()["servers"]
+    assert len(servers) == 2
+    assert {slot["name"] for server in servers for slot in server["slots"]} == {OTHERS}
+
+
+def test_the_collectors_memory_forgets_it_too() -> None:
+    states = {
+        name: SourceState(system_identifier=system, current_lsn=100, slots={ORPHAN: bare_slot(ORPHAN)})
+        for name, system in (("a", "1"), ("b", "1"), ("c", "2"))
+    }
+    seen = sources.Seen({name: SourceReading(read_at=now(), state=state) for name, state in states.items()})
+    Lags(seen).forget_slot("a", ORPHAN)
+    assert [name for name, reading in seen.readings.items() if reading.state.slots] == ["c"]
 
 
 def _names(sides: Sides) -> set[str]:

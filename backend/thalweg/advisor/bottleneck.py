@@ -35,7 +35,13 @@ KEEPS_UP_LAG_BYTES, KEEPS_UP_AGE_SECONDS = 32 << 10, 0.25
 
 
 def bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> PathBottleneck:
-    verdict = _verdict_of(path)
+    found = _bottleneck_of(path, stages, thresholds)
+    rest = path.past.rest if path.past is not None else None
+    return found if rest is None else found.model_copy(update={"explanation": f"{found.explanation} {rest}"})
+
+
+def _bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> PathBottleneck:
+    verdict = _past_verdict_of(path) if path.past is not None else _verdict_of(path)
     if verdict is not None:
         return _none(path, *verdict)
     if not any(stage.mean is not None for stage in stages):
@@ -89,6 +95,24 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
         return None
     if condition.phase == StreamPhase.RETRYING or condition.error_message is not None:
         return _broken(condition)
+    return None
+
+
+def _past_verdict_of(path: Path) -> tuple[Verdict, str] | None:
+    """The verdict of a path that did not work in a span that is over, or None."""
+    condition = path.condition
+    if condition.status == ObservedStatus.ABORTED:
+        return Verdict.ABORTED, "It had stopped with an error."
+    if condition.paused:
+        return Verdict.PAUSED, "It was paused."
+    if condition.status == ObservedStatus.DISABLED:
+        return Verdict.STOPPED, "It was stopped."
+    if condition.phase == StreamPhase.INITIALIZING:
+        return Verdict.STARTING, "It was starting."
+    if condition.phase == StreamPhase.INSTANTIATING:
+        return Verdict.COPYING, "The tables were being copied."
+    if condition.phase == StreamPhase.RETRYING:
+        return Verdict.UNKNOWN, "It tried again after an error."
     return None
 
 

@@ -1,8 +1,10 @@
 """Paths of a stream: which threads make up which component, and in which order the components stand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from thalweg.advisor.load import Load, loads_of
+from thalweg.advisor.past import Past, past_of
 from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
 from thalweg.advisor.streams import Condition, StreamInput
 from thalweg.kernel.lifecycle import REPLICATES, BacklogState, ObservedStatus
@@ -33,7 +35,9 @@ class Path:
     parts: list[Part]
     stream: StreamInput
     samples: list[Sample]
-    """Those of the stream's that count: since the destination's present start."""
+    """Those of the stream's that count: since the destination's present start; in a past span, while it ran."""
+    past: Past | None = None
+    """None: the samples are of the present."""
 
     def own(self, sample: Sample) -> DestinationSample | None:
         """The path's destination in a sample. None: the sample does not have it."""
@@ -43,6 +47,8 @@ class Path:
     @property
     def condition(self) -> Condition:
         """The destination's own where it has one, else the stream's."""
+        if self.past is not None:
+            return self.past.condition
         return self.stream.destination_conditions.get(self.path.destination_id, self.stream.condition)
 
     @property
@@ -86,15 +92,24 @@ def _slot(component: ComponentSample) -> tuple[int, str] | None:
 
 
 def paths_of(stream: StreamInput) -> list[Path]:
-    """One for each destination. A stream that has never been sampled has paths without components."""
-    loads: dict[int, dict[str, Load]] = {}
+    """One for each destination, in a past span for each that there was. A stream that has never been sampled has paths
+    without components."""
+    loads: dict[tuple[datetime, ...], dict[str, Load]] = {}
     paths = []
-    for destination in stream.destinations:
-        samples = stream.samples if stream.is_past else since_start(stream.samples, destination)
-        if len(samples) not in loads:
-            loads[len(samples)] = loads_of(samples)
-        paths.append(_path(stream, samples, loads[len(samples)], destination))
+    for destination in _destinations(stream):
+        past = past_of(stream.samples, destination) if stream.is_past else None
+        samples = past.samples if past is not None else since_start(stream.samples, destination)
+        times = tuple(sample.at for sample in samples)
+        if times not in loads:
+            loads[times] = loads_of(samples)
+        paths.append(replace(_path(stream, samples, loads[times], destination), past=past))
     return paths
+
+
+def _destinations(stream: StreamInput) -> list[str]:
+    known = {destination.destination_id for sample in stream.samples for destination in sample.destinations}
+    everything = not stream.is_past or not known
+    return [destination for destination in stream.destinations if everything or destination in known]
 
 
 def since_start(samples: list[Sample], destination: str) -> list[Sample]:

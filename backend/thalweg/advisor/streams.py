@@ -63,7 +63,8 @@ class StreamInput:
     engines: dict[str, str]
     """Names by id."""
     condition: Condition
+    """The present one: of a past span, the samples tell."""
     destination_conditions: dict[str, Condition] = field(default_factory=dict)
     """The condition of each of several destinations; a missing one has the stream's condition."""
     is_past: bool = False
-    """The samples are of a span that is over: all of them count, whatever was started meanwhile."""
+    """The samples are of a span that is over: those count in which the path ran, whatever was started meanwhile."""

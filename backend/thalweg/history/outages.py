@@ -11,7 +11,7 @@ from thalweg.db.models import OutageRow
 from thalweg.kernel.lifecycle import OutageState
 
 SAME = timedelta(seconds=60)
-"""One that comes back so soon goes on: between two tries nothing worked either."""
+"""One that comes back so soon goes on, unless it is known to have worked: between two tries nothing does."""
 SHOWN_MAX = 200
 
 
@@ -49,12 +49,15 @@ async def note(
     after: Trouble | None,
     at: datetime,
     kept: timedelta,
+    worked_at: datetime | None = None,
 ) -> None:
-    """Writes what has changed between two looks. What ended longer than `kept` ago is forgotten."""
+    """Writes what has changed between two looks. What ended longer than `kept` ago is forgotten. `worked_at`: what had
+    ended by then is over, however soon the next one begins."""
     if before is not None and after is None:
         await session.execute(_of_open(subject).values(ended_at=at))
     elif before is None and after is not None:
-        await _begin(session, subject, after, at, kept)
+        since = at - SAME if worked_at is None else max(at - SAME, worked_at)
+        await _begin(session, subject, after, at, kept, since)
     elif after is not None and before is not None and (before.state, before.code) != (after.state, after.code):
         await session.execute(_of_open(subject).values(state=after.state, reason=after.reason))
 
@@ -63,11 +66,14 @@ def _of_open(subject: Subject) -> Update:
     return update(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))
 
 
-async def _begin(session: AsyncSession, subject: Subject, trouble: Trouble, at: datetime, kept: timedelta) -> None:
+async def _begin(
+    session: AsyncSession, subject: Subject, trouble: Trouble, at: datetime, kept: timedelta, since: datetime
+) -> None:
+    """One that ended after `since` goes on."""
     await session.execute(delete(OutageRow).where(OutageRow.ended_at < at - kept))
     last = (
         select(OutageRow)
-        .where(subject.rows, or_(OutageRow.ended_at.is_(None), OutageRow.ended_at > at - SAME))
+        .where(subject.rows, or_(OutageRow.ended_at.is_(None), OutageRow.ended_at > since))
         .order_by(OutageRow.began_at.desc())
         .limit(1)
     )

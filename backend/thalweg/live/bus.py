@@ -14,9 +14,11 @@ from typing import Any, cast
 from pydantic import BaseModel
 from redis.asyncio import Redis
 
+from thalweg.kernel.lifecycle import ObservedStatus
 from thalweg.kernel.outside import outside
+from thalweg.kernel.sums import known_sum
 from thalweg.live.former_names import with_todays_names
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import DestinationSample, Sample
 
 EVENTS_KEY = "thalweg:events"
 EVENTS_KEPT = 5000
@@ -36,6 +38,10 @@ def samples_key(stream_id: str) -> str:
 
 def rates_key(stream_id: str) -> str:
     return f"thalweg:rates:{stream_id}"
+
+
+def parked_key(stream_id: str) -> str:
+    return f"thalweg:parked:{stream_id}"
 
 
 @lru_cache(maxsize=PARSED_KEPT)
@@ -116,6 +122,29 @@ class Bus:
             )
         await pipeline.execute()
 
+    async def with_last_parked(self, samples: list[Sample]) -> list[Sample]:
+        """The samples with the last known numbers of parked transactions where destinations have stopped or are paused:
+        nothing parks more of them, and whoever works through them tells `forget_parked`."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for sample in samples:
+            counts = {own.destination_id: own.error_queue_transactions for own in sample.destinations}
+            known = {name: count for name, count in counts.items() if count is not None}
+            if known:
+                pipeline.hset(parked_key(sample.stream_id), mapping=cast(Any, known))
+            for own in sample.destinations:
+                if own.status == ObservedStatus.DROPPED:
+                    pipeline.hdel(parked_key(sample.stream_id), own.destination_id)
+        asked = [sample for sample in samples if any(_rests_unknown(own) for own in sample.destinations)]
+        for sample in asked:
+            pipeline.hgetall(parked_key(sample.stream_id))
+        answers: list[Any] = await pipeline.execute()
+        found = answers[len(answers) - len(asked) :]
+        last = {sample.stream_id: answer for sample, answer in zip(asked, found, strict=True)}
+        return [_with_parked(sample, last.get(sample.stream_id, {})) for sample in samples]
+
+    async def forget_parked(self, stream_id: str, destination_id: str) -> None:
+        await self._redis.hdel(parked_key(stream_id), destination_id)
+
     async def latest_samples(self, stream_ids: list[str]) -> dict[str, Sample]:
         pipeline = self._redis.pipeline(transaction=False)
         for stream_id in stream_ids:
@@ -148,7 +177,7 @@ class Bus:
         }
 
     async def forget(self, stream_id: str) -> None:
-        await self._redis.delete(samples_key(stream_id), rates_key(stream_id))
+        await self._redis.delete(samples_key(stream_id), rates_key(stream_id), parked_key(stream_id))
 
     async def last_event_id(self) -> str:
         entries = cast(Entries, await self._redis.xrevrange(EVENTS_KEY, count=1))
@@ -163,6 +192,22 @@ class Bus:
         answer = await self._redis.xread({EVENTS_KEY: event_id}, count=count, block=block_milliseconds)
         streams = cast("list[tuple[bytes, Entries]]", answer or [])
         return [_event(identifier, fields) for _, entries in streams for identifier, fields in entries]
+
+
+def _rests_unknown(own: DestinationSample) -> bool:
+    return own.error_queue_transactions is None and own.status in (ObservedStatus.DISABLED, ObservedStatus.ABORTED)
+
+
+def _with_parked(sample: Sample, last: dict[bytes, bytes]) -> Sample:
+    if not last:
+        return sample
+    destinations = []
+    for own in sample.destinations:
+        count = last.get(own.destination_id.encode()) if _rests_unknown(own) else None
+        update = {} if count is None else {"error_queue_transactions": int(count)}
+        destinations.append(own.model_copy(update=update))
+    parked = known_sum([own.error_queue_transactions for own in destinations])
+    return sample.model_copy(update={"destinations": destinations, "error_queue_transactions": parked})
 
 
 def _event(identifier: bytes, fields: dict[bytes, bytes]) -> Event:

@@ -390,7 +390,8 @@ def _behind(facts: Facts) -> Iterator[Behind]:
                 if destination["status"] == ObservedStatus.DISABLED
             ]
             waiting = _waiting_seconds(sample, *samples.values())
-            yield Behind("".join(paused), facts.lag, latency, waiting, paused=bool(paused))
+            stands = any(_stands(own, facts.lag) for own in samples.values())
+            yield Behind("".join(paused), facts.lag, latency, waiting, paused=bool(paused), stands=stands)
         return
     for destination in destinations:
         if destination.get("phase") in STARTING or destination["status"] == ObservedStatus.DROPPED:
@@ -399,7 +400,13 @@ def _behind(facts: Facts) -> Iterator[Behind]:
         lag = facts.lags.get(destination["id"]) or (own.lag if own else UNKNOWN_LAG)
         waiting = _waiting_seconds(sample, own) if own else None
         paused = destination["status"] == ObservedStatus.DISABLED
-        yield Behind(_name(facts, destination["id"]), lag, own.latency if own else None, waiting, paused=paused)
+        latency, stands = (own.latency, _stands(own, lag)) if own else (None, False)
+        yield Behind(_name(facts, destination["id"]), lag, latency, waiting, paused=paused, stands=stands)
+
+
+def _stands(own: DestinationSample, lag: Lag) -> bool:
+    catches_up = own.status == ObservedStatus.ENABLED and own.phase == StreamPhase.CATCHING_UP
+    return catches_up and own.lcrs_per_second == 0 and (lag.growth_bytes_per_second or 0.0) > 0
 
 
 def _waiting_seconds(sample: Sample | None, *destinations: DestinationSample) -> float | None:

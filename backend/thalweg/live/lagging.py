@@ -29,13 +29,15 @@ class Behind:
     waiting_seconds: float | None = None
     """The age of the oldest change that is known to wait for it."""
     paused: bool = False
+    stands: bool = False
+    """It catches up, applies nothing and falls further behind: what it has not read may wait, too."""
 
     @property
     def behind_seconds(self) -> float:
         """0: it keeps up."""
         age = (self.lag.age_seconds or 0.0) if self.lag.bytes else 0.0
         waiting = self.waiting_seconds or 0.0
-        waits = waiting > LATENCY_WARNING_MS / 1000
+        waits = max(waiting, age if self.stands else 0.0) > LATENCY_WARNING_MS / 1000
         return max(age, waiting) if waits or age > BEHIND_WARNING_SECONDS else 0.0
 
     def p99_ms(self, at: datetime) -> float:

@@ -226,7 +226,8 @@ class Collector:
     ) -> None:
         try:
             if samples:
-                await self._bus.add_samples(samples, self._settings.samples_kept)
+                shown = await self._bus.with_last_parked(samples)
+                await self._bus.add_samples(shown, self._settings.samples_kept)
             if events:
                 await self._bus.publish(events)
             for stream_id in deleted_streams:

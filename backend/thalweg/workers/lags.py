@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from thalweg.db.models import StreamRow
+from thalweg.db.readings import may_be_one
 from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import REPLICATES, BacklogState, DesiredStatus, ObservedStatus
 from thalweg.kernel.lsn import lsn_of
@@ -33,9 +34,10 @@ class Lags:
 
     def forget_slot(self, source_id: str, name: str) -> None:
         """A stream that is gone has none any more; the next reading says so, or finds what was left behind."""
-        reading = self._seen.readings.get(source_id)
-        if reading is not None:
-            reading.state.slots.pop(name, None)
+        own = self._seen.readings.get(source_id)
+        for reading in self._seen.readings.values():
+            if own is not None and may_be_one(reading.state.system_identifier, own.state.system_identifier):
+                reading.state.slots.pop(name, None)
 
     def measured(self, sample: Sample, row: StreamRow, at: datetime) -> Sample:
         """The sample with its lags as they are to be shown."""

@@ -1,5 +1,7 @@
 """SQL of the collector."""
 
+from typing import Any
+
 from sqlalchemy import CompoundSelect, and_, exists, or_, select, union
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -94,8 +96,11 @@ async def source_readings(session: AsyncSession) -> list[SourceReadingRow]:
 
 
 async def keep_reading(session: AsyncSession, row: SourceReadingRow) -> None:
-    """Keeps a reading, unless its database was deleted meanwhile."""
-    values = {"asked_at": row.asked_at, "failure": row.failure, "document": row.document}
+    """Keeps a reading, unless its database was deleted meanwhile. A failure leaves the document as it is: slots that
+    were dropped since do not come back with it."""
+    values: dict[str, Any] = {"asked_at": row.asked_at, "failure": row.failure}
+    if row.failure is None:
+        values["document"] = row.document
     there = exists(select(DatabaseRow.id).where(DatabaseRow.id == row.database_id))
     if await session.scalar(select(there)):
         statement = insert(SourceReadingRow).values(database_id=row.database_id, **values)

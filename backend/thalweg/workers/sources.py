@@ -163,7 +163,7 @@ class SourceWatch:
         self._seen.readings[database_id] = SourceReading(read_at=read_at, state=state, marks=marks, growth=growth)
 
     async def _keep(self, database_id: str, asked_at: datetime, failure: str | None) -> None:
-        reading = self._seen.readings.get(database_id)
+        reading = self._seen.readings.get(database_id) if failure is None else None
         row = SourceReadingRow(
             database_id=database_id, asked_at=asked_at, failure=failure,
             document=reading.model_dump(mode="json") if reading is not None else None,

@@ -25,7 +25,7 @@ from thalweg.workers.copy_trails import follow_copies
 from thalweg.workers.effects import note_effects
 from thalweg.workers.lags import Lags
 from thalweg.workers.last_latency import LastLatencies
-from thalweg.workers.outages import note_stream
+from thalweg.workers.outages import Replicated, note_stream
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import Poll
 from thalweg.workers.progress import advance, operation_event
@@ -56,12 +56,14 @@ class Memories:
     latencies: LastLatencies = field(default_factory=LastLatencies)
     parking: Parking = field(default_factory=Parking)
     stalls: Stalls = field(default_factory=Stalls)
+    replicated: Replicated = field(default_factory=Replicated)
 
     def forget_before(self, at: datetime) -> None:
         self.table_rates.forget_before(at)
         self.latencies.forget_before(at)
         self.parking.forget_before(at)
         self.stalls.forget_before(at)
+        self.replicated.forget_before(at)
 
 
 @dataclass
@@ -161,8 +163,13 @@ class _Recorder:
         observed = row.observed or {}
         await note_superseded(self.session, row, before, observed)
         await note_effects(self.session, row, before, observed)
+        memories = self.memories
+        if sample is not None:
+            memories.replicated.note(sample, self.at)
         if changed and not gone:
-            await note_stream(self.session, row, before, observed, self.at, self.memories.outages_kept)
+            await note_stream(
+                self.session, row, before, observed, self.at, memories.outages_kept, memories.replicated
+            )  # fmt: skip
             self._tell_status(row, sample)
 
     def _advance(self, row: StreamRow, seen: Observation, operations: list[OperationRow]) -> None:

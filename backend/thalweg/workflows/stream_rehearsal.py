@@ -94,5 +94,22 @@ def _cures(problems: list[RehearsalProblem]) -> str:
     return " ".join(dict.fromkeys(problem.cure for problem in problems if problem.cure)) or "Do what each line says."
 
 
+OF_SCHEMAS = ("CREATE SCHEMA IF NOT EXISTS ", "GRANT CREATE, USAGE ON SCHEMA ")
+"""The lines that an engine begins a cure with."""
+
+
 def _sql(problems: list[RehearsalProblem]) -> str | None:
-    return "\n".join(dict.fromkeys(problem.cure_sql for problem in problems if problem.cure_sql)) or None
+    """A schema that several cures need is made once, by the first of them."""
+    made: set[str] = set()
+    cures = dict.fromkeys(problem.cure_sql for problem in problems if problem.cure_sql)
+    return "\n".join(_without(cure, made) for cure in cures) or None
+
+
+def _without(cure: str, made: set[str]) -> str:
+    lines, rest = [], cure
+    while rest.startswith(OF_SCHEMAS):
+        line, _, rest = rest.partition("\n")
+        if line not in made:
+            lines.append(line)
+            made.add(line)
+    return "\n".join([*lines, rest])

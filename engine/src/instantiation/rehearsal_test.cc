@@ -179,6 +179,40 @@ TEST_F(RehearsalTest, FunctionsComeWithTheirSchemaAndEnums) {
   EXPECT_TRUE(rehearse_tables({"t"}).empty());
 }
 
+// Somebody else executes the cure. A schema that is there already stays as it is.
+TEST_F(RehearsalTest, TheRoleThatAppliesMayMakeTablesInTheSchemasOfACure) {
+  at_source(R"sql(
+    CREATE SCHEMA fn; CREATE SCHEMA old; CREATE EXTENSION citext SCHEMA fn;
+    CREATE TYPE old.kind AS ENUM ('a');
+    CREATE FUNCTION fn.one(old.kind) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+    CREATE TABLE t (id int PRIMARY KEY, c fn.citext, n int CHECK (fn.one('a') = n));
+  )sql");
+  at_destination("DROP ROLE IF EXISTS fn_applier; CREATE ROLE fn_applier LOGIN SUPERUSER; CREATE SCHEMA old");
+  const RehearsalOptions options{test::shared_cluster().conninfo(source_name_),
+                                 test::shared_cluster().conninfo(destination_name_, "fn_applier"),
+                                 {{"public", "t"}},
+                                 {}};
+  const auto found = rehearse(options);
+  ASSERT_TRUE(found) << found.error().message;
+  std::vector<std::string> cures;
+  for (const Problem& problem : *found) {
+    if (problem.cure_sql.empty()) continue;
+    cures.push_back(problem.cure_sql);
+    at_destination(problem.cure_sql);
+  }
+  ASSERT_EQ(cures.size(), 2u);
+  const std::string schema =
+      "CREATE SCHEMA IF NOT EXISTS \"fn\";\n"
+      "GRANT CREATE, USAGE ON SCHEMA \"fn\" TO \"fn_applier\";\n";
+  for (const std::string& cure : cures) {
+    EXPECT_TRUE(cure.starts_with(schema)) << cure;
+    EXPECT_EQ(cure.find("GRANT CREATE, USAGE ON SCHEMA \"old\""), std::string::npos) << cure;
+  }
+  const std::string granted = "SELECT array_to_string(nspacl, ' ') FROM pg_namespace WHERE nspname = 'fn'";
+  EXPECT_NE(run(destination_name_, granted).find("fn_applier=UC/"), std::string::npos);
+  at_destination("DROP OWNED BY fn_applier; DROP ROLE fn_applier");
+}
+
 // Types of arguments and results are named, and made before the function, each after those that it needs itself.
 TEST_F(RehearsalTest, FunctionsComeWithTheirDomainsCompositesAndRanges) {
   at_source(R"sql(

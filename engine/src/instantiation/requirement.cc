@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -90,18 +91,45 @@ base::Result<std::set<std::string>> missing_functions(pg::Connection& destinatio
 }
 
 struct Prelude {
+  std::vector<std::string> schemas;
   std::string sql;    // what is there already stays
   std::string types;  // in words
 };
 
-void add_schema(const std::string& schema, std::string& sql) {
-  const std::string line = fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", pg::quote_identifier(schema));
-  if (sql.find(line) == std::string::npos) sql += line;
+void add_schema(const std::string& schema, std::vector<std::string>& schemas) {
+  if (std::ranges::find(schemas, schema) == schemas.end()) schemas.push_back(schema);
+}
+
+struct Schemas {
+  std::string role;  // that makes the tables
+  std::set<std::string> there;
+
+  // The role may be another one than the user who executes it, and could make nothing in the schemas otherwise.
+  std::string make(const std::vector<std::string>& schemas) const {
+    std::string sql;
+    for (const std::string& schema : schemas) {
+      const std::string name = pg::quote_identifier(schema);
+      sql += fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", name);
+      if (!there.contains(schema))
+        sql += fmt::format("GRANT CREATE, USAGE ON SCHEMA {} TO {};\n", name, pg::quote_identifier(role));
+    }
+    return sql;
+  }
+};
+
+base::Result<Schemas> read_schemas(pg::Connection& destination) {
+  THALWEG_ASSIGN(pg::Rows rows, destination.query("SELECT current_user, nspname FROM pg_namespace", {}));
+  Schemas found;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    found.role = rows.text(i, 0);
+    found.there.emplace(rows.text(i, 1));
+  }
+  return found;
 }
 
 void add_type(const TypeShape& type, Prelude& prelude) {
   if (type.create_sql.empty()) return;  // an extension's, or one that is made of code
-  add_schema(type.name.schema, prelude.sql);
+  add_schema(type.name.schema, prelude.schemas);
   for (const std::string& create : type.create_sql) {
     // Labels and defaults are the source's: none may end the quotes.
     std::string tag = "$do$";
@@ -124,7 +152,7 @@ base::Result<void> add_preludes(pg::Connection& source, std::vector<Requirement>
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string function(rows.text(i, 0));
     Prelude& prelude = preludes[function];
-    add_schema(std::string(rows.text(i, 1)), prelude.sql);
+    add_schema(std::string(rows.text(i, 1)), prelude.schemas);
     if (rows.is_null(i, 2)) continue;
     std::vector<TypeShape> types;
     THALWEG_TRY(catalogue.collect_type(static_cast<uint32_t>(rows.integer(i, 2)), seen[function], types));
@@ -133,24 +161,25 @@ base::Result<void> add_preludes(pg::Connection& source, std::vector<Requirement>
   for (Requirement& requirement : requirements) {
     if (requirement.is_extension()) continue;
     const Prelude& prelude = preludes[requirement.function];
+    requirement.schemas = prelude.schemas;
     requirement.definition = prelude.sql + requirement.definition;
     requirement.types = prelude.types;
   }
   return {};
 }
 
-Lack lack_of_extension(const Requirement& requirement, const Extension& there) {
+Lack lack_of_extension(const Requirement& requirement, const Extension& there, const Schemas& schemas) {
   const std::string extension = pg::quote_identifier(requirement.extension);
   const std::string schema = pg::quote_identifier(requirement.schema);
   if (!there.schema.empty()) {
-    return {
-        &requirement, fmt::format("The extension is in schema {}: move it to where the source has it.", there.schema),
-        fmt::format("CREATE SCHEMA IF NOT EXISTS {};\nALTER EXTENSION {} SET SCHEMA {};", schema, extension, schema)};
+    return {&requirement,
+            fmt::format("The extension is in schema {}: move it to where the source has it.", there.schema),
+            schemas.make({requirement.schema}) + fmt::format("ALTER EXTENSION {} SET SCHEMA {};", extension, schema)};
   }
   return {&requirement,
           there.available ? "Create the extension at the destination."
                           : "Install the extension's package on the destination's server, then create the extension.",
-          fmt::format("CREATE SCHEMA IF NOT EXISTS {};\nCREATE EXTENSION {} SCHEMA {};", schema, extension, schema)};
+          schemas.make({requirement.schema}) + fmt::format("CREATE EXTENSION {} SCHEMA {};", extension, schema)};
 }
 
 }  // namespace
@@ -173,6 +202,7 @@ base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source,
     found.push_back({.extension = std::string(rows.text(i, 3)),
                      .function = std::string(rows.text(i, 5)),
                      .schema = std::string(rows.text(i, 4)),
+                     .schemas = {},
                      .definition = std::string(rows.text(i, 6)),
                      .types = {},
                      .table = {std::string(rows.text(i, 0)), std::string(rows.text(i, 1))},
@@ -185,12 +215,13 @@ base::Result<std::vector<Requirement>> read_requirements(pg::Connection& source,
 base::Result<std::vector<Lack>> find_lacks(pg::Connection& destination, const std::vector<Requirement>& requirements) {
   THALWEG_ASSIGN(const auto extensions, read_extensions(destination));
   THALWEG_ASSIGN(const auto missing, missing_functions(destination, requirements));
+  THALWEG_ASSIGN(const Schemas schemas, read_schemas(destination));
   std::vector<Lack> lacks;
   for (const Requirement& requirement : requirements) {
     if (requirement.is_extension()) {
       const auto there = extensions.find(requirement.extension);
       const Extension extension = there == extensions.end() ? Extension{} : there->second;
-      if (extension.schema != requirement.schema) lacks.push_back(lack_of_extension(requirement, extension));
+      if (extension.schema != requirement.schema) lacks.push_back(lack_of_extension(requirement, extension, schemas));
     } else if (missing.contains(requirement.function)) {
       const std::string cure = requirement.types.empty()
                                    ? "Create the function at the destination."
@@ -198,7 +229,7 @@ base::Result<std::vector<Lack>> find_lacks(pg::Connection& destination, const st
                                          "Create the types that it takes or gives ({}), then the function, at the "
                                          "destination.",
                                          requirement.types);
-      lacks.push_back({&requirement, cure, requirement.definition + ";"});
+      lacks.push_back({&requirement, cure, schemas.make(requirement.schemas) + requirement.definition + ";"});
     }
   }
   return lacks;

@@ -75,7 +75,7 @@ const lost = slot({
 function server(values: Partial<SlotServer>): SlotServer {
   return {
     address: "db1:5432",
-    databases: [{ id: "source01", name: "orders", dbname: "shop" }],
+    databases: [{ id: "source01", name: "orders", dbname: "shop", failure: null }],
     version: "17.2",
     asked_at: AT,
     read_at: AT,
@@ -117,6 +117,15 @@ it("shows each server's slots with owner, state and forecast", async () => {
   expect(screen.getByText("no route")).toBeVisible();
   expect(screen.queryByRole("table", { name: "Slots of db2:5432" })).toBeNull();
   await expectNoAxeViolations();
+});
+
+it("names the database whose connection fails where the server answers others", async () => {
+  const broken = { id: "spelled1", name: "by another name", dbname: "shop", failure: "SSL was refused" };
+  stubApi(routes([server({ databases: [...server({}).databases, broken] })]));
+  renderAt("/slots");
+  expect(await screen.findByText("SSL was refused")).toBeVisible();
+  expect(screen.getByText("by another name did not answer the last time")).toBeVisible();
+  expect(screen.queryByText("The server did not answer the last time")).toBeNull();
 });
 
 it("says when a slot that nobody reads is given up, and why one was", async () => {

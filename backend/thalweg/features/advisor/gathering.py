@@ -84,7 +84,7 @@ def _input(row: StreamRow, samples: list[Sample], span: Span) -> StreamInput:
         destinations={destination.id: _facts(destination.database) for destination in row.destinations},
         destination_conditions={} if span.is_past else _conditions(row),
         engines={engine.id: engine.name for engine in engines.values()},
-        condition=_past(samples) if span.is_past and samples else _condition(row, engines), is_past=span.is_past,
+        condition=_condition(row, engines), is_past=span.is_past,
     )  # fmt: skip
 
 
@@ -147,13 +147,3 @@ def _blocker(document: dict[str, Any], at: datetime) -> Blocker:
         document["pid"], document["application_name"], document["user"] or None, document["state"] or None,
         None if began is None else max(0.0, (at - began).total_seconds()),
     )  # fmt: skip
-
-
-def _past(samples: list[Sample]) -> Condition:
-    """The condition in a past span, as its last sample tells it."""
-    last = samples[-1]
-    return Condition(
-        desired_status=DesiredStatus.DISABLED if last.status == ObservedStatus.DISABLED else DesiredStatus.ENABLED,
-        status=last.status,
-        phase=last.phase,
-    )

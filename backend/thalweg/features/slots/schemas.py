@@ -43,6 +43,7 @@ class SlotDatabase(Resource):
     id: str
     name: str
     dbname: str
+    failure: str | None = Field(description="Why it did not answer when it was last asked. Null: it did.")
 
 
 class SlotServer(Resource):
@@ -53,7 +54,9 @@ class SlotServer(Resource):
     version: str | None = Field(description="Such as 15.12. Null: it has never been read.")
     asked_at: datetime | None
     read_at: datetime | None = Field(description="When it last answered; what is shown dates from then.")
-    failure: str | None = Field(description="Why it did not answer when it was last asked.")
+    failure: str | None = Field(
+        description="Why it did not answer when it was last asked. Null if any of its databases did."
+    )
     current_lsn: str | None = Field(description="The end of its write-ahead log.")
     slots_max: int | None = Field(description="max_replication_slots.")
     keep_bytes: int | None = Field(description="max_slot_wal_keep_size. Null: no limit, or never read.")

@@ -69,12 +69,18 @@ def _server(
     asked = max(rows, key=lambda row: row.asked_at, default=None)
     reading = _latest(rows)
     state = reading.state if reading is not None else None
+    failures = {row.database_id: row.failure for row in rows if row.failure is not None}
+    silent = len(failures) == len(rows)
     return SlotServer(
-        address=address, databases=[SlotDatabase(id=row.id, name=row.name, dbname=row.dbname) for row in databases],
+        address=address,
+        databases=[
+            SlotDatabase(id=row.id, name=row.name, dbname=row.dbname, failure=failures.get(row.id))
+            for row in databases
+        ],
         version=version_text(state.version) if state is not None else None,
         asked_at=asked.asked_at if asked is not None else None,
         read_at=reading.read_at if reading is not None else None,
-        failure=asked.failure if asked is not None else None,
+        failure=asked.failure if asked is not None and silent else None,
         current_lsn=lsn_text(state.current_lsn) if state is not None else None,
         slots_max=state.slots_max if state is not None else None,
         keep_bytes=state.keep_bytes if state is not None else None,

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import structlog
+from redis.exceptions import RedisError
 
 from thalweg.db.audit import record
 from thalweg.db.models import AuditRow, StreamRow
@@ -39,8 +41,13 @@ from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
+from thalweg.live.bus import Bus
 
 AUDITED_CHARACTERS_MAX = 100_000
+CHANGE_THE_NUMBER = (
+    "stream_errors_execute", "stream_errors_execute_all", "stream_errors_execute_cause", "stream_errors_delete",
+)  # fmt: skip
+log = structlog.get_logger(__name__)
 
 
 async def engine_of(context: Context, stream_id: str, destination_id: str) -> tuple[StreamRow, EngineClient]:
@@ -311,7 +318,8 @@ async def asked(
     context: Context, row: StreamRow, action: str, facts: dict[str, Any],
     as_problem: Callable[[EngineFailure], Problem] = problem_of,
 ) -> AsyncGenerator[AuditRow, None]:  # fmt: skip
-    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry."""
+    """Records the request in the audit log before it goes to the engine. A refusal goes into the same entry. After it,
+    the number of parked transactions is another one, whatever became of the request."""
     entry = record(context, action, ("stream", row.id, row.name), after=facts)
     await context.release()
     try:
@@ -320,3 +328,13 @@ async def asked(
         entry.after = {**(entry.after or facts), "refused": failure.code}
         await context.release()
         raise as_problem(failure) from failure
+    finally:
+        if action in CHANGE_THE_NUMBER:
+            await _forget_parked(context, row.id, facts["destination_id"])
+
+
+async def _forget_parked(context: Context, stream_id: str, destination_id: str) -> None:
+    try:
+        await Bus(context.resources.redis).forget_parked(stream_id, destination_id)
+    except (RedisError, OSError) as error:
+        log.warning("redis cannot be reached", error=str(error))

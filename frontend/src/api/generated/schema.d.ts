@@ -7700,6 +7700,11 @@ export interface components {
             name: string;
             /** Dbname */
             dbname: string;
+            /**
+             * Failure
+             * @description Why it did not answer when it was last asked. Null: it did.
+             */
+            failure: string | null;
         };
         /** SlotEngine */
         SlotEngine: {
@@ -7744,7 +7749,7 @@ export interface components {
             read_at: string | null;
             /**
              * Failure
-             * @description Why it did not answer when it was last asked.
+             * @description Why it did not answer when it was last asked. Null if any of its databases did.
              */
             failure: string | null;
             /**

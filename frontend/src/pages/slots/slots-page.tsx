@@ -90,6 +90,21 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
         <Text size="xs" c="dimmed">
           {serverInWords(server)}
         </Text>
+        {server.failure === null &&
+          server.databases.map(
+            (database) =>
+              database.failure !== null && (
+                <ProblemAlert
+                  key={database.id}
+                  tone="warning"
+                  problem={{
+                    title: `${database.name} did not answer the last time`,
+                    message: database.failure,
+                    cure: "Test the connection on its page. The server answers its other databases.",
+                  }}
+                />
+              ),
+          )}
         {server.failure !== null && (
           <ProblemAlert
             tone="warning"
