@@ -1,5 +1,6 @@
 """A change of a stream: pending until the engines work by it, and then in effect from a position that is told."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -106,14 +107,14 @@ async def test_the_command_line_waits_for_a_change(
     await until_from(operator, path, "0/1A00000")
     name = stream["name"]
     engine.takes_effect = False
-    at_once = await thalweg("streams", "set", name, "parallelism=2")
+    at_once = await thalweg("streams", "set", name, "memory_budget_mb=64")
     assert at_once.code == 0 and f"`thalweg streams show {name}` shows from which position" in at_once.out
     assert "warehouse: the last change is not in effect yet." in (await thalweg("streams", "show", name)).out
-    late = await thalweg("streams", "set", name, "parallelism=3", "--wait", "--timeout", "1")
+    late = await thalweg("streams", "set", name, "memory_budget_mb=65", "--wait", "--timeout", "1")
     assert late.code == 1 and "It is not in effect at warehouse within 1 s." in late.err
     engine.takes_effect, engine.effect_from = True, "0/1B00000"
     for arguments in (("streams", "set", name), ("destinations", "set", name, "warehouse")):
-        waited = await thalweg(*arguments, "group_size=5", "--wait")
+        waited = await thalweg(*arguments, "metadata_cache_mb=5", "--wait")
         assert waited.code == 0, waited.err
         assert "warehouse: in effect from 0/1B00000, since 2026-11-21 00:00:01 UTC." in waited.out
 
@@ -124,6 +125,83 @@ async def test_the_command_line_waits_for_a_change(
     engine.status, engine.phase, engine.error, engine.takes_effect = "ENABLED", "REPLICATING", None, None
     await eventually(lambda: _is_untold(operator, path))
     assert "version does not tell" in (await thalweg("streams", "set", name, "parallelism=6", "--wait")).err
+
+
+async def test_the_command_line_tells_no_position_for_live_parameters(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+) -> None:
+    thalweg = with_token(shell, users)
+    stream = await created(operator, registered)
+    path, name = f"{STREAMS}/{stream['id']}", stream["name"]
+    await until_from(operator, path, "0/1A00000")
+    for what in (("streams", "set", name), ("destinations", "set", name, "warehouse")):
+        at_once = await thalweg(*what, "parallelism=2")
+        assert at_once.code == 0 and "live take effect at once" in at_once.out and "streams show" not in at_once.out
+        waited = await thalweg(*what, "parallelism=3", "--wait")
+        assert waited.code == 0, waited.err
+        assert "warehouse: in effect; live parameters begin no position." in waited.out
+        both = await thalweg(*what, "parallelism=4", "memory_budget_mb=64", "--wait")
+        assert "warehouse: in effect from 0/1A00000" in both.out
+    reverted = await thalweg("destinations", "set", name, "warehouse", "parallelism=4", "--wait")
+    assert "warehouse: in effect from 0/1A00000" in reverted.out, "memory_budget_mb is the stream's again"
+    engine.takes_effect = False
+    late = await thalweg("streams", "set", name, "parallelism=8", "--wait", "--timeout", "1")
+    assert late.code == 1, "the engine has not taken it up"
+    stop = await operator.post(f"{path}:stop")
+    await wait_for(operator, stop.headers["location"], state="succeeded")
+    stopped = await thalweg("streams", "set", name, "parallelism=9", "--wait")
+    assert stopped.code == 0 and "takes effect with the next start" in stopped.out
+
+
+CHANGES = {
+    "streams": ("streams", "set", "shop to warehouse", "memory_budget_mb=64"),
+    "destinations": ("destinations", "set", "shop to warehouse", "warehouse", "memory_budget_mb=64"),
+}
+
+
+@pytest.mark.parametrize("own", CHANGES.values(), ids=CHANGES)
+async def test_the_command_line_tells_no_position_of_somebody_else_s_change(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+    own: tuple[str, ...],
+) -> None:
+    thalweg = with_token(shell, users)
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    await until_from(operator, path, "0/1A00000")
+    engine.takes_effect = False
+    waiting = asyncio.create_task(thalweg(*own, "--wait", "--timeout", "30"))
+    await eventually(lambda: _is_set(operator, path, 64))
+    await asyncio.sleep(1)
+    renamed = await operator.patch(path, json={"name": "shop"}, headers={"If-Match": "*"})
+    assert renamed.status_code == 200
+    await asyncio.sleep(1)
+    assert not waiting.done(), "another name is no other change"
+    engine.takes_effect, engine.effect_from = True, "0/1B00000"
+    part = f"{path}/destinations/{renamed.json()['destinations'][0]['id']}"
+    later = await operator.patch(
+        part if own[0] == "destinations" else path, json={"parameters": {"memory_budget_mb": 65}},
+        headers={"If-Match": "*"},
+    )  # fmt: skip
+    assert later.status_code == 200
+    told = await waiting
+    assert told.code == 1 and "0/1B00000" not in told.out
+    assert "It is superseded by a later change (operator, 20" in told.err
+    assert "`thalweg streams show shop`" in told.err
+
+
+async def _is_set(client: httpx.AsyncClient, path: str, value: int) -> bool:
+    stream = (await client.get(path)).json()
+    parts = (stream, stream["destinations"][0])
+    return any(part["parameters"].get("memory_budget_mb") == value for part in parts)
 
 
 async def _is_untold(client: httpx.AsyncClient, path: str) -> bool:

@@ -7,7 +7,15 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.rules import RowRules, row_rules_in
-from thalweg.cli.commands.streams import Accept, Name, Set, destination_of, parameters_of, print_destinations
+from thalweg.cli.commands.streams import (
+    Accept,
+    Name,
+    Set,
+    are_live,
+    destination_of,
+    parameters_of,
+    print_destinations,
+)
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, follow, follow_change
 from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
 from thalweg.kernel.lifecycle import ExecutionState
@@ -125,9 +133,12 @@ def set_parameters(
     stream = whole_stream(api, name)
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
-    changed = api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"])
+    before, after = found["parameters"], parameters_of(api, settings)
+    changed = api.patch(path, {"parameters": after}, stream["etag"])
     message = settings_in_words(one_of(changed, found["id"])["parameters"])
-    follow_change(api, changed, wait, message, timeout, only=found["id"])
+    differing = [name for name in before | after if before.get(name) != after.get(name)]
+    live = are_live(api, differing or after)
+    follow_change(api, changed, wait, message, timeout, only=found["id"], live=live)
 
 
 @app.command("rules")

@@ -1,6 +1,7 @@
 """streams list, show, create, create-from, start, stop, retry, delete, set, parameters, rules; preflight."""
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -105,6 +106,12 @@ def rules_of(
 def parameters_of(api: Api, settings: list[str] | None) -> Json:
     types = {item["name"]: item["type"] for item in api.get("/stream-parameters")["parameters"]}
     return {name: _value(types, name, value) for name, value in (_split(text) for text in settings or [])}
+
+
+def are_live(api: Api, names: Iterable[str]) -> bool:
+    """Whether all these parameters take effect at once."""
+    live = {item["name"] for item in api.get("/stream-parameters")["parameters"] if item["live"]}
+    return live.issuperset(names)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -490,8 +497,9 @@ def set_parameters(
     """Change parameters of a stream. `thalweg streams parameters` lists them."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    follow_change(api, changed, wait, settings_in_words(changed["parameters"]), timeout)
+    values = parameters_of(api, settings)
+    changed = api.patch(f"/streams/{stream['id']}", {"parameters": values}, stream["etag"])
+    follow_change(api, changed, wait, settings_in_words(changed["parameters"]), timeout, live=are_live(api, values))
 
 
 @app.command("parameters")
