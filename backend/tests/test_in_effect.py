@@ -1,6 +1,7 @@
 """A change of a stream: pending until the engines work by it, and then in effect from a position that is told."""
 
 import asyncio
+import time
 from typing import Any
 
 import httpx
@@ -12,6 +13,9 @@ from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from thalweg.cli import following, output
+from thalweg.cli.client import Api, CommandError
+from thalweg.cli.commands import streams
 from thalweg.engine_client.documents import NOT_TOLD, StreamStatus
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.live.reports import Receiver, joined
@@ -196,6 +200,45 @@ async def test_the_command_line_tells_no_position_of_somebody_else_s_change(
     assert told.code == 1 and "0/1B00000" not in told.out
     assert "It is superseded by a later change (operator, 20" in told.err
     assert "`thalweg streams show shop`" in told.err
+
+
+def test_several_aborted_destinations_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def aborted(name: str) -> dict[str, Any]:
+        return {
+            "id": name, "database": {"name": name}, "desired_status": "ENABLED", "status": "ABORTED", "error": None,
+            "in_effect": PENDING,
+        }  # fmt: skip
+
+    monkeypatch.setattr(following, "ABORTED_FOR", 0)
+    for names, words in (["a"], "at a, which is aborted."), (["a", "b"], "at a, b, which are aborted."):
+        changed = {"status": "ENABLED", "error": None, "destinations": [aborted(name) for name in names]}
+        with pytest.raises(CommandError, match=words):
+            following.follow_change(Api("http://127.0.0.1:1", None), changed, True, "Changed.")
+
+
+class SlowApi:
+    """Its answer to a change takes long, as where a check waits for a lock."""
+
+    @staticmethod
+    def find(*_: str) -> dict[str, Any]:
+        return {"id": "stream01", "name": "shop", "etag": '"1"'}
+
+    @staticmethod
+    def patch(*_: Any) -> dict[str, Any]:
+        time.sleep(0.5)
+        return {"name": "shop", "destinations": []}
+
+
+@pytest.mark.parametrize(("long", "told_of"), [(0.05, True), (30, False)])
+def test_a_check_that_takes_long_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], long: float, told_of: bool
+) -> None:
+    monkeypatch.setattr(output, "LONG_SECONDS", long)
+    monkeypatch.setattr(streams, "connect", SlowApi)
+    streams.set_rules("shop", include=["public.*"])
+    seen = capsys.readouterr()
+    assert ("Checking the databases" in seen.err) == told_of
+    assert "The tables of shop are chosen again." in seen.out
 
 
 async def _is_set(client: httpx.AsyncClient, path: str, value: int) -> bool:

@@ -72,7 +72,8 @@ def follow_change(
                 error = next((part["error"] for part in waiting if part["error"]), None) or stream["error"]
                 told = f" {error['title']}. {error['message']}" if error else ""
                 cure = error["cure"] if error else None
-                raise CommandError(f"{message} It is not in effect at {names}, which is aborted.{told}", cure or "")
+                which = "which is" if len(waiting) == 1 else "which are"
+                raise CommandError(f"{message} It is not in effect at {names}, {which} aborted.{told}", cure or "")
         else:
             aborted = None
         if time.monotonic() >= end:

@@ -17,7 +17,19 @@ from thalweg.cli.commands.streams import (
     print_destinations,
 )
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, follow, follow_change
-from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
+from thalweg.cli.output import (
+    CHECKING,
+    AsJson,
+    Yes,
+    confirm,
+    done,
+    line,
+    out,
+    print_json,
+    print_table,
+    settings_in_words,
+    told_if_long,
+)
 from thalweg.kernel.lifecycle import ExecutionState
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
@@ -69,7 +81,8 @@ def add(
         **destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or [],
         "row_rules": row_rules_in(row_rules) if row_rules else [],
     }  # fmt: skip
-    accepted = api.create(f"/streams/{stream['id']}/destinations", body)
+    with told_if_long(CHECKING):
+        accepted = api.create(f"/streams/{stream['id']}/destinations", body)
     follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}", timeout)
 
 
@@ -160,7 +173,8 @@ def set_rules(
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
     body = {"row_rules": row_rules_in(row_rules) if row_rules else [], "accept": accept or []}
-    changed = api.patch(path, body, stream["etag"])
+    with told_if_long(CHECKING):
+        changed = api.patch(path, body, stream["etag"])
     message = f"The rules of {found['database']['name']} of {stream['name']} are chosen again."
     follow_change(api, changed, wait, message, timeout, only=found["id"])
 

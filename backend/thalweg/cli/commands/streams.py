@@ -23,6 +23,7 @@ from thalweg.cli.commands.rules import (
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, effects_in_words, follow, follow_change
 from thalweg.cli.output import (
+    CHECKING,
     AsJson,
     Yes,
     ago,
@@ -41,6 +42,7 @@ from thalweg.cli.output import (
     size,
     state_of,
     styled,
+    told_if_long,
 )
 from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
@@ -363,7 +365,8 @@ def preflight(
         "accept": accept or [],
         **_captured_by(api, engine),
     }
-    result = api.post("/preflights", body)
+    with told_if_long(CHECKING):
+        result = api.post("/preflights", body)
     if json_wanted(False):
         print_json(result)
         raise typer.Exit(0 if result["ready"] else 1)
@@ -403,7 +406,9 @@ def create(
         **mask_key_in(mask_key_file),
         **_captured_by(api, engine),
     }
-    follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
+    with told_if_long(CHECKING):
+        accepted = api.create("/streams", body)
+    follow(api, accepted, wait, f"Creating {name}", timeout)
 
 
 @app.command("create-from")
@@ -421,7 +426,9 @@ def create_from(
     """Create a stream as a file describes it."""
     body = _stream_in(file)
     api = connect()
-    follow(api, api.create("/streams", body), wait, f"Creating {body['name']}", timeout)
+    with told_if_long(CHECKING):
+        accepted = api.create("/streams", body)
+    follow(api, accepted, wait, f"Creating {body['name']}", timeout)
 
 
 def _stream_in(file: typer.FileText) -> Json:
@@ -555,5 +562,6 @@ def set_rules(
     stream = api.find("/streams", "stream", name)
     rules = rules_of(include, exclude, inserts_only, row_rules, transformations, renames)
     body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
-    changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
+    with told_if_long(CHECKING):
+        changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     follow_change(api, changed, wait, f"The tables of {stream['name']} are chosen again.", timeout)
