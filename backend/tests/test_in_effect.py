@@ -1,5 +1,7 @@
 """A change of a stream: pending until the engines work by it, and then in effect from a position that is told."""
 
+import asyncio
+import time
 from typing import Any
 
 import httpx
@@ -11,6 +13,9 @@ from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
+from thalweg.cli import following, output
+from thalweg.cli.client import Api, CommandError
+from thalweg.cli.commands import streams
 from thalweg.engine_client.documents import NOT_TOLD, StreamStatus
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.live.reports import Receiver, joined
@@ -135,14 +140,14 @@ async def test_the_command_line_waits_for_a_change(
     await until_from(operator, path, "0/1A00000")
     name = stream["name"]
     engine.takes_effect = False
-    at_once = await thalweg("streams", "set", name, "parallelism=2")
+    at_once = await thalweg("streams", "set", name, "memory_budget_mb=64")
     assert at_once.code == 0 and f"`thalweg streams show {name}` shows from which position" in at_once.out
     assert "warehouse: the last change is not in effect yet." in (await thalweg("streams", "show", name)).out
-    late = await thalweg("streams", "set", name, "parallelism=3", "--wait", "--timeout", "1")
+    late = await thalweg("streams", "set", name, "memory_budget_mb=65", "--wait", "--timeout", "1")
     assert late.code == 1 and "It is not in effect at warehouse within 1 s." in late.err
     engine.takes_effect, engine.effect_from = True, "0/1B00000"
     for arguments in (("streams", "set", name), ("destinations", "set", name, "warehouse")):
-        waited = await thalweg(*arguments, "group_size=5", "--wait")
+        waited = await thalweg(*arguments, "metadata_cache_mb=5", "--wait")
         assert waited.code == 0, waited.err
         assert "warehouse: in effect from 0/1B00000, since 2026-11-21 00:00:01 UTC." in waited.out
 
@@ -157,6 +162,122 @@ async def test_the_command_line_waits_for_a_change(
 
 async def _is(client: httpx.AsyncClient, path: str, effect: Any) -> bool:
     return bool(await effect_at(client, path) == effect)
+
+
+async def test_the_command_line_tells_no_position_for_live_parameters(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+) -> None:
+    thalweg = with_token(shell, users)
+    stream = await created(operator, registered)
+    path, name = f"{STREAMS}/{stream['id']}", stream["name"]
+    await until_from(operator, path, "0/1A00000")
+    for what in (("streams", "set", name), ("destinations", "set", name, "warehouse")):
+        at_once = await thalweg(*what, "parallelism=2")
+        assert at_once.code == 0 and "live take effect at once" in at_once.out and "streams show" not in at_once.out
+        waited = await thalweg(*what, "parallelism=3", "--wait")
+        assert waited.code == 0, waited.err
+        assert "warehouse: in effect; live parameters begin no position." in waited.out
+        both = await thalweg(*what, "parallelism=4", "memory_budget_mb=64", "--wait")
+        assert "warehouse: in effect from 0/1A00000" in both.out
+    reverted = await thalweg("destinations", "set", name, "warehouse", "parallelism=4", "--wait")
+    assert "warehouse: in effect from 0/1A00000" in reverted.out, "memory_budget_mb is the stream's again"
+    engine.takes_effect = False
+    late = await thalweg("streams", "set", name, "parallelism=8", "--wait", "--timeout", "1")
+    assert late.code == 1, "the engine has not taken it up"
+    stop = await operator.post(f"{path}:stop")
+    await wait_for(operator, stop.headers["location"], state="succeeded")
+    stopped = await thalweg("streams", "set", name, "parallelism=9", "--wait")
+    assert stopped.code == 0 and "takes effect with the next start" in stopped.out
+
+
+CHANGES = {
+    "streams": ("streams", "set", "shop to warehouse", "memory_budget_mb=64"),
+    "destinations": ("destinations", "set", "shop to warehouse", "warehouse", "memory_budget_mb=64"),
+}
+
+
+@pytest.mark.parametrize("own", CHANGES.values(), ids=CHANGES)
+async def test_the_command_line_tells_no_position_of_somebody_else_s_change(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+    own: tuple[str, ...],
+) -> None:
+    thalweg = with_token(shell, users)
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    await until_from(operator, path, "0/1A00000")
+    engine.takes_effect = False
+    waiting = asyncio.create_task(thalweg(*own, "--wait", "--timeout", "30"))
+    await eventually(lambda: _is_set(operator, path, 64))
+    await asyncio.sleep(1)
+    renamed = await operator.patch(path, json={"name": "shop"}, headers={"If-Match": "*"})
+    assert renamed.status_code == 200
+    await asyncio.sleep(1)
+    assert not waiting.done(), "another name is no other change"
+    engine.takes_effect, engine.effect_from = True, "0/1B00000"
+    part = f"{path}/destinations/{renamed.json()['destinations'][0]['id']}"
+    later = await operator.patch(
+        part if own[0] == "destinations" else path, json={"parameters": {"memory_budget_mb": 65}},
+        headers={"If-Match": "*"},
+    )  # fmt: skip
+    assert later.status_code == 200
+    told = await waiting
+    assert told.code == 1 and "0/1B00000" not in told.out
+    assert "It is superseded by a later change (operator, 20" in told.err
+    assert "`thalweg streams show shop`" in told.err
+
+
+def test_several_aborted_destinations_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def aborted(name: str) -> dict[str, Any]:
+        return {
+            "id": name, "database": {"name": name}, "desired_status": "ENABLED", "status": "ABORTED", "error": None,
+            "in_effect": PENDING,
+        }  # fmt: skip
+
+    monkeypatch.setattr(following, "ABORTED_FOR", 0)
+    for names, words in (["a"], "at a, which is aborted."), (["a", "b"], "at a, b, which are aborted."):
+        changed = {"status": "ENABLED", "error": None, "destinations": [aborted(name) for name in names]}
+        with pytest.raises(CommandError, match=words):
+            following.follow_change(Api("http://127.0.0.1:1", None), changed, True, "Changed.")
+
+
+class SlowApi:
+    """Its answer to a change takes long, as where a check waits for a lock."""
+
+    @staticmethod
+    def find(*_: str) -> dict[str, Any]:
+        return {"id": "stream01", "name": "shop", "etag": '"1"'}
+
+    @staticmethod
+    def patch(*_: Any) -> dict[str, Any]:
+        time.sleep(0.5)
+        return {"name": "shop", "destinations": []}
+
+
+@pytest.mark.parametrize(("long", "told_of"), [(0.05, True), (30, False)])
+def test_a_check_that_takes_long_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], long: float, told_of: bool
+) -> None:
+    monkeypatch.setattr(output, "LONG_SECONDS", long)
+    monkeypatch.setattr(streams, "connect", SlowApi)
+    streams.set_rules("shop", include=["public.*"])
+    seen = capsys.readouterr()
+    assert ("Checking the databases" in seen.err) == told_of
+    assert "The tables of shop are chosen again." in seen.out
+
+
+async def _is_set(client: httpx.AsyncClient, path: str, value: int) -> bool:
+    stream = (await client.get(path)).json()
+    parts = (stream, stream["destinations"][0])
+    return any(part["parameters"].get("memory_budget_mb") == value for part in parts)
 
 
 async def _is_untold(client: httpx.AsyncClient, path: str) -> bool:

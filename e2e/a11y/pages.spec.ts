@@ -19,6 +19,33 @@ async function expectNoViolations(page: Page, where: string): Promise<void> {
   expect.soft(found, where).toEqual([]);
 }
 
+/**
+ * Links and buttons that a finger misses: around its middle each is hit over 24 px. Links in sentences may be as low as
+ * their lines; what lies below something else is no target now.
+ */
+async function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const inSentence = (element: Element) =>
+      element.matches("a") &&
+      [...(element.parentElement?.childNodes ?? [])].some(
+        (node) => node.nodeType === Node.TEXT_NODE && /\p{L}{2}/u.test(node.textContent ?? ""),
+      );
+    const found = [...document.querySelectorAll("a[href], button, [role=button]")].flatMap((element) => {
+      if (inSentence(element)) return [];
+      element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const isHit = (right: number, down: number) =>
+        element.contains(document.elementFromPoint(left + width / 2 + right, top + height / 2 + down));
+      const reached = [isHit(-11.5, 0), isHit(11.5, 0), isHit(0, -11.5), isHit(0, 11.5)];
+      if (!isHit(0, 0) || reached.every(Boolean)) return [];
+      const name = element.getAttribute("aria-label") ?? element.textContent?.trim();
+      return [`${element.tagName} “${name}”: ${Math.round(width)}×${Math.round(height)}`];
+    });
+    window.scrollTo(0, 0);
+    return found;
+  });
+}
+
 /** Fades and slides change contrast on their way. */
 async function settled(page: Page): Promise<void> {
   await page.evaluate(() =>
@@ -37,6 +64,7 @@ async function check(page: Page, where: string): Promise<void> {
   await expect(page.getByRole("tooltip")).toHaveCount(0);
   await settled(page);
   await expectNoViolations(page, where);
+  expect.soft(await smallTargets(page), `${where}: targets of less than 24 px`).toEqual([]);
 }
 
 const entries = [
@@ -94,6 +122,12 @@ for (const scheme of ["light", "dark"] as const) {
       await page.getByRole("button", { name: "Menu" }).click();
       await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
       await check(page, "Drawer of a phone");
+      for (const path of ["/databases", "/slots", "/advisor", "/alerts"]) {
+        await page.goto(path);
+        await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+        await expect(page.getByText(/^Loading/)).toHaveCount(0);
+        await check(page, `${path} on a phone`);
+      }
     });
 
     test("a stream's page with all its tabs and its dialogue", async ({ page }) => {

@@ -9,9 +9,10 @@ from markdown import cell, code, head, table, value
 SOURCE = "engine/contract/parameters.json"
 TEXT = """
 Set parameters when you create a stream, in the wizard or over REST, or later on its page or with
-`PATCH /api/v1/streams/{id}`. A *live* parameter takes effect while the stream runs; any other one after a stop and
-start. A parameter of the *stream* has one value, since all destinations share its capture and its queue; a
-*destination* may override the others.
+`PATCH /api/v1/streams/{id}`. A *live* parameter takes effect at once, while the stream runs; for any other
+one the engine starts the stream's components anew, by itself
+([from which position on](../guides/rules.md#changing-rules) it is in effect is told). A parameter of the *stream* has
+one value, since all destinations share its capture and its queue; a *destination* may override the others.
 """
 COMPONENTS = {
     "CAPTURE": "Capture",

@@ -1,6 +1,7 @@
 """Long work, followed until it has finished, and changes until they are in effect."""
 
 import time
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -16,6 +17,9 @@ WaitForEffect = Annotated[bool, typer.Option("--wait", help="Wait until the chan
 TIMEOUT = 600.0
 ABORTED_FOR = 3.0
 """Seconds: an engine that has just taken a change may say for a moment that the stream is aborted still."""
+ENGINE = "engine"
+"""The actor of what the engines have told."""
+AT_ONCE = "Parameters that are live take effect at once and begin no position."
 
 
 def follow(api: Api, accepted: Json, wait: bool, what: str, timeout: float = TIMEOUT, otherwise: str = "") -> None:
@@ -47,10 +51,12 @@ def follow(api: Api, accepted: Json, wait: bool, what: str, timeout: float = TIM
 
 
 def follow_change(
-    api: Api, changed: Json, wait: bool, message: str, timeout: float = TIMEOUT, only: str | None = None
-) -> None:
+    api: Api, changed: Json, wait: bool, message: str, timeout: float = TIMEOUT, only: str | None = None,
+    live: bool = False,
+) -> None:  # fmt: skip
     """`changed`: the stream, as the answer to the change shows it. With `wait`, until the change is in effect at all
-    destinations, or at `only` that one; fails when it cannot be, or when that takes longer than `timeout`."""
+    destinations, or at `only` that one; fails when it cannot be, when somebody changes them again meanwhile, or when
+    that takes longer than `timeout`. `live`: only parameters have changed, and live ones: they begin no position."""
     end, aborted = time.monotonic() + timeout, None
     stream = changed
     while wait and (waiting := [part for part in _concerned(stream, only) if _waits(stream, part)]):
@@ -66,7 +72,8 @@ def follow_change(
                 error = next((part["error"] for part in waiting if part["error"]), None) or stream["error"]
                 told = f" {error['title']}. {error['message']}" if error else ""
                 cure = error["cure"] if error else None
-                raise CommandError(f"{message} It is not in effect at {names}, which is aborted.{told}", cure or "")
+                which = "which is" if len(waiting) == 1 else "which are"
+                raise CommandError(f"{message} It is not in effect at {names}, {which} aborted.{told}", cure or "")
         else:
             aborted = None
         if time.monotonic() >= end:
@@ -77,9 +84,16 @@ def follow_change(
             )
         time.sleep(0.5)
         stream = api.get(f"/streams/{stream['id']}")
+        if _is_superseded(changed, stream, only):
+            raise CommandError(
+                f"{message} It is superseded by a later change{_last_change(api, stream)}.",
+                f"`thalweg streams show {stream['name']}` shows what is desired now, and from where it is in effect.",
+            )
     shown = [part for part in _concerned(stream, only) if part.get("in_effect")]
     lines = effects_in_words(shown)
-    if not wait and any(part["in_effect"]["under_way"] for part in shown):
+    if live:
+        lines = [_live_effect_in_words(part) for part in shown] if wait else [AT_ONCE]
+    elif not wait and any(part["in_effect"]["under_way"] for part in shown):
         lines = [f"`thalweg streams show {stream['name']}` shows from which position on it is in effect; --wait waits."]
     done("\n".join([message, *lines]), stream if only is None else _concerned(stream, only)[0])
 
@@ -91,6 +105,42 @@ def effects_in_words(destinations: list[Json]) -> list[str]:
         for part in destinations
         if part.get("in_effect")
     ]
+
+
+def _live_effect_in_words(part: Json) -> str:
+    """Of a change that has been waited for; a destination that does not run has no position."""
+    runs = part["in_effect"]["from"] is not None
+    told = "in effect; live parameters begin no position." if runs else _effect_in_words(part["in_effect"])
+    return f"{part['database']['name']}: {told}"
+
+
+def _is_superseded(changed: Json, stream: Json, only: str | None) -> bool:
+    """Whether what is desired now is another change's: its effect would be told as that of `changed`."""
+    if stream["etag"] == changed["etag"]:
+        return False
+    own, present = _definitions(changed, only), _definitions(stream, only)
+    kept = own.keys() & present.keys()
+    return not kept or any(own[id_] != present[id_] for id_ in kept)
+
+
+def _definitions(stream: Json, only: str | None) -> dict[str, list[Json]]:
+    """Rules and parameters of each destination; of one that is being dropped there are none. A stop, a start or a new
+    name changes nothing of them."""
+    if stream["desired_status"] == DesiredStatus.DROPPED:
+        return {}
+    return {
+        part["id"]: [stream["rules"], stream["parameters"], part["row_rules"], part["parameters"]]
+        for part in _concerned(stream, only)
+    }
+
+
+def _last_change(api: Api, stream: Json) -> str:
+    """Who made it and when, in brackets, where that can be read."""
+    with suppress(CommandError):
+        for event in api.get(f"/streams/{stream['id']}/history/events", limit=20)["items"]:
+            if event["kind"] == "change" and event["actor_name"] not in (None, ENGINE):
+                return f" ({event['actor_name']}, {event['at'][:19].replace('T', ' ')} UTC)"
+    return ""
 
 
 def _effect_in_words(effect: Json) -> str:

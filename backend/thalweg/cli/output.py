@@ -4,10 +4,12 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from threading import Timer
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +23,8 @@ from thalweg.kernel.words import duration, setting_in_words
 
 PIPE_COLUMNS = 10_000
 """A pipe has no width: what is read by a program is never cut."""
+LONG_SECONDS = 2.0
+CHECKING = "Checking the databases …"
 RECENT_SECONDS = 5
 """A latency of so short a while ago is one of now."""
 
@@ -98,6 +102,18 @@ def done(message: str, document: Any) -> None:
         print_json(document)
     else:
         out.print(message)
+
+
+@contextmanager
+def told_if_long(what: str) -> Iterator[None]:
+    """Says on standard error what goes on, once that takes long."""
+    timer = Timer(LONG_SECONDS, lambda: err.print(what, style="dim"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]

@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Anchor,
   Badge,
   Button,
   Checkbox,
@@ -19,6 +20,7 @@ import {
   TextInput,
   Tooltip,
 } from "@mantine/core";
+import classes from "./theme.module.css";
 
 const river: MantineColorsTuple = [
   "#eaf6f8",
@@ -78,6 +80,7 @@ export const theme = createTheme({
   },
   components: {
     Button: Button.extend({ defaultProps: { size: "xs" }, styles: { root: { minHeight: 24 } } }),
+    Anchor: Anchor.extend({ classNames: { root: classes.link } }),
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: "subtle", color: "gray" } }),
     Badge: Badge.extend({ defaultProps: { variant: "default", radius: "sm", tt: "none", fw: 500 } }),
     Modal: Modal.extend({ defaultProps: { ...dialog, centered: true } }),

@@ -159,6 +159,24 @@ export function reasonBeside(reason: string, state: string): string | null {
   return reason.replace(/\.$/, "").toLowerCase() === sentenceCase(state).toLowerCase() ? null : reason;
 }
 
+type Ill = "bad" | "warning";
+
+const troubles: Record<Schemas["TroubleKind"], [tone: Ill, definition: string]> = {
+  MISSING: ["bad", "The source has no such table."],
+  DROPPED: ["bad", "It was dropped at the source."],
+  REPLACED: ["bad", "It was dropped at the source, and another table has its name."],
+  RENAMED: ["warning", "It has another name at the source now."],
+  UNPUBLISHED: ["bad", "The source does not publish its changes any more."],
+  "PARTITIONS CHANGED": ["bad", "Partitions were attached to it or detached from it at the source."],
+  UNIDENTIFIED: ["bad", "The source does not tell its rows apart any more."],
+};
+
+/** What has become of a stream's table at the source. */
+export function troubleInWords(kind: Schemas["TroubleKind"]): StateInWords & { tone: Ill } {
+  const [tone, definition] = troubles[kind];
+  return { label: sentenceCase(kind), tone, definition };
+}
+
 const healths: Record<HealthLevel, [label: string, tone: Tone, definition: string]> = {
   ok: ["Healthy", "good", "Runs and keeps up."],
   warning: ["Attention", "warning", "Runs, but something needs attention."],

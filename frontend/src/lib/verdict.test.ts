@@ -1,7 +1,14 @@
 import { expect, test } from "vitest";
 import { verdictOf } from "./verdict";
 
-const well = { health: { level: "ok" as const, reason: "Replicating." }, destinations: [] };
+const well = {
+  health: { level: "ok" as const, reason: "Replicating." },
+  status: "ENABLED" as const,
+  desired_status: "ENABLED" as const,
+  error: null,
+  slot: null,
+  destinations: [],
+};
 const path = {
   path_name: "orders → warehouse",
   verdict: "NO BOTTLENECK",
@@ -18,8 +25,37 @@ const slow = {
 };
 
 test("what is not well comes before what is slow", () => {
-  const stopped = { ...well, health: { level: "stopped" as const, reason: "Stopped. 3 MiB wait." } };
-  expect(verdictOf(stopped, [{ ...path, top_finding: "An index is missing" }])).toBe("Stopped. 3 MiB wait.");
+  const behind = { ...well, health: { level: "warning" as const, reason: "It is 1 h behind." } };
+  expect(verdictOf(behind, [{ ...path, top_finding: "An index is missing" }])).toBe("It is 1 h behind.");
+});
+
+test("a stream that does not run has one sentence; the alert and the figures say the rest", () => {
+  const reason =
+    "A row is missing in public.orders: no row. The problem is in the engine. Cure it. Its slot keeps 3 MiB.";
+  const error = { title: "A row is missing" };
+  const aborted = {
+    ...well,
+    health: { level: "error" as const, reason },
+    status: "ABORTED" as const,
+    error,
+  };
+  expect(verdictOf(aborted, undefined)).toBe(
+    "An error has stopped it: nothing is applied until that is cured.",
+  );
+  const lost = verdictOf({ ...aborted, slot: { wal_status: "lost" } }, undefined);
+  expect(lost).toBe("Its slot is lost: it cannot go on and has to be created again.");
+  const health = {
+    level: "stopped" as const,
+    reason: "db.1 is paused. Its slot keeps 3.5 MiB of WAL. In 2 h it is lost.",
+  };
+  expect(verdictOf({ ...well, health, status: "DISABLED" }, undefined)).toBe("db.1 is paused.");
+  const retried = {
+    ...well,
+    error,
+    health: { level: "warning" as const, reason: `The engine is retrying. ${reason}` },
+  };
+  expect(verdictOf(retried, undefined)).toBe("The engine is retrying.");
+  expect(verdictOf({ ...aborted, status: "UNKNOWN" }, undefined)).toBe(reason);
 });
 
 test("the findings' verdict is the stream's, and names its path where there are several", () => {

@@ -1,6 +1,6 @@
 // One sentence about a stream: what its health says where it is not well, else what its findings say.
 
-import type { HealthLevel, ShownState } from "./states";
+import type { HealthLevel, ObservedStatus, ShownState } from "./states";
 
 interface Judged {
   path_name: string;
@@ -13,11 +13,18 @@ interface Judged {
 
 interface Healthy {
   health: { level: HealthLevel; reason: string };
+  status: ObservedStatus;
+  desired_status: "ENABLED" | "DISABLED" | "DROPPED";
+  error: object | null;
+  slot: { wal_status: string | null } | null;
   destinations: readonly { state: ShownState; database: { name: string } }[];
 }
 
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */
-export function verdictOf({ health, destinations }: Healthy, paths: Judged[] | undefined): string {
+export function verdictOf(stream: Healthy, paths: Judged[] | undefined): string {
+  const { health, destinations } = stream;
+  const resting = restingInWords(stream);
+  if (resting) return resting;
   if (health.level !== "ok" || !paths || paths.length === 0) return health.reason;
   const telling =
     paths.find(({ top_finding }) => top_finding) ?? paths.find((path) => path.bottleneck_identified);
@@ -26,6 +33,23 @@ export function verdictOf({ health, destinations }: Healthy, paths: Judged[] | u
   const sentence = withFullStop(path.top_finding ?? path.explanation);
   const isOfOne = telling && paths.length > 1 && !concernsAll(path);
   return (isOfOne ? `${path.path_name}: ${sentence}` : sentence) + pausedInWords(destinations);
+}
+
+/**
+ * Of a stream that does not run or is tried again; null of others. The error with its cure stands in the alert below, and
+ * what waits at the source in the figures.
+ */
+function restingInWords({ health, status, desired_status, error, slot }: Healthy): string | null {
+  if (desired_status === "DROPPED" || status === "UNKNOWN") return null;
+  if (status === "ENABLED") return error ? firstSentence(health.reason) : null;
+  if (slot?.wal_status === "lost") return "Its slot is lost: it cannot go on and has to be created again.";
+  return status === "ABORTED"
+    ? "An error has stopped it: nothing is applied until that is cured."
+    : firstSentence(health.reason);
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }
 
 /** A finding about the source is every destination's: naming one would say that the others are spared. */

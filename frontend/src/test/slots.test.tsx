@@ -177,7 +177,7 @@ it("shows a card for each slot on a phone, with its forecast and what may be don
   stubApi(routes([server({})]));
   renderAt("/slots");
   const card = await screen.findByRole("listitem", { name: "thalweg_gone0001" });
-  expect(card).toHaveTextContent("MiB");
+  expect(card).toHaveTextContent(/3\sMiB.*Room\s7\sMiB.*xmin age\s12/);
   expect(within(card).getByRole("button", { name: "Drop thalweg_gone0001" })).toBeVisible();
   expect(screen.queryByRole("table")).toBeNull();
 });

@@ -32,3 +32,12 @@ test("a lag that is not known is not caught up", () => {
   renderUi(<LagFigures lag={{ ...none, bytes: null, seconds: null }} parked={0} />);
   expect(screen.getByText("Caught up in").parentElement?.parentElement).toHaveTextContent(/–/);
 });
+
+test("a slot that nobody reads tells when it is lost", () => {
+  const slot = { retained_bytes: 5, read_at: "2026-11-21T00:00:05Z", seconds_to_idle_timeout: 7200 };
+  const { unmount } = renderUi(<LagFigures lag={none} parked={0} slot={slot} />);
+  expect(screen.getByText(/^slot lost in 2.h/)).toHaveTextContent(/unless read$/);
+  unmount();
+  renderUi(<LagFigures lag={none} parked={0} slot={{ ...slot, seconds_to_idle_timeout: null }} />);
+  expect(screen.queryByText(/slot lost/)).toBeNull();
+});

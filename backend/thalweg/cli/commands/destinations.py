@@ -7,9 +7,29 @@ import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.rules import RowRules, row_rules_in
-from thalweg.cli.commands.streams import Accept, Name, Set, destination_of, parameters_of, print_destinations
+from thalweg.cli.commands.streams import (
+    Accept,
+    Name,
+    Set,
+    are_live,
+    destination_of,
+    parameters_of,
+    print_destinations,
+)
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, follow, follow_change
-from thalweg.cli.output import AsJson, Yes, confirm, done, line, out, print_json, print_table, settings_in_words
+from thalweg.cli.output import (
+    CHECKING,
+    AsJson,
+    Yes,
+    confirm,
+    done,
+    line,
+    out,
+    print_json,
+    print_table,
+    settings_in_words,
+    told_if_long,
+)
 from thalweg.kernel.lifecycle import ExecutionState
 
 app = typer.Typer(no_args_is_help=True, help="The destinations of a stream, each by itself.")
@@ -61,7 +81,8 @@ def add(
         **destination_of(api, to), "parameters": parameters_of(api, settings), "accept": accept or [],
         "row_rules": row_rules_in(row_rules) if row_rules else [],
     }  # fmt: skip
-    accepted = api.create(f"/streams/{stream['id']}/destinations", body)
+    with told_if_long(CHECKING):
+        accepted = api.create(f"/streams/{stream['id']}/destinations", body)
     follow(api, accepted, wait, f"Adding {to.rpartition('@')[0] or to} to {stream['name']}", timeout)
 
 
@@ -125,9 +146,12 @@ def set_parameters(
     stream = whole_stream(api, name)
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
-    changed = api.patch(path, {"parameters": parameters_of(api, settings)}, stream["etag"])
+    before, after = found["parameters"], parameters_of(api, settings)
+    changed = api.patch(path, {"parameters": after}, stream["etag"])
     message = settings_in_words(one_of(changed, found["id"])["parameters"])
-    follow_change(api, changed, wait, message, timeout, only=found["id"])
+    differing = [name for name in before | after if before.get(name) != after.get(name)]
+    live = are_live(api, differing or after)
+    follow_change(api, changed, wait, message, timeout, only=found["id"], live=live)
 
 
 @app.command("rules")
@@ -149,7 +173,8 @@ def set_rules(
     found = one_of(stream, destination)
     path = f"/streams/{stream['id']}/destinations/{found['id']}"
     body = {"row_rules": row_rules_in(row_rules) if row_rules else [], "accept": accept or []}
-    changed = api.patch(path, body, stream["etag"])
+    with told_if_long(CHECKING):
+        changed = api.patch(path, body, stream["etag"])
     message = f"The rules of {found['database']['name']} of {stream['name']} are chosen again."
     follow_change(api, changed, wait, message, timeout, only=found["id"])
 

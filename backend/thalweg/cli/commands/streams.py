@@ -1,6 +1,7 @@
 """streams list, show, create, create-from, start, stop, retry, delete, set, parameters, rules; preflight."""
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from thalweg.cli.commands.rules import (
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, effects_in_words, follow, follow_change
 from thalweg.cli.output import (
+    CHECKING,
     AsJson,
     Yes,
     ago,
@@ -40,6 +42,7 @@ from thalweg.cli.output import (
     size,
     state_of,
     styled,
+    told_if_long,
 )
 from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
@@ -105,6 +108,12 @@ def rules_of(
 def parameters_of(api: Api, settings: list[str] | None) -> Json:
     types = {item["name"]: item["type"] for item in api.get("/stream-parameters")["parameters"]}
     return {name: _value(types, name, value) for name, value in (_split(text) for text in settings or [])}
+
+
+def are_live(api: Api, names: Iterable[str]) -> bool:
+    """Whether all these parameters take effect at once."""
+    live = {item["name"] for item in api.get("/stream-parameters")["parameters"] if item["live"]}
+    return live.issuperset(names)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -356,7 +365,8 @@ def preflight(
         "accept": accept or [],
         **_captured_by(api, engine),
     }
-    result = api.post("/preflights", body)
+    with told_if_long(CHECKING):
+        result = api.post("/preflights", body)
     if json_wanted(False):
         print_json(result)
         raise typer.Exit(0 if result["ready"] else 1)
@@ -396,7 +406,9 @@ def create(
         **mask_key_in(mask_key_file),
         **_captured_by(api, engine),
     }
-    follow(api, api.create("/streams", body), wait, f"Creating {name}", timeout)
+    with told_if_long(CHECKING):
+        accepted = api.create("/streams", body)
+    follow(api, accepted, wait, f"Creating {name}", timeout)
 
 
 @app.command("create-from")
@@ -414,7 +426,9 @@ def create_from(
     """Create a stream as a file describes it."""
     body = _stream_in(file)
     api = connect()
-    follow(api, api.create("/streams", body), wait, f"Creating {body['name']}", timeout)
+    with told_if_long(CHECKING):
+        accepted = api.create("/streams", body)
+    follow(api, accepted, wait, f"Creating {body['name']}", timeout)
 
 
 def _stream_in(file: typer.FileText) -> Json:
@@ -490,8 +504,9 @@ def set_parameters(
     """Change parameters of a stream. `thalweg streams parameters` lists them."""
     api = connect()
     stream = api.find("/streams", "stream", name)
-    changed = api.patch(f"/streams/{stream['id']}", {"parameters": parameters_of(api, settings)}, stream["etag"])
-    follow_change(api, changed, wait, settings_in_words(changed["parameters"]), timeout)
+    values = parameters_of(api, settings)
+    changed = api.patch(f"/streams/{stream['id']}", {"parameters": values}, stream["etag"])
+    follow_change(api, changed, wait, settings_in_words(changed["parameters"]), timeout, live=are_live(api, values))
 
 
 @app.command("parameters")
@@ -547,5 +562,6 @@ def set_rules(
     stream = api.find("/streams", "stream", name)
     rules = rules_of(include, exclude, inserts_only, row_rules, transformations, renames)
     body = {"rules": rules, "accept": accept or [], **mask_key_in(mask_key_file)}
-    changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
+    with told_if_long(CHECKING):
+        changed = api.patch(f"/streams/{stream['id']}", body, stream["etag"])
     follow_change(api, changed, wait, f"The tables of {stream['name']} are chosen again.", timeout)

@@ -10,7 +10,14 @@ describe("DestinationParameters", () => {
     const own = destination({ actions: ["drop"], parameters: { parallelism: 8 } });
     let sent: unknown = null;
     const ofQueue = { ...parallelism, name: "queue_size", per_destination: false };
-    const limit = { ...parallelism, name: "spill_limit_mb", default: 10240, maximum: 99999, unit: "MiB" };
+    const limit = {
+      ...parallelism,
+      name: "spill_limit_mb",
+      live: false,
+      default: 10240,
+      maximum: 99999,
+      unit: "MiB",
+    };
     stubApi({
       "GET /api/v1/stream-parameters": { body: { parameters: [parallelism, limit, ofQueue] } },
       "PATCH /api/v1/streams/stream01/destinations/warehouse": async (request) => {
@@ -30,6 +37,8 @@ describe("DestinationParameters", () => {
     );
     expect(appliers).toHaveValue("2 appliers");
     await userEvent.click(within(dialog).getByRole("button", { name: /^Show . advanced/ }));
+    expect(within(dialog).getByText("live")).toBeVisible();
+    expect(within(dialog).getByText("restarts components")).toBeVisible();
     const field = within(dialog).getByRole("textbox", { name: "spill_limit_mb" });
     await userEvent.clear(field);
     await userEvent.type(field, "500");

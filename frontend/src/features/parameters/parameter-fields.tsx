@@ -128,7 +128,7 @@ function Row(props: RowProps) {
                 : "For a change the engine starts the stream's components anew, by itself."
             }
           >
-            <Badge size="sm">{definition.live ? "live" : "after restart"}</Badge>
+            <Badge size="sm">{definition.live ? "live" : "restarts components"}</Badge>
           </Tooltip>
           {changed && (
             <Badge size="sm" styles={{ root: { color: "var(--accent)", borderColor: "var(--accent)" } }}>

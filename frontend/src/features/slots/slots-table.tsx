@@ -1,6 +1,6 @@
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import type { ServerSlot } from "@/api/types";
-import { asText, bytes, compactCount, duration } from "@/lib/format";
+import { asText, bytes, compactCount, duration, type Quantity as QuantityValue } from "@/lib/format";
 import { growth } from "@/lib/lag";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -8,6 +8,12 @@ import { useNarrow } from "@/ui/narrow";
 import { Quantity } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
 import { forecast, oldestXmin, orphan, soonestLoss, unknownStream, walInWords } from "./slot-words";
+
+const definitions = {
+  Room: "WAL that may still be written before the slot is lost (max_slot_wal_keep_size).",
+  "xmin age":
+    "Transactions since the oldest one whose dead rows vacuum must keep for this slot, in tables or in system catalogues.",
+};
 
 interface SlotsTableProps {
   label: string;
@@ -55,7 +61,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "room",
       header: "Room",
-      definition: "WAL that may still be written before the slot is lost (max_slot_wal_keep_size).",
+      definition: definitions.Room,
       align: "right",
       sortBy: (slot) => slot.safe_bytes,
       cell: (slot) => <Quantity quantity={bytes(slot.safe_bytes)} />,
@@ -63,8 +69,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "xmin",
       header: "xmin age",
-      definition:
-        "Transactions since the oldest one whose dead rows vacuum must keep for this slot, in tables or in system catalogues.",
+      definition: definitions["xmin age"],
       align: "right",
       sortBy: oldestXmin,
       cell: (slot) => <Quantity quantity={compactCount(oldestXmin(slot))} />,
@@ -110,11 +115,26 @@ function SlotCards({ label, slots, mayAct, onDrop }: SlotsTableProps) {
             </Text>
           </Group>
           <Kept slot={slot} />
+          <Group gap={14}>
+            <Figure name="Room" quantity={bytes(slot.safe_bytes)} />
+            <Figure name="xmin age" quantity={compactCount(oldestXmin(slot))} />
+          </Group>
           <Text size="xs">{forecast(slot)}</Text>
           <DropButton slot={slot} mayAct={mayAct} onDrop={onDrop} />
         </Stack>
       ))}
     </Stack>
+  );
+}
+
+function Figure({ name, quantity }: { name: keyof typeof definitions; quantity: QuantityValue }) {
+  return (
+    <Text size="xs" title={definitions[name]}>
+      <Text span size="xs" c="dimmed">
+        {name}
+      </Text>{" "}
+      <Quantity quantity={quantity} />
+    </Text>
   );
 }
 

@@ -120,6 +120,22 @@ describe("StreamTables", () => {
     expect(screen.getByText("Copied")).toBeVisible();
   });
 
+  it("shows the trouble of a table in its row, in place of what it was before", () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
+    const ill = (state: StreamTable["state"], kind: "REPLACED" | "RENAMED"): StreamTable => ({
+      ...orders,
+      state,
+      trouble: { kind, reason: "", cure: "", since: "", renamed_to: null, resolutions: [] },
+    });
+    const named = { table: "sold", destination_name: { schema: "public", table: "sold" } };
+    const tables = [ill("COPIED", "REPLACED"), { ...ill("STOPPED", "RENAMED"), ...named }];
+    renderTables(true, { tables });
+    const row = (name: string) => screen.getByText(name).closest("tr") as HTMLElement;
+    expect(within(row("public.orders")).getByText("Replaced")).toHaveStyle({ color: "var(--tone-bad)" });
+    expect(row("public.orders")).not.toHaveTextContent("Copied");
+    expect(row("public.sold")).toHaveTextContent("RenamedStopped");
+  });
+
   it("keeps the text of a table's badge on a narrow screen", () => {
     stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [] } } });
     renderTables(true, { tables: [{ ...orders, filtered: true }] });

@@ -15,9 +15,10 @@ import {
   rate,
 } from "@/lib/format";
 import { rowIdentity } from "@/lib/row-identity";
+import { troubleInWords } from "@/lib/states";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Quantity } from "@/ui/quantity";
-import { StateBadge } from "@/ui/tone";
+import { StateBadge, ToneBadge } from "@/ui/tone";
 import { ConfirmResolution } from "./table-resolution";
 
 interface TableRow extends StreamTable {
@@ -54,6 +55,17 @@ function countColumn(
   };
 }
 
+/** Of a table with a trouble that first: what was copied once is not what the source has now. */
+function State({ trouble, state }: StreamTable) {
+  if (!trouble) return <StateBadge state={state} compact />;
+  return (
+    <Group gap={6} wrap="nowrap">
+      <ToneBadge state={troubleInWords(trouble.kind)} compact />
+      {state === "STOPPED" && <StateBadge state={state} compact />}
+    </Group>
+  );
+}
+
 const columns: Column<TableRow>[] = [
   {
     key: "table",
@@ -79,8 +91,8 @@ const columns: Column<TableRow>[] = [
   {
     key: "state",
     header: "State",
-    cell: (table) => <StateBadge state={table.state} compact />,
-    sortBy: (table) => table.state,
+    cell: State,
+    sortBy: (table) => table.trouble?.kind ?? table.state,
   },
   {
     key: "rate",

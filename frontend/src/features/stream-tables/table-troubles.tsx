@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { TableResolution } from "@/api/streams";
 import type { Stream, StreamTable } from "@/api/types";
 import { formatTime } from "@/lib/format";
-import { sentenceCase } from "@/lib/states";
+import { troubleInWords } from "@/lib/states";
 import { HelpLink } from "@/ui/help-link";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
@@ -40,6 +40,7 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
     <>
       {troubled.slice(0, most).map(({ table, destinationId, where }) => {
         const { trouble } = table;
+        const words = troubleInWords(trouble.kind);
         const choices = trouble.resolutions.map((resolution) => ({
           resolution,
           destinationId,
@@ -49,9 +50,9 @@ export function TableTroubles({ stream, mayAct, most = Number.POSITIVE_INFINITY 
         return (
           <Stack key={`${destinationId} ${table.schema}.${table.table}`} gap={6}>
             <ProblemAlert
-              tone={trouble.kind === "RENAMED" ? "warning" : "bad"}
+              tone={words.tone}
               problem={{
-                title: `${table.schema}.${table.table} in ${where}: ${sentenceCase(trouble.kind)}`,
+                title: `${table.schema}.${table.table} in ${where}: ${words.label}`,
                 message: trouble.reason,
                 cure: trouble.cure,
                 facts: [

@@ -1,7 +1,7 @@
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { previewQuery } from "@/api/streams";
-import type { TableRules } from "@/api/types";
+import type { TablePreview, TableRules } from "@/api/types";
 import { completeRules } from "./matching";
 
 const TYPING_PAUSE_MS = 300;
@@ -12,7 +12,18 @@ export function usePreview(sourceId: string | null, rules: TableRules) {
   const query = useQuery(
     previewQuery(sourceId ? { source_id: sourceId, rules: completeRules(settled) } : null),
   );
-  return { ...query, isSettled: settled === rules && !query.isPlaceholderData && !query.isFetching };
+  return {
+    ...query,
+    data: ofRules(query.data, rules),
+    isSettled: settled === rules && !query.isPlaceholderData && !query.isFetching,
+  };
+}
+
+/** What is kept from before speaks of no pattern that is not there any more. */
+function ofRules(preview: TablePreview | undefined, rules: TableRules): TablePreview | undefined {
+  const include = completeRules(rules).include.map(({ schema, table }) => `${schema}.${table}`);
+  if (!preview || include.length === 0) return undefined;
+  return { ...preview, unmatched: preview.unmatched.filter((pattern) => include.includes(pattern)) };
 }
 
 export type PreviewQuery = ReturnType<typeof usePreview>;

@@ -1,4 +1,4 @@
-import { Box, Stack, Text } from "@mantine/core";
+import { Box, Group, Stack, Text } from "@mantine/core";
 import { IconPlugConnected } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -77,16 +77,16 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
       }
     >
       <Box px={14} pb={8}>
-        <Text size="sm">
+        <Group gap={6}>
           {server.databases.map((database, number) => (
-            <span key={database.id}>
-              {number > 0 && ", "}
+            <Text span size="sm" key={database.id}>
               <AnchorLink to="/databases/$databaseId" params={{ databaseId: database.id }} size="sm">
                 {database.name}
               </AnchorLink>
-            </span>
+              {number + 1 < server.databases.length && ","}
+            </Text>
           ))}
-        </Text>
+        </Group>
         <Text size="xs" c="dimmed">
           {serverInWords(server)}
         </Text>

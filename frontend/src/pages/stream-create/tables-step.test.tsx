@@ -10,15 +10,24 @@ import { TablesStep } from "./tables-step";
 import { publicRules } from "./wizard-state";
 
 interface StepProps {
+  /** The step before it is shown first, as in the wizard, which asks for the preview from then on. */
+  before: boolean;
   destinations: Database[];
   onDestinationRules: (databaseId: string, rules: ScopedRules[]) => void;
 }
 
 const taken: SourceTable = { ...log, inserts_only: true, replicable: true, unsupported: [] };
 
-function Step({ destinations = [], onDestinationRules = () => {} }: Partial<StepProps>) {
+function Step({ before = false, destinations = [], onDestinationRules = () => {} }: Partial<StepProps>) {
+  const [opened, setOpened] = useState(!before);
   const [rules, setRules] = useState<TableRules>(publicRules);
   const preview = usePreview("source01", rules);
+  if (!opened)
+    return (
+      <button type="button" onClick={() => setOpened(true)}>
+        Next, with {preview.data?.unmatched}
+      </button>
+    );
   return (
     <TablesStep
       sourceId="source01"
@@ -86,12 +95,14 @@ it("begins without a rule where public is empty, and counts no partitions", asyn
   stubApi({
     "GET /api/v1/databases/source01/tables": { body: { items: [events, partition], next_cursor: null } },
     "POST /api/v1/streams:preview-tables": {
-      body: { tables: [], replicable: 0, bytes: 0, rows_estimated: 0, unmatched: [] },
+      body: { tables: [], replicable: 0, bytes: 0, rows_estimated: 0, unmatched: ["public.*"] },
     },
   });
-  renderUi(<Step />);
+  renderUi(<Step before />);
+  await userEvent.click(await screen.findByRole("button", { name: "Next, with public.*" }));
   const chip = await screen.findByRole("checkbox", { name: "app (1)" });
   expect(screen.queryByLabelText("Include pattern 1, schema")).toBeNull();
+  expect(screen.queryByText(/A table pattern matches nothing/)).toBeNull();
   await userEvent.click(chip);
   expect(screen.getByLabelText("Include pattern 1, schema")).toHaveValue("app");
   expect(screen.queryByLabelText("Include pattern 2, schema")).toBeNull();
