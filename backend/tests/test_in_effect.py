@@ -75,7 +75,8 @@ async def test_a_change_is_pending_until_the_engine_works_by_it(
     stop = await operator.post(f"{path}:stop")
     await wait_for(operator, stop.headers["location"], state="succeeded")
     await until_from(operator, path, "0/1B00000")
-    assert await effect_at(operator, path) == {"under_way": False, "from": "0/1B00000", "since": EFFECT["since"]}, "as it ran"
+    kept = {"under_way": False, "from": "0/1B00000", "since": EFFECT["since"]}
+    assert await effect_at(operator, path) == kept, "as it ran"
     engine.takes_effect = False
     await operator.patch(path, json={"parameters": {"memory_budget_mb": 128}}, headers={"If-Match": "*"})
     await eventually(lambda: _is(operator, path, STANDS))

@@ -108,7 +108,7 @@ def effects_in_words(destinations: list[Json]) -> list[str]:
 
 
 def _live_effect_in_words(part: Json) -> str:
-    """Of a change that has been waited for; a destination that does not run has no position."""
+    """Tells the effect of a change that has been waited for; a destination that does not run has no position."""
     runs = part["in_effect"]["from"] is not None
     told = "in effect; live parameters begin no position." if runs else _effect_in_words(part["in_effect"])
     return f"{part['database']['name']}: {told}"
@@ -135,7 +135,7 @@ def _definitions(stream: Json, only: str | None) -> dict[str, list[Json]]:
 
 
 def _last_change(api: Api, stream: Json) -> str:
-    """Who made it and when, in brackets, where that can be read."""
+    """Its author and time, in brackets, where they can be read."""
     with suppress(CommandError):
         for event in api.get(f"/streams/{stream['id']}/history/events", limit=20)["items"]:
             if event["kind"] == "change" and event["actor_name"] not in (None, ENGINE):

@@ -94,7 +94,7 @@ std::vector<EffectBegin> Effect::positions() const {
   return positions_;
 }
 
-// What came into effect there or later, by an earlier word, has judged nothing.
+// Positions there or behind, of an earlier word, have judged nothing.
 void Effect::add(const EffectBegin& at) {
   std::erase_if(positions_, [&](const EffectBegin& earlier) { return earlier.from >= at.from; });
   if (positions_.size() == kPositionsMax) positions_.erase(positions_.begin());

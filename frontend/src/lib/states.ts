@@ -171,7 +171,7 @@ const troubles: Record<Schemas["TroubleKind"], [tone: Ill, definition: string]> 
   UNIDENTIFIED: ["bad", "The source does not tell its rows apart any more."],
 };
 
-/** What has become of a stream's table at the source. */
+/** The trouble of a stream's table at the source. */
 export function troubleInWords(kind: Schemas["TroubleKind"]): StateInWords & { tone: Ill } {
   const [tone, definition] = troubles[kind];
   return { label: sentenceCase(kind), tone, definition };

@@ -19,7 +19,7 @@ export function usePreview(sourceId: string | null, rules: TableRules) {
   };
 }
 
-/** What is kept from before speaks of no pattern that is not there any more. */
+/** Answers that are kept from before speak of no pattern that is not there any more. */
 function ofRules(preview: TablePreview | undefined, rules: TableRules): TablePreview | undefined {
   const include = completeRules(rules).include.map(({ schema, table }) => `${schema}.${table}`);
   if (!preview || include.length === 0) return undefined;
