@@ -77,7 +77,8 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
       }
     >
       <Box px={14} pb={8}>
-        <Group gap={6}>
+        {/* Rows as far apart as the links in them are hit. */}
+        <Group gap={8}>
           {server.databases.map((database, number) => (
             <Text span size="sm" key={database.id}>
               <AnchorLink to="/databases/$databaseId" params={{ databaseId: database.id }} size="sm">
