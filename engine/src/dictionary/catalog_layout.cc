@@ -11,19 +11,6 @@ namespace {
 
 constexpr size_t kNotWanted = SIZE_MAX;
 
-size_t bytes_of(char align) {
-  switch (align) {
-    case 's':
-      return 2;
-    case 'i':
-      return 4;
-    case 'd':
-      return 8;
-    default:
-      return 1;
-  }
-}
-
 template <typename Number>
 Number load(std::span<const std::byte> bytes) {
   Number value;
@@ -103,10 +90,7 @@ std::optional<Row> CatalogLayout::row(const wal::HeapTuple& tuple) const {
   for (size_t i = 0; i < columns; ++i) {
     if (has_null && (std::to_integer<uint8_t>(bitmap[i / 8]) & (1U << (i % 8))) == 0) continue;
     const StoredColumn& column = stored_[i];
-    const size_t align = bytes_of(column.align);
-    // A value with a short length is not aligned; padding before one with a long length is zeros.
-    const bool is_short = column.length == -1 && at < values.size() && values[at] != std::byte{0};
-    if (!is_short) at = (at + align - 1) / align * align;
+    at = wal::begin_of_value(values, at, column.length, column.align);
     if (at > values.size()) return std::nullopt;
     const auto rest = values.subspan(at);
     const auto length = column.length >= 0    ? std::optional<size_t>{static_cast<size_t>(column.length)}

@@ -109,19 +109,10 @@ TEST_F(DictionaryTest, StartsWhileTransactionsAreOpen) {
   run(first, "BEGIN; ALTER TABLE kept ADD COLUMN of_first int");
   auto contents = std::async(std::launch::async, [&] { return source_.first_contents(); });
   // The slot waits for the transactions that run; then for those that ran when these had ended.
-  const auto waits_for = [&](pg::Connection& connection) {
-    const std::string xid = MinedSource::value(connection, "SELECT pg_current_xact_id()::xid::text");
-    while (MinedSource::value(observer,
-                              "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
-                              " AND transactionid = '" +
-                                  xid + "'") == "0") {
-      std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    }
-  };
-  waits_for(first);
+  source_.wait_for_slot(first);
   run(second, "BEGIN; CREATE TABLE of_second (id int); ALTER TABLE gone RENAME TO renamed");
   run(first, "COMMIT");
-  waits_for(second);
+  source_.wait_for_slot(second);
   // This one is open at the position of the first contents, which do not have what it does.
   run(third, "BEGIN; CREATE TABLE of_third (id int); DROP TABLE kept; SAVEPOINT a; DROP TYPE y; ROLLBACK TO a");
   run(second, "COMMIT");

@@ -71,6 +71,14 @@ class MinedSource {
     if (!contents) throw std::runtime_error(contents.error().message);
     return std::move(*contents);
   }
+  // Until first_contents(), which another thread makes, waits for the session's open transaction.
+  void wait_for_slot(pg::Connection& session) const {
+    pg::Connection observer = connect();
+    const std::string waits =
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted AND transactionid = '" +
+        value(session, "SELECT pg_current_xact_id()::xid::text") + "'";
+    while (value(observer, waits) == "0") std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
   void begin(FirstContents contents) {
     auto begun = Dictionary::begin(std::move(contents));
     if (!begun) throw std::runtime_error(begun.error().message);

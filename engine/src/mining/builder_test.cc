@@ -5,7 +5,6 @@
 #include <future>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
@@ -93,6 +92,7 @@ class BuilderTest : public ::testing::Test {
   pg::Connection& session() { return session_; }
   pg::Connection connect() const { return source_.connect(); }
   void keep_wal() { source_.keep_wal(); }
+  const MinedSource& source() const { return source_; }
   dictionary::FirstContents first_contents() const { return source_.first_contents(); }
   void catch_up() { ASSERT_TRUE(source_.catch_up()); }
   const std::vector<std::string>& mined() const { return mined_.all; }
@@ -311,19 +311,10 @@ TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
   keep_wal();
   MinedSource::value(first, "BEGIN; INSERT INTO t VALUES (101, 'of the first')");
   auto contents = std::async(std::launch::async, [&] { return first_contents(); });
-  const auto waits_for = [&](pg::Connection& connection) {
-    const std::string xid = MinedSource::value(connection, "SELECT pg_current_xact_id()::xid::text");
-    while (MinedSource::value(session(),
-                              "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
-                              " AND transactionid = '" +
-                                  xid + "'") == "0") {
-      std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    }
-  };
-  waits_for(first);
+  source().wait_for_slot(first);
   MinedSource::value(second, "BEGIN; INSERT INTO t VALUES (102, 'of the second')");
   MinedSource::value(first, "COMMIT");
-  waits_for(second);
+  source().wait_for_slot(second);
   // Its rows are in the WAL before the first contents, and it commits behind them.
   MinedSource::value(third,
                      "BEGIN; INSERT INTO t VALUES (103, 'of the third'); SAVEPOINT a; INSERT INTO t VALUES (104);"

@@ -15,8 +15,6 @@ constexpr char kNull = 'n';
 constexpr char kUnchanged = 'u';
 constexpr char kBinary = 'b';
 
-size_t alignment_of(char align) { return align == 's' ? 2 : align == 'i' ? 4 : align == 'd' ? 8 : 1; }
-
 std::unexpected<base::Error> refusal(const MinedTable& table, const MinedColumn& column, std::string_view what) {
   base::Error error = base::fail(base::ErrorCode::protocol_violation,
                                  fmt::format("A row in the source's WAL has in column {} {}.", column.name, what))
@@ -84,9 +82,7 @@ base::Result<void> read_row(const MinedTable& table, const wal::HeapTuple& tuple
       if (column.is_sent) out += kNull;
       continue;
     }
-    const size_t align = alignment_of(column.align);
-    const bool is_short = column.length == -1 && at < values.size() && values[at] != std::byte{0};
-    if (!is_short) at = (at + align - 1) / align * align;
+    at = wal::begin_of_value(values, at, column.length, column.align);
     if (at > values.size()) return refusal(table, column, "nothing any more");
     const auto rest = values.subspan(at);
     if (column.length >= 0) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "mining/varlena.h"
+#include "wal/heap_page.h"
 #include "wal/little_endian.h"
 
 namespace thalweg::mining {
@@ -111,8 +112,6 @@ bool append_numeric(std::span<const std::byte> content, std::string& out) {
   return true;
 }
 
-size_t alignment_of(char align) { return align == 's' ? 2 : align == 'i' ? 4 : align == 'd' ? 8 : 1; }
-
 // array_send of src/backend/utils/adt/arrayfuncs.c; the layout is that of src/include/utils/array.h. Places in an array
 // count from its length, which `content` does not have.
 bool append_array(const SendForm& element, std::span<const std::byte> content, std::string& out) {
@@ -147,10 +146,7 @@ bool append_array(const SendForm& element, std::span<const std::byte> content, s
       append_network(out, uint32_t{0xFFFFFFFF});
       continue;
     }
-    const size_t align = alignment_of(element.align);
-    const bool is_short =
-        element.length == -1 && at - kLengthBytes < content.size() && content[at - kLengthBytes] != std::byte{0};
-    if (!is_short) at = (at + align - 1) / align * align;
+    at = wal::begin_of_value(content, at, element.length, element.align, kLengthBytes);
     if (at - kLengthBytes > content.size()) return false;
     const auto rest = content.subspan(at - kLengthBytes);
     std::span<const std::byte> value;

@@ -70,4 +70,9 @@ class HeapPage {
 // Whether the header and the data of a tuple fit together; to be asked before bitmap() and values().
 bool is_whole(const HeapTuple& tuple);
 
+// The place at which the next value begins: aligned as its type wants it (attalign: c, s, i or d), but for a value that
+// begins with a short length (att_align_pointer of src/include/access/tupmacs.h). `length`: attlen. `at`: the place
+// behind the value before; the first `before` places are not in `bytes`.
+size_t begin_of_value(std::span<const std::byte> bytes, size_t at, int16_t length, char align, size_t before = 0);
+
 }  // namespace thalweg::wal
