@@ -145,7 +145,8 @@ DECLARE
   path text := root;
 BEGIN
   IF g.n(8) = 0 THEN
-    path := g.pick('null', 'true', 'false', '"text\t\u00e9"', abs(g.finite())::text, '$variable', '$"a b"');
+    path := g.pick('null', 'true', 'false', '"text\t\u00e9"', abs(g.finite())::text, '$variable', '$"a b"',
+      '(' || abs(g.finite())::text || ')', '("text")', '(true)');
   END IF;
   IF depth > 0 AND g.n(4) = 0 THEN
     path := '(' || g.pick('', '-', '+') || g.path(depth - 1, root) || g.pick(' + ', ' - ', ' * ', ' / ', ' % ')

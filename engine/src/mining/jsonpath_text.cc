@@ -192,6 +192,9 @@ class PathPrinter {
     const auto next = word(next_at);
     if (!next) return false;
     const Item item = kind(at);
+    // Its point could be that of what follows.
+    const bool is_number_before = item == Item::numeric && *next != 0;
+    if (is_number_before) out_ += '(';
     if (const std::string_view plain = word_of(kPlain, item); !plain.empty()) {
       out_ += plain;
     } else if (!word_of(kOperators, item).empty()) {
@@ -199,6 +202,7 @@ class PathPrinter {
     } else if (!visit_other(at, payload, in_key, has_brackets)) {
       return false;
     }
+    if (is_number_before) out_ += ')';
     if (*next == 0) return true;
     const auto following = place(at, next_at);
     if (!following) return false;
