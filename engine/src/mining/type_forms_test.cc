@@ -115,7 +115,7 @@ TEST_F(TypeFormsTest, RefusesTypesThatAreNotKnown) {
 
 // It has the extension's name and place, and is not the extension's.
 TEST_F(TypeFormsTest, RefusesATypeThatHasTheNameOfAnExtensions) {
-  begin("CREATE SCHEMA s; CREATE EXTENSION hstore SCHEMA s");
+  begin("CREATE SCHEMA s; CREATE EXTENSION hstore SCHEMA s; CREATE EXTENSION lo");
   run("CREATE TYPE hstore; CREATE FUNCTION i(cstring) RETURNS hstore LANGUAGE internal IMMUTABLE STRICT AS 'textin';"
       "CREATE FUNCTION o(hstore) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'textout';"
       "CREATE TYPE hstore (INPUT = i, OUTPUT = o, LIKE = text); CREATE TABLE refused (h hstore)");

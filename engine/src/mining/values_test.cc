@@ -7,7 +7,7 @@
 
 // Random values of every type that is known, alone and in arrays: the mined form of each is that of its send function,
 // as logical decoding gives it.
-// THALWEG_VALUES: how many of each type (300). THALWEG_VALUES_SEED: which ones (1).
+// THALWEG_VALUES: how many of each type (500). THALWEG_VALUES_SEED: which ones (1).
 
 namespace thalweg::mining {
 namespace {
@@ -57,7 +57,7 @@ TEST_F(ValuesTest, OfEveryTypeAreThoseThatAreSent) {
   for (size_t i = 0; i < kGenerated.size(); ++i) tables += table(i, kGenerated[i]);
   begin(tables);
   const uint32_t seed = setting("THALWEG_VALUES_SEED", 1);
-  const uint32_t count = setting("THALWEG_VALUES", 300);
+  const uint32_t count = setting("THALWEG_VALUES", 500);
   constexpr uint32_t kAtOnce = 500;
   uint32_t done = 0;
   for (uint32_t round = 0; done < count; ++round) {

@@ -66,11 +66,11 @@ def record(conninfo: str, directory: pathlib.Path) -> None:
         label = connection.execute("SELECT oid FROM pg_enum").fetchone()
         for number, (kind, value) in enumerate(VALUES):
             connection.execute(f"CREATE TABLE v{number} (v {kind}); INSERT INTO v{number} VALUES ($${value}$$)")
-            row = connection.execute(
-                f"SELECT t_attrs[1], (SELECT attlen FROM pg_attribute WHERE attrelid = 'v{number}'::regclass AND attnum = 1)"
-                f" FROM heap_page_item_attrs(get_raw_page('v{number}', 0), 'v{number}')"
+            raw, length = connection.execute(
+                f"SELECT t_attrs[1], attlen FROM heap_page_item_attrs(get_raw_page('v{number}', 0), 'v{number}'),"
+                f" pg_attribute WHERE attrelid = 'v{number}'::regclass AND attnum = 1"
             ).fetchone()
-            content = without_length(row[0], row[1])
+            content = without_length(raw, length)
             for oid in (*oids, *label):
                 content = content.replace(oid.to_bytes(4, "little"), COMPOSITE)
             name = kind.replace("[]", "_array")
