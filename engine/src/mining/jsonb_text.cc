@@ -119,7 +119,7 @@ std::optional<Open> open(std::span<const std::byte> container, std::string& out)
 bool append_json_string(std::string_view text, std::string& out) {
   out += '"';
   while (!text.empty()) {
-    // What stays as it is, at once.
+    // A run without special characters, at once.
     size_t plain = 0;
     while (plain < text.size() && static_cast<unsigned char>(text[plain]) >= ' ' && text[plain] != '"' &&
            text[plain] != '\\') {

@@ -16,11 +16,6 @@ constexpr uint8_t kUpperIsInfinite = 0x10;
 constexpr uint8_t kLowerIsNull = 0x20;
 constexpr uint8_t kUpperIsNull = 0x40;
 
-size_t aligned(size_t at, char align) {
-  const size_t multiple = align == 's' ? 2 : align == 'i' ? 4 : align == 'd' ? 8 : 1;
-  return (at + multiple - 1) / multiple * multiple;
-}
-
 // Appends the flags and the bounds, the first of which begins at `at`. Null: they are damaged. Else where they end.
 std::optional<size_t> append_bounds(const SendForm& bound, uint8_t flags, std::span<const std::byte> content, size_t at,
                                     std::string& out) {
@@ -62,7 +57,7 @@ bool append_multirange(const SendForm& form, std::span<const std::byte> content,
   if (flags_at + count > content.size()) return false;
   size_t at = kLengthBytes + flags_at + count;
   for (size_t i = 0; i < count; ++i) {
-    at = aligned(at, bound.align);
+    at = wal::aligned(at, bound.align);
     const size_t length_at = out.size();
     append_network(out, uint32_t{0});
     const auto end = append_bounds(bound, wal::load<uint8_t>(content, flags_at + i), content, at, out);

@@ -50,7 +50,7 @@ struct SendForm {
   bool append(std::span<const std::byte> content, std::string& out) const { return convert(*this, content, out); }
 };
 
-// What a frame's value, an element or an attribute is: the length in four bytes, then the sent form.
+// The value of a frame, an element or an attribute: the length in four bytes, then the sent form.
 bool append_sized(const SendForm& form, std::span<const std::byte> content, std::string& out);
 
 }  // namespace thalweg::mining

@@ -12,7 +12,7 @@ namespace {
 
 class TypeFormsTest : public MinedStreamTest {
  protected:
-  // What the catalog has by now is told by SQL only: nothing is left that would bring its pages into the WAL.
+  // The catalog as it is now is told by SQL only: nothing is left that would bring its pages into the WAL.
   void see_no_images() {
     run("VACUUM (FREEZE) pg_attribute");
     run("CHECKPOINT");

@@ -19,7 +19,7 @@ uint32_t setting(const char* name, uint32_t otherwise) {
 
 class ValuesTest : public MinedStreamTest {
  protected:
-  // What was compared need not be kept: a run of millions has more of it than memory.
+  // WAL that was compared need not be kept: a run of millions has more of it than memory.
   ValuesTest()
       : MinedStreamTest({{"logical_decoding_work_mem", "1GB"}, {"wal_keep_size", "0"}, {"lock_timeout", "0"}}) {}
 
