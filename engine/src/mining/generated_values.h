@@ -187,16 +187,24 @@ CREATE TYPE textrange AS RANGE (subtype = text, collation = "C");
 CREATE TYPE intsrange AS RANGE (subtype = int[]);
 CREATE TYPE moodrange AS RANGE (subtype = mood);
 CREATE TYPE pairrange AS RANGE (subtype = pair);
+CREATE TYPE shortrange AS RANGE (subtype = short, collation = "C");
+CREATE DOMAIN feeling AS mood;
 CREATE EXTENSION hstore;
 CREATE EXTENSION citext;
 CREATE EXTENSION ltree;
 CREATE EXTENSION cube;
+CREATE TYPE wide AS (a int4range, b textmultirange, c tsvector, d hstore, e inet, f jsonpath, g feeling[], h of_nest, i xml,
+  j polygon, k pg_snapshot, l short[], m document, n cube);
 CREATE FUNCTION g.pair() RETURNS pair LANGUAGE sql VOLATILE AS $$
   SELECT ROW(CASE WHEN g.n(5) > 0 THEN g.n(1000000) END, CASE WHEN g.n(5) > 0 THEN g.words() END,
     CASE WHEN g.n(5) > 0 THEN g.number() END)::pair $$;
 CREATE FUNCTION g.nest() RETURNS nest LANGUAGE sql VOLATILE AS $$
   SELECT ROW(CASE WHEN g.n(5) > 0 THEN g.pair() END, g.words(), g.json(2)::jsonb,
     (ARRAY[g.pair(), NULL, g.pair()])[1:g.n(4)], g.pick('sad', 'ok')::mood, g.words()::short, 'x', g.n(9))::nest $$;
+CREATE FUNCTION g.wide() RETURNS wide LANGUAGE sql VOLATILE AS $$
+  SELECT ROW('[1,5)', g.several('text'), g.lexemes(), hstore('a', g.words()), g.address(), '$.a[*] ? (@ > 1)', '{ok,NULL}',
+    CASE WHEN g.n(2) = 0 THEN g.nest() END, g.document(), '((1,2),(3,4))', g.snapshot()::pg_snapshot, ARRAY[g.words()],
+    g.json(1)::jsonb, cube(g.n(9)))::wide $$;
 )SQL";
 
 struct Generated {
@@ -298,6 +306,8 @@ inline const std::vector<std::vector<Generated>> kGenerated = {
      {"textrange",
       "(SELECT g.bounds(least(a, b), greatest(a, b)) FROM (SELECT g.words() COLLATE \"C\" AS a, g.words() COLLATE "
       "\"C\" AS b) s)::textrange"},
+     {"shortrange", "g.bounds('a', 'b' || g.n(100))::shortrange"},
+     {"shortmultirange", "g.several('text')::shortmultirange"},
      {"intsrange", "g.bounds(format('{%s,NULL}', g.n(100)), format('{%s,5}', 100 + g.n(100)))::intsrange"},
      {"moodrange", "g.bounds('sad', 'ok')::moodrange"},
      {"pairrange",
@@ -314,7 +324,9 @@ inline const std::vector<std::vector<Generated>> kGenerated = {
      {"pair", "g.pair()"},
      {"pairs", "(ARRAY[g.pair(), NULL, g.pair()])[1:g.n(4)]::pairs"},
      {"nest", "g.nest()"},
-     {"of_nest", "g.nest()::of_nest"}},
+     {"of_nest", "g.nest()::of_nest"},
+     {"feeling", "g.pick('sad', 'ok')::feeling"},
+     {"wide", "g.wide()"}},
 };
 
 }  // namespace thalweg::mining
