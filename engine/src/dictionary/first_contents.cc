@@ -42,7 +42,7 @@ std::string expression(const CatalogColumn& column) {
   if (column.kind == ColumnKind::oid) return fmt::format("{}::pg_catalog.oid", column.name);
   if (column.kind != ColumnKind::element) return std::string{column.name};
   return fmt::format(
-      "CASE WHEN NOT EXISTS (SELECT FROM unsent WHERE unsent.whole = atttypid) "
+      "CASE WHEN NOT atthasmissing THEN NULL WHEN NOT EXISTS (SELECT FROM unsent WHERE unsent.whole = atttypid) "
       "THEN pg_catalog.encode(pg_catalog.array_send({}), 'hex') END",
       column.name);
 }
