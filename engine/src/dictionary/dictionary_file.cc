@@ -14,7 +14,7 @@ namespace thalweg::dictionary {
 
 namespace {
 
-constexpr std::string_view kMagic = "TWDICT01";
+constexpr std::string_view kMagic = "TWDICT02";
 constexpr size_t kBytesMax = size_t{4} << 30;  // twenty million attributes
 
 class Writer {

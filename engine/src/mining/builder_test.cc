@@ -4,130 +4,15 @@
 
 #include <future>
 #include <random>
-#include <set>
 
-#include "capture/logical/frame_translator.h"
-#include "capture/logical/pgoutput_parser.h"
-#include "dictionary/mined_source.h"
-#include "pg/replication_stream.h"
+#include "mining/mined_stream.h"
 
 // Frames built from the WAL beside those that logical decoding gives for the same transactions of a real server.
 
 namespace thalweg::mining {
 namespace {
 
-using dictionary::MinedSource;
-
-// Frames as text, so that a difference can be read.
-std::string shown(const lcr::FrameView& frame) {
-  std::string text =
-      fmt::format("kind {} flags {} xid {} relation {} version {} lsn {}", static_cast<int>(frame.kind()),
-                  frame.header().flags, frame.xid().value, frame.header().relation, frame.header().table_version,
-                  to_string(base::Lsn{frame.header().lsn}));
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(&frame.header()) + sizeof(lcr::FrameHeader);
-  for (uint32_t i = 0; i < frame.header().body_length; ++i)
-    text += fmt::format("{}{:02x}", i == 0 ? " " : "", bytes[i]);
-  return text;
-}
-
-class Frames final : public capture::FrameSink {
- public:
-  std::span<std::byte> reserve(size_t frame_bytes) override {
-    bytes_.resize(frame_bytes);
-    return std::as_writable_bytes(std::span{bytes_});
-  }
-  void enqueue() override { take(std::as_bytes(std::span{bytes_})); }
-  void take(std::span<const std::byte> frame) {
-    std::vector<uint64_t> aligned((frame.size() + 7) / 8);
-    std::memcpy(aligned.data(), frame.data(), frame.size());
-    const auto view = lcr::FrameView::decode(std::as_bytes(std::span{aligned}));
-    ASSERT_TRUE(view) << view.error().message;
-    if (view->kind() == lcr::FrameKind::progress) return;
-    // Logical decoding repeats a description after each invalidation.
-    if (view->kind() == lcr::FrameKind::table && !described_.insert(shown(*view)).second) return;
-    all.push_back(shown(*view));
-  }
-  std::vector<std::string> all;
-
- private:
-  std::vector<char> bytes_;
-  std::set<std::string> described_;
-};
-
-class BuilderTest : public ::testing::Test {
- protected:
-  BuilderTest() : source_(dictionary::mined_options({{"logical_decoding_work_mem", "1GB"}})) {}
-
-  void run(const std::string& sql) { MinedSource::value(session_, sql); }
-  // The capture starts once `before` has run.
-  void begin(const std::string& before) {
-    run(before);
-    run("CREATE PUBLICATION everything FOR ALL TABLES");
-    source_.keep_wal();
-    run("SELECT pg_create_logical_replication_slot('decoded', 'pgoutput')");
-    start(source_.first_contents());
-  }
-  void start(dictionary::FirstContents contents) {
-    from_ = contents.as_of;
-    source_.begin(std::move(contents));
-    builder_.emplace(source_.dictionary(), BuilderOptions{.from = from_,
-                                                          .is_wanted = [](const auto&, const auto&) { return true; },
-                                                          .take = [this](auto frame) { mined_.take(frame); }});
-    source_.give_to([this](const auto& record, const auto& parts, const auto& format) {
-      return builder_->apply(record, parts, format);
-    });
-  }
-  void compare() {
-    const base::Lsn end = *base::parse_lsn(MinedSource::value(session_, "SELECT pg_current_wal_insert_lsn()"));
-    ASSERT_TRUE(source_.catch_up());
-    Frames decoded;
-    decode(end, decoded);
-    ASSERT_FALSE(decoded.all.empty());
-    for (size_t i = 0; i < std::min(mined_.all.size(), decoded.all.size()); ++i) {
-      ASSERT_EQ(mined_.all[i], decoded.all[i]) << "frame " << i;
-    }
-    EXPECT_EQ(mined_.all.size(), decoded.all.size());
-  }
-
-  pg::Connection& session() { return session_; }
-  pg::Connection connect() const { return source_.connect(); }
-  void keep_wal() { source_.keep_wal(); }
-  const MinedSource& source() const { return source_; }
-  dictionary::FirstContents first_contents() const { return source_.first_contents(); }
-  void catch_up() { ASSERT_TRUE(source_.catch_up()); }
-  const std::vector<std::string>& mined() const { return mined_.all; }
-
- private:
-  void decode(base::Lsn end, Frames& frames) {
-    auto stream = pg::ReplicationStream::open(base::Conninfo{source_.cluster().conninfo()}, "builder");
-    ASSERT_TRUE(stream) << stream.error().message;
-    const auto started = stream->start("decoded", from_, {"everything"},
-                                       {.plugin = pg::OutputPlugin::pgoutput, .binary = true, .streaming = false});
-    ASSERT_TRUE(started) << started.error().message;
-    capture::PgoutputParser parser;
-    capture::FrameTranslator translator(frames);
-    while (true) {
-      const auto message = stream->receive(std::chrono::seconds{10});
-      ASSERT_TRUE(message) << message.error().message;
-      if (!*message) continue;
-      if ((*message)->is_keepalive) {
-        if ((*message)->wal_end >= end && !parser.in_transaction()) break;
-        (void)stream->send_feedback({.written = (*message)->wal_end, .flushed = {}, .applied = {}});
-        continue;
-      }
-      const auto parsed = parser.parse((*message)->payload);
-      ASSERT_TRUE(parsed) << parsed.error().message;
-      const auto done = translator.translate(**parsed, parser, (*message)->wal_start);
-      ASSERT_TRUE(done) << done.error().message;
-    }
-  }
-
-  MinedSource source_;
-  pg::Connection session_ = source_.connect();
-  base::Lsn from_;
-  std::optional<Builder> builder_;
-  Frames mined_;
-};
+class BuilderTest : public MinedStreamTest {};
 
 TEST_F(BuilderTest, RowsSubtransactionsAndPreparedTransactions) {
   begin(
@@ -324,8 +209,8 @@ TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
   MinedSource::value(third, "DELETE FROM t WHERE id = 2; COMMIT");
   catch_up();
   size_t rows = 0;
-  for (const std::string& frame : mined())
-    rows += frame.starts_with("kind 3") || frame.starts_with("kind 4") || frame.starts_with("kind 5");
+  for (const auto& [header, body] : mined())
+    rows += header.starts_with("kind 3") || header.starts_with("kind 4") || header.starts_with("kind 5");
   EXPECT_EQ(rows, 3U) << "those of the third; what had committed before is in the copy";
 }
 
