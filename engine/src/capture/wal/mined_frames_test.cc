@@ -1,5 +1,3 @@
-#include "mining/builder.h"
-
 #include <gtest/gtest.h>
 
 #include <future>
@@ -9,11 +7,12 @@
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "dictionary/mined_source.h"
+#include "mining/builder.h"
 #include "pg/replication_stream.h"
 
 // Frames built from the WAL beside those that logical decoding gives for the same transactions of a real server.
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 namespace {
 
 using dictionary::MinedSource;
@@ -30,7 +29,7 @@ std::string shown(const lcr::FrameView& frame) {
   return text;
 }
 
-class Frames final : public capture::FrameSink {
+class Frames final : public FrameSink {
  public:
   std::span<std::byte> reserve(size_t frame_bytes) override {
     bytes_.resize(frame_bytes);
@@ -54,9 +53,95 @@ class Frames final : public capture::FrameSink {
   std::set<std::string> described_;
 };
 
-class BuilderTest : public ::testing::Test {
+// The builder's changes as frames. What came in pieces is shown as if it had come whole: at its commit, without what was
+// rolled back.
+class FramesOf final : public mining::ChangeSink {
+ public:
+  explicit FramesOf(Frames& frames) : frames_(frames) {}
+  base::Result<void> begin(base::Xid xid, const lcr::TransactionMark& mark) override {
+    frames_.take(lcr::make_begin_frame(xid, mark));
+    return {};
+  }
+  base::Result<void> describe(const lcr::TableDescription& table) override {
+    lcr::TableDescription& last = tables_[table.relation];
+    const uint32_t version = last.version + 1;
+    last = table;
+    last.version = version;
+    undescribed_.insert(table.relation);
+    return {};
+  }
+  base::Result<void> change(const lcr::RowFrame& row) override {
+    lcr::RowFrame whole = row;
+    whole.flags &= ~lcr::kStreamed;
+    whole.subxid = {};
+    whole.table_version = tables_.at(row.relation).version;
+    std::vector<std::byte> bytes(lcr::row_frame_bytes(whole));
+    lcr::write_row_frame(whole, bytes);
+    take(row.flags, row.xid, row.subxid, {row.relation}, std::move(bytes));
+    return {};
+  }
+  base::Result<void> truncate(const mining::TruncateChange& truncate) override {
+    const auto flags = static_cast<uint16_t>(truncate.flags & ~lcr::kStreamed);
+    take(truncate.flags, truncate.xid, truncate.subxid, {truncate.relations.begin(), truncate.relations.end()},
+         lcr::make_truncate_frame(truncate.xid, {}, truncate.lsn, flags, truncate.relations));
+    return {};
+  }
+  base::Result<void> message(base::Xid, std::string_view) override { return {}; }
+  base::Result<void> rolled_back(base::Xid xid, base::Xid subxid, base::Lsn) override {
+    EXPECT_TRUE(pieces_.contains(xid)) << "nothing of it went out";
+    std::erase_if(pieces_[xid], [&](const Piece& piece) { return !subxid || piece.subxid == subxid; });
+    if (!subxid) pieces_.erase(xid);
+    return {};
+  }
+  base::Result<void> commit(base::Xid xid, const lcr::TransactionMark& mark) override {
+    frames_.take(lcr::make_commit_frame(xid, false, mark));
+    return {};
+  }
+  base::Result<void> commit_streamed(base::Xid xid, const lcr::TransactionMark& mark,
+                                     std::span<const base::Xid> subtransactions) override {
+    ++in_pieces;
+    auto pieces = pieces_.extract(xid);
+    EXPECT_FALSE(pieces.empty());
+    std::erase_if(pieces.mapped(), [&](const Piece& piece) {
+      return piece.subxid && std::ranges::find(subtransactions, piece.subxid) == subtransactions.end();
+    });
+    if (pieces.mapped().empty()) return {};
+    lcr::TransactionMark begun = mark;
+    begun.end_lsn = {};
+    frames_.take(lcr::make_begin_frame(xid, begun));
+    for (Piece& piece : pieces.mapped()) take(0, xid, {}, piece.relations, std::move(piece.frame));
+    frames_.take(lcr::make_commit_frame(xid, false, mark));
+    return {};
+  }
+  size_t in_pieces = 0;  // transactions
+
+ private:
+  struct Piece {
+    base::Xid subxid;
+    std::vector<base::RelationId> relations;
+    std::vector<std::byte> frame;
+  };
+  void take(uint16_t flags, base::Xid xid, base::Xid subxid, std::vector<base::RelationId> relations,
+            std::vector<std::byte> frame) {
+    if ((flags & lcr::kStreamed) != 0) {
+      pieces_[xid].push_back({subxid, std::move(relations), std::move(frame)});
+      return;
+    }
+    for (const base::RelationId relation : relations) {
+      if (undescribed_.erase(relation) != 0) frames_.take(lcr::make_table_frame(tables_.at(relation)));
+    }
+    frames_.take(frame);
+  }
+
+  Frames& frames_;
+  std::unordered_map<base::RelationId, lcr::TableDescription> tables_;
+  std::set<base::RelationId> undescribed_;
+  std::unordered_map<base::Xid, std::vector<Piece>> pieces_;
+};
+
+class MinedFramesTest : public ::testing::Test {
  protected:
-  BuilderTest() : source_(dictionary::mined_options({{"logical_decoding_work_mem", "1GB"}})) {}
+  MinedFramesTest() : source_(dictionary::mined_options({{"logical_decoding_work_mem", "1GB"}})) {}
 
   void run(const std::string& sql) { MinedSource::value(session_, sql); }
   // The capture starts once `before` has run.
@@ -70,9 +155,9 @@ class BuilderTest : public ::testing::Test {
   void start(dictionary::FirstContents contents) {
     from_ = contents.as_of;
     source_.begin(std::move(contents));
-    builder_.emplace(source_.dictionary(), BuilderOptions{.from = from_,
-                                                          .is_wanted = [](const auto&, const auto&) { return true; },
-                                                          .take = [this](auto frame) { mined_.take(frame); }});
+    builder_.emplace(source_.dictionary(),
+                     mining::BuilderOptions{
+                         .from = from_, .is_wanted = [](auto) { return mining::Wanted::everything; }, .sink = &sink_, .memory_bytes = memory_bytes_});
     source_.give_to([this](const auto& record, const auto& parts, const auto& format) {
       return builder_->apply(record, parts, format);
     });
@@ -94,6 +179,10 @@ class BuilderTest : public ::testing::Test {
   void keep_wal() { source_.keep_wal(); }
   const MinedSource& source() const { return source_; }
   dictionary::FirstContents first_contents() const { return source_.first_contents(); }
+  // All transactions come in pieces.
+  void allow_no_memory() { memory_bytes_ = 1; }
+  const mining::Builder& builder() const { return *builder_; }
+  size_t in_pieces() const { return sink_.in_pieces; }
   void catch_up() { ASSERT_TRUE(source_.catch_up()); }
   const std::vector<std::string>& mined() const { return mined_.all; }
 
@@ -104,8 +193,8 @@ class BuilderTest : public ::testing::Test {
     const auto started = stream->start("decoded", from_, {"everything"},
                                        {.plugin = pg::OutputPlugin::pgoutput, .binary = true, .streaming = false});
     ASSERT_TRUE(started) << started.error().message;
-    capture::PgoutputParser parser;
-    capture::FrameTranslator translator(frames);
+    PgoutputParser parser;
+    FrameTranslator translator(frames);
     while (true) {
       const auto message = stream->receive(std::chrono::seconds{10});
       ASSERT_TRUE(message) << message.error().message;
@@ -125,11 +214,13 @@ class BuilderTest : public ::testing::Test {
   MinedSource source_;
   pg::Connection session_ = source_.connect();
   base::Lsn from_;
-  std::optional<Builder> builder_;
+  uint64_t memory_bytes_ = UINT64_MAX;
+  std::optional<mining::Builder> builder_;
   Frames mined_;
+  FramesOf sink_{mined_};
 };
 
-TEST_F(BuilderTest, RowsSubtransactionsAndPreparedTransactions) {
+TEST_F(MinedFramesTest, RowsSubtransactionsAndPreparedTransactions) {
   begin(
       "CREATE TABLE t (id int PRIMARY KEY, note text, amount numeric(12,3)); CREATE TABLE f (a int, b text);"
       " ALTER TABLE f REPLICA IDENTITY FULL; INSERT INTO t VALUES (1, 'before', 1)");
@@ -157,7 +248,35 @@ TEST_F(BuilderTest, RowsSubtransactionsAndPreparedTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, ValuesOutsideOfTheirRows) {
+TEST_F(MinedFramesTest, TransactionsThatComeInPieces) {
+  allow_no_memory();
+  begin(
+      "CREATE TABLE t (id int PRIMARY KEY, note text); CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY "
+      "FULL; INSERT INTO f VALUES (0, 'before'); INSERT INTO t VALUES (0, 'before')");
+  pg::Connection other = connect();
+  run("BEGIN; INSERT INTO t SELECT n, repeat(md5(n::text), 200) FROM generate_series(1, 20) n");
+  MinedSource::value(other, "BEGIN; INSERT INTO f SELECT n, 'of the other' FROM generate_series(1, 20) n");
+  run("SAVEPOINT a; UPDATE t SET note = 'gone'; SAVEPOINT b; DELETE FROM t WHERE id > 10; RELEASE b; ROLLBACK TO a");
+  MinedSource::value(other, "SAVEPOINT c; DELETE FROM f WHERE a < 10; RELEASE c; COMMIT");
+  run("SAVEPOINT d; TRUNCATE f; SAVEPOINT e; INSERT INTO t VALUES (100, 'kept'); RELEASE e; RELEASE d; COMMIT");
+  run("BEGIN; INSERT INTO t VALUES (200, 'gone'); ROLLBACK");
+  run("BEGIN; INSERT INTO t VALUES (201, 'prepared'); PREPARE TRANSACTION 'p'");
+  run("INSERT INTO t VALUES (202) ON CONFLICT DO NOTHING");
+  EXPECT_FALSE(builder().first_open()) << "nothing was read yet";
+  run("COMMIT PREPARED 'p'");
+  compare();
+  EXPECT_GE(in_pieces(), 4U);
+  EXPECT_EQ(builder().held_bytes(), 0U);
+  EXPECT_FALSE(builder().first_open());
+  MinedSource::value(other, "BEGIN; INSERT INTO f VALUES (1)");
+  const base::Lsn before = *base::parse_lsn(MinedSource::value(session(), "SELECT pg_current_wal_insert_lsn()"));
+  run("INSERT INTO t VALUES (300)");
+  catch_up();
+  EXPECT_TRUE(builder().first_open());
+  EXPECT_LT(builder().first_open(), before);
+}
+
+TEST_F(MinedFramesTest, ValuesOutsideOfTheirRows) {
   begin(
       "CREATE TABLE t (id int PRIMARY KEY, a text, b text, c bytea); ALTER TABLE t ALTER b SET STORAGE EXTERNAL;"
       " ALTER TABLE t ALTER c SET COMPRESSION lz4; CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY "
@@ -178,7 +297,7 @@ TEST_F(BuilderTest, ValuesOutsideOfTheirRows) {
   compare();
 }
 
-TEST_F(BuilderTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
+TEST_F(MinedFramesTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
   begin("CREATE TABLE t (id int PRIMARY KEY, a text)");
   run("INSERT INTO t VALUES (1, 'one')");
   run("BEGIN; ALTER TABLE t ADD COLUMN b int; INSERT INTO t VALUES (2, 'two', 2); SAVEPOINT s; ALTER TABLE t DROP "
@@ -201,7 +320,7 @@ TEST_F(BuilderTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, ValuesOfTheTypes) {
+TEST_F(MinedFramesTest, ValuesOfTheTypes) {
   run("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN short AS text CHECK (length(value) < 10)");
   begin(
       "CREATE TABLE v (id serial PRIMARY KEY, a bool, b bytea, c \"char\", d name, e int8, f int2, g oid, h json, i "
@@ -231,7 +350,7 @@ TEST_F(BuilderTest, ValuesOfTheTypes) {
 }
 
 // Transactions of several sessions at once, with subtransactions, values outside of their rows, and changes of schemas.
-TEST_F(BuilderTest, RandomTransactions) {
+TEST_F(MinedFramesTest, RandomTransactions) {
   begin(
       "CREATE TABLE a (id int PRIMARY KEY, x text, y int); CREATE TABLE b (id int, x text, y int);"
       " ALTER TABLE b REPLICA IDENTITY FULL; CREATE TABLE c (id bigint PRIMARY KEY, x text COMPRESSION lz4, y int)");
@@ -302,7 +421,7 @@ TEST_F(BuilderTest, RandomTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
+TEST_F(MinedFramesTest, StartsWhileTransactionsAreOpen) {
   pg::Connection first = connect();
   pg::Connection second = connect();
   pg::Connection third = connect();
@@ -330,4 +449,4 @@ TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
 }
 
 }  // namespace
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture
