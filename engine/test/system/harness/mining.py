@@ -1,6 +1,5 @@
 """Streams whose source's WAL is mined, and random work at the source that survives the source's crashes."""
 
-import contextlib
 import random
 import threading
 import time
@@ -82,7 +81,8 @@ class RandomWork:
             thread.join()
         if self.failures:
             raise self.failures[0]
-        self._settle_prepared()
+        with self.scene.source.connect(self.scene.database, "thalweg") as connection:
+            self._settle(connection, f"{self.scene.database} ")
 
     def wait_for_more(self, transactions: int, seconds: float = 60) -> None:
         """Waits until every writer has done so many more."""
@@ -93,11 +93,12 @@ class RandomWork:
         while not self.stopping.is_set():
             try:
                 with self.scene.source.connect(self.scene.database, "thalweg") as connection:
+                    self._settle(connection, f"{self.scene.database} {number} ")
                     connection.execute("SET lock_timeout = '2s'")
                     while not self.stopping.is_set():
                         self._transaction(connection, number, random_)
                         self.done[number] += 1
-            except (psycopg.OperationalError, psycopg.errors.InternalError_):
+            except psycopg.OperationalError:
                 time.sleep(0.05)  # the server is away, or chose this one in a deadlock
             except BaseException as error:
                 self.failures.append(error)
@@ -150,11 +151,11 @@ class RandomWork:
             f"INSERT INTO unwanted (body) VALUES ({large})",
         ))
 
-    def _settle_prepared(self) -> None:
-        scene = self.scene
-        for (name,) in scene.at_source(f"SELECT gid FROM pg_prepared_xacts WHERE database = '{scene.database}'"):
-            with contextlib.suppress(psycopg.Error):
-                scene.at_source(f"COMMIT PREPARED '{name}'")
+    def _settle(self, connection: psycopg.Connection[Any], prefix: str) -> None:
+        """Ends what was prepared, by the writer whose names begin so, when the source went away."""
+        found = connection.execute("SELECT gid FROM pg_prepared_xacts WHERE starts_with(gid, %s)", (prefix,))
+        for (name,) in found.fetchall():
+            connection.execute(f"COMMIT PREPARED '{name}'")
 
 
 def change_schema(scene: Scene, n: int) -> None:
