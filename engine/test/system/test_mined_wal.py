@@ -168,7 +168,7 @@ def test_a_full_staging_holds_the_source_back(scene: Scene) -> None:
 
 
 def test_refusals_say_what_to_do(scene: Scene) -> None:
-    scene.run_at_source(TABLES + "CREATE TABLE odd (id int PRIMARY KEY, shape tsvector)")
+    scene.run_at_source(TABLES + "CREATE TABLE odd (id int PRIMARY KEY, shape aclitem)")
     start_mining(scene, [("public", "odd")], wait=False)
     wait_aborted(scene, "unsupported_table", "shape")
     assert scene.slots() == 0, "a slot that nobody reads"
@@ -186,8 +186,8 @@ def test_refusals_say_what_to_do(scene: Scene) -> None:
     scene.run_at_source("INSERT INTO odd VALUES (1)")
     scene.wait_applied()
     # A column that comes later stops the stream where it stands.
-    scene.at_destination("ALTER TABLE odd ADD COLUMN shape tsvector")
-    scene.run_at_source("ALTER TABLE odd ADD COLUMN shape tsvector; INSERT INTO odd VALUES (2, 'a b')")
+    scene.at_destination("ALTER TABLE odd ADD COLUMN shape aclitem")
+    scene.run_at_source("ALTER TABLE odd ADD COLUMN shape aclitem; INSERT INTO odd VALUES (2, 'thalweg=r/thalweg')")
     wait_aborted(scene, "unsupported_table", "shape")
 
 

@@ -183,6 +183,7 @@ class MinedFramesTest : public ::testing::Test {
   void allow_little_memory() { memory_bytes_ = 3000; }
   const mining::Builder& builder() const { return *builder_; }
   size_t in_pieces() const { return sink_.in_pieces; }
+  testing::AssertionResult source_catch_up() { return source_.catch_up(); }
   void catch_up() { ASSERT_TRUE(source_.catch_up()); }
   const std::vector<std::string>& mined() const { return mined_.all; }
 
@@ -274,6 +275,20 @@ TEST_F(MinedFramesTest, TransactionsThatComeInPieces) {
   catch_up();
   EXPECT_TRUE(builder().first_open());
   EXPECT_LT(builder().first_open(), before);
+}
+
+// Type aclitem has no binary form: no row with one can be sent.
+TEST_F(MinedFramesTest, WhatCannotBeReadCountsOnceItIsCommitted) {
+  begin("CREATE TABLE t (id int PRIMARY KEY)");
+  run("BEGIN; ALTER TABLE t ADD COLUMN a aclitem; INSERT INTO t VALUES (1), (2); ROLLBACK");
+  run("BEGIN; INSERT INTO t VALUES (3); SAVEPOINT s; ALTER TABLE t ADD COLUMN a aclitem; INSERT INTO t VALUES (4);"
+      " ROLLBACK TO s; INSERT INTO t VALUES (5); COMMIT");
+  compare();
+  run("ALTER TABLE t ADD COLUMN a aclitem");
+  run("INSERT INTO t VALUES (6)");
+  const auto caught_up = source_catch_up();
+  EXPECT_FALSE(caught_up);
+  EXPECT_NE(std::string{caught_up.message()}.find("column a"), std::string::npos) << caught_up.message();
 }
 
 TEST_F(MinedFramesTest, ValuesOutsideOfTheirRows) {
