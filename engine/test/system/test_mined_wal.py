@@ -5,11 +5,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, Cluster, wait_for
-from harness.engine import SECONDS, destination_path
+from harness.engine import SECONDS
 from harness.fan_out import FanOut
 from harness.markers import passed
 from harness.mining import (
@@ -22,7 +21,7 @@ from harness.mining import (
     start_mining,
     start_mining_fan_out,
 )
-from harness.outage import assert_says_what_to_do, wait_retrying
+from harness.outage import assert_says_what_to_do
 from harness.scene import Scene
 
 MIB = 1 << 20
@@ -58,7 +57,8 @@ def test_the_copy_and_what_comes_after_it(scene: Scene) -> None:
     scene.run_at_source(TABLES)
     start_mining(scene, WANTED)
     scene.run_at_source("INSERT INTO accounts VALUES (1001, 'later', 'NaN'); DELETE FROM items WHERE kind = 1;"
-                        "UPDATE accounts SET note = repeat('long ', 5000) WHERE id = 7; INSERT INTO log VALUES (1, 'a');"
+                        "UPDATE accounts SET note = repeat('long ', 5000) WHERE id = 7;"
+                        "INSERT INTO log VALUES (1, 'a');"
                         "UPDATE accounts SET balance = 0 WHERE id = 7; TRUNCATE log; INSERT INTO log VALUES (2, 'b')")
     scene.wait_applied()
     scene.assert_same(WANTED)
@@ -156,8 +156,9 @@ def test_a_full_staging_holds_the_source_back(scene: Scene) -> None:
         blocker.execute("BEGIN")
         blocker.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
         for n in range(8):
-            scene.run_at_source(f"INSERT INTO log SELECT {n}, repeat(md5(n::text), 60) FROM generate_series(1, 8000) n")
-        wait_for(lambda: part(scene, "WAL SHIPMENT")["state"] == "PAUSED FOR STAGING SPACE", SECONDS, "the staging is full")
+            scene.run_at_source(f"INSERT INTO log SELECT {n}, repeat(md5(n::text), 60) FROM "
+                                "generate_series(1, 8000) n")
+        wait_for(lambda: part(scene, "WAL SHIPMENT")["state"] == "PAUSED FOR STAGING SPACE", SECONDS, "it is full")
         assert part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"] < 68 * MIB
         held = restart_lsn(scene)
         time.sleep(1)

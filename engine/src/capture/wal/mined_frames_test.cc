@@ -53,8 +53,8 @@ class Frames final : public FrameSink {
   std::set<std::string> described_;
 };
 
-// The builder's changes as frames. What came in pieces is shown as if it had come whole: at its commit, without what was
-// rolled back.
+// The builder's changes as frames. What came in pieces is shown as if it had come whole: at its commit, without what
+// was rolled back.
 class FramesOf final : public mining::ChangeSink {
  public:
   explicit FramesOf(Frames& frames) : frames_(frames) {}
@@ -156,8 +156,10 @@ class MinedFramesTest : public ::testing::Test {
     from_ = contents.as_of;
     source_.begin(std::move(contents));
     builder_.emplace(source_.dictionary(),
-                     mining::BuilderOptions{
-                         .from = from_, .is_wanted = [](auto) { return mining::Wanted::everything; }, .sink = &sink_, .memory_bytes = memory_bytes_});
+                     mining::BuilderOptions{.from = from_,
+                                            .is_wanted = [](auto) { return mining::Wanted::everything; },
+                                            .sink = &sink_,
+                                            .memory_bytes = memory_bytes_});
     source_.give_to([this](const auto& record, const auto& parts, const auto& format) {
       return builder_->apply(record, parts, format);
     });
