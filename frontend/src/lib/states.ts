@@ -22,6 +22,9 @@ type Words = [tone: Tone, definition: string];
 /** States that only components have (engine/contract/component-states.json); the API passes them on. */
 const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
+  "DICTIONARY INITIALIZATION": ["busy", "Reads the WAL up to the position with which the stream begins."],
+  "RECEIVING WAL": ["good", "The source's WAL arrives and is staged on the engine's disk."],
+  "PAUSED FOR STAGING SPACE": ["warning", "Staged WAL is at its limit; the source keeps the rest."],
   "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
   "PAUSED FOR FLOW CONTROL": ["warning", "Held back because a component downstream is slower."],
   "SHUTTING DOWN": ["busy", "Stopping; hands on what is in memory first."],
