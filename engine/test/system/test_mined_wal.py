@@ -40,6 +40,13 @@ def wait_aborted(scene: Scene, code: str, naming: str = "") -> None:
     assert naming in status["error"]["message"], status["error"]
 
 
+def retry(scene: Scene) -> None:
+    """Returns once the error that is there now is past."""
+    before = scene.engine.status(scene.stream)["error"]
+    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
+    wait_for(lambda: scene.engine.status(scene.stream)["error"] != before, SECONDS, "another try")
+
+
 def kill_engine(scene: Scene) -> None:
     scene.engine.kill()
     scene.engine.start()
@@ -177,12 +184,12 @@ def test_refusals_say_what_to_do(scene: Scene) -> None:
     scene.source.set(full_page_writes="off")
     scene.source.reload()
     try:
-        scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
+        retry(scene)
         wait_aborted(scene, "full_page_writes_off")
     finally:
         scene.source.set(full_page_writes="on")
         scene.source.reload()
-    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
+    retry(scene)
     scene.wait_replicating()
     scene.run_at_source("INSERT INTO odd VALUES (1)")
     scene.wait_applied()
