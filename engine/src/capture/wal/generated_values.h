@@ -42,7 +42,7 @@ DECLARE
   size int := CASE g.n(20) WHEN 0 THEN 0 WHEN 1 THEN 200 + g.n(200) WHEN 2 THEN 1 ELSE g.n(12) END;
 BEGIN
   IF g.n(120) = 0 THEN RETURN repeat(g.pick('long ', 'é', E'\\"'), g.n(20000)); END IF;
-  IF g.n(200) = 0 THEN RETURN (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, g.n(400))); END IF;
+  IF g.n(200) = 0 THEN RETURN (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 1 + g.n(400))); END IF;
   RETURN (SELECT coalesce(string_agg(pieces[1 + g.n(array_length(pieces, 1))], ''), '') FROM generate_series(1, size));
 END $$;
 CREATE FUNCTION g.json(depth int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
