@@ -32,7 +32,9 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
-  await expect(page.getByText("Expected gain:").or(page.getByText("found nothing to cure")).first()).toBeVisible();
+  await expect(
+    page.getByText("Expected gain:").or(page.getByText("found nothing to cure")).first(),
+  ).toBeVisible();
   const told = (await page.getByRole("main").innerText()).replaceAll("\n", " | ");
   await expect(finding, told).toContainText("causes the bottleneck");
 

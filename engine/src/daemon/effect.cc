@@ -52,7 +52,8 @@ Effect::Effect(std::filesystem::path file) : file_(std::move(file)) {
     std::vector<Awaited> awaited;
     const json none = json::array();
     const json& waiting = in.contains("awaited") ? in.at("awaited") : none;
-    if (waiting.is_object()) awaited.push_back({.at = read(waiting)});  // of an earlier release, which kept the last one
+    if (waiting.is_object())
+      awaited.push_back({.at = read(waiting)});  // of an earlier release, which kept the last one
     for (const json& at : waiting.is_array() ? waiting : none) {
       awaited.push_back({.at = read(at), .is_met = at.at("met").get<bool>(), .is_over = at.at("over").get<bool>()});
     }

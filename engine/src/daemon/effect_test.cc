@@ -81,8 +81,8 @@ TEST_F(EffectTest, ADefinitionThatJudgedForADestinationThatIsBehindWasInEffect) 
   EXPECT_EQ(positions(Effect(file_)), (std::vector<uint64_t>{100, 200, 310}));
 }
 
-// An earlier session's frames that were not durable come again, and are judged by the present definition; those that the
-// destination has already applied were judged by the earlier one.
+// An earlier session's frames that were not durable come again, and are judged by the present definition; those that
+// the destination has already applied were judged by the earlier one.
 TEST_F(EffectTest, WhatADestinationHadAppliedBeforeItWasAwayWasJudgedBefore) {
   Effect effect(file_);
   effect.begin(7, {.from = {100}, .since = {1}});
