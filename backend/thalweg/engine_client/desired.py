@@ -12,7 +12,7 @@ from thalweg.engine_client.documents import FORMER_ID
 from thalweg.engine_client.identity import identity_name
 from thalweg.inspection.target import stored_target
 from thalweg.kernel.context import Resources
-from thalweg.kernel.lifecycle import DesiredStatus, Stage
+from thalweg.kernel.lifecycle import CaptureKind, DesiredStatus, Stage
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules_by_table import RulesByTable
 from thalweg.kernel.secret_box import SecretBox
@@ -77,6 +77,7 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
     """The capturing engine's part of a stream. Holds passwords."""
     return {
         **_common(row, secrets),
+        **_capture_kind(row),
         "status": row.desired_status,
         "force": row.force,
         "destinations": [_destination(row, destination, secrets) for destination in row.destinations],
@@ -118,6 +119,11 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
         **_mask_key(row, secrets),
         "parameters": row.parameters,
     }
+
+
+def _capture_kind(row: StreamRow) -> Definition:
+    """Only where it is not the default: earlier engines do not know it."""
+    return {"capture_kind": CaptureKind.WAL} if row.capture_kind == CaptureKind.WAL else {}
 
 
 def _mask_key(row: StreamRow, secrets: SecretBox) -> Definition:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.lifecycle import (
+    CaptureKind,
     DesiredStatus,
     EngineState,
     ObservedStatus,
@@ -20,7 +21,7 @@ from thalweg.kernel.lifecycle import (
 )
 
 State = TypeVar("State", bound=StrEnum)
-STATES = (DesiredStatus, ObservedStatus, StreamPhase, Stage, EngineState, OperationState, OutageState)
+STATES = (CaptureKind, DesiredStatus, ObservedStatus, StreamPhase, Stage, EngineState, OperationState, OutageState)
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
