@@ -48,6 +48,54 @@ async def test_the_engine_is_told_of_a_kind_that_is_not_the_default(
     assert kinds == ["wal", "logical"]
 
 
+async def test_limits_are_parameters_to_users_and_members_to_the_engine(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    limits = {"staging_limit_mb": 64, "capture_memory_mb": 8}
+    mined = await created(operator, registered, **MINED, parameters={**limits, "parallelism": 2})
+    assert mined["parameters"] == {**limits, "parallelism": 2}
+
+    def told_as(**members: Any) -> bool:
+        streams = engine.desired["streams"]
+        own = {name: streams[0][name] for name in limits if name in streams[0]} if streams else None
+        return own == members and streams[0]["parameters"] == {"parallelism": 2}
+
+    async def is_told() -> bool:
+        return told_as(**limits)
+
+    await eventually(is_told)
+    path, force = f"{STREAMS}/{mined['id']}", {"If-Match": "*"}
+    raised = await operator.patch(path, json={"parameters": {"capture_memory_mb": 512}}, headers=force)
+    assert raised.status_code == 200 and raised.json()["effective_parameters"]["capture_memory_mb"] == 512
+
+    async def is_raised() -> bool:
+        return told_as(staging_limit_mb=64, capture_memory_mb=512)
+
+    await eventually(is_raised)
+    low = await operator.patch(path, json={"parameters": {"staging_limit_mb": 63}}, headers=force)
+    assert low.status_code == 422 and "from 64 to 16777216 MiB" in low.text
+
+
+@pytest.mark.usefixtures("engine")
+async def test_limits_go_to_no_engine_that_decodes(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    await created(operator, registered, parameters={"staging_limit_mb": 64})
+
+    async def is_told() -> bool:
+        return bool(engine.desired["streams"])
+
+    await eventually(is_told)
+    (stream,) = engine.desired["streams"]
+    assert stream["parameters"] == {} and not {"staging_limit_mb", "capture_kind"} & stream.keys()
+
+
 @pytest.mark.usefixtures("engine")
 async def test_the_kind_is_fixed_and_one_of_two(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
     mined = await created(operator, registered, **MINED)

@@ -26,9 +26,9 @@ from thalweg.inspection.standby import check_standby
 from thalweg.inspection.statements import check_statements
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
-from thalweg.kernel.lifecycle import CaptureKind
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.statement_handlers import StatementHandler

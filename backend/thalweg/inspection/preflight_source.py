@@ -8,7 +8,7 @@ from thalweg.inspection.connection import Connection, read_role, read_row
 from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 from thalweg.inspection.writing import check_writing
-from thalweg.kernel.lifecycle import CaptureKind
+from thalweg.kernel.capture_kinds import CaptureKind
 
 VERSION_MIN = 140000
 SYNCHRONISED_SLOTS_VERSION = 170000

@@ -8,13 +8,6 @@ from enum import StrEnum
 from typing import Final
 
 
-class CaptureKind(StrEnum):
-    """logical: the source decodes its WAL. wal: the engine receives the WAL and mines it on its own host."""
-
-    LOGICAL = "logical"
-    WAL = "wal"
-
-
 class DesiredStatus(StrEnum):
     """The status that users want for a stream or a destination. Every desired document sends it to the engine."""
 

@@ -34,10 +34,10 @@ from thalweg.inspection.preflight import (
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import DETECTION, compared_tables
 from thalweg.kernel.conflict_handlers import HANDLERS, conflict_handlers
 from thalweg.kernel.context import Context
-from thalweg.kernel.lifecycle import CaptureKind
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.outside import outside
 from thalweg.kernel.principal import Principal, Role

@@ -45,8 +45,8 @@ from thalweg.cli.output import (
     told_if_long,
 )
 from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
+from thalweg.kernel.capture_kinds import CaptureKind as Kind
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
-from thalweg.kernel.lifecycle import CaptureKind as Kind
 from thalweg.kernel.states import in_words
 from thalweg.kernel.words import setting_in_words
 

@@ -8,9 +8,9 @@ from sqlalchemy import DateTime, Dialect, MetaData, Text, TypeDecorator, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.lifecycle import (
-    CaptureKind,
     DesiredStatus,
     EngineState,
     ObservedStatus,

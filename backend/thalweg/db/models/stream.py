@@ -14,7 +14,8 @@ from thalweg.db.models.base import Base, Versioned
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow
-from thalweg.kernel.lifecycle import CaptureKind, DesiredStatus, ObservedStatus, Stage, StreamPhase
+from thalweg.kernel.capture_kinds import CaptureKind
+from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, Stage, StreamPhase
 
 
 class StreamRow(Versioned, Base):

@@ -11,11 +11,11 @@ from pydantic_core import PydanticCustomError
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.error_policies import ErrorPolicy
 from thalweg.kernel.lifecycle import (
-    CaptureKind,
     DesiredStatus,
     EngineState,
     ObservedStatus,

@@ -6,7 +6,7 @@ interface CaptureChoiceProps {
   onChange: (kind: CaptureKind) => void;
 }
 
-/** Who reads the source's WAL. It cannot be changed once the stream is there. */
+/** The choice between decoding and mining. It cannot be changed once the stream is there. */
 export function CaptureChoice({ value, onChange }: CaptureChoiceProps) {
   return (
     <Radio.Group
