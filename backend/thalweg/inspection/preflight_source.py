@@ -80,9 +80,9 @@ def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
-def _check_wal(checklist: Checklist, server: dict[str, Any], kind: CaptureKind) -> None:
+def _check_wal(checklist: Checklist, server: dict[str, Any], captures: CaptureKind) -> None:
     # The start of one that mines has a slot for its snapshot beside that for the WAL.
-    needed, in_words = (2, "two while it starts") if kind is CaptureKind.WAL else (1, "one")
+    needed, in_words = (2, "two while it starts") if captures is CaptureKind.WAL else (1, "one")
     if server["wal_level"] == "logical":
         checklist.ok("wal_level", "WAL level", "wal_level is logical.")
     else:
