@@ -5,6 +5,7 @@
 # usage: [SOAK_MINUTES=240] [SOAK_SEED=N] [SOAK_UPGRADE_FROM=COMMIT] scripts/soak.sh [PART...]     (all if none is named)
 #   sanitizers  the engine's tests under sanitizers: address and undefined-behaviour all, thread those with threads
 #   worlds      simulated worlds of the engine, from seeds on that 'make test' does not run; also under the address sanitizer
+#   values      random values of every type, mined from the WAL and decoded by PostgreSQL
 #   rules       conditions of rules, evaluated by the engine and by PostgreSQL
 #   fuzz        libFuzzer on each parser, from its corpus
 #   kills       whole engines on real servers, killed, cut off and compared row by row, with a new seed each round; before
@@ -22,7 +23,7 @@ for part in steps node builds suites; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 export THALWEG_LOCK=requirements-dev.lock
-(($#)) || set -- sanitizers worlds rules fuzz kills slow rig upgrade
+(($#)) || set -- sanitizers worlds values rules fuzz kills slow rig upgrade
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" build extension runtime test system
   step "build venv" "check that the package index answers" build_venv
@@ -64,6 +65,15 @@ soak_worlds() {
   build_engine release simulation && build_engine address simulation || return 1
   rounds $((share / 2)) "1000 worlds" worlds_of release 1000 &&
     rounds $((share / 2)) "100 worlds with sanitizers" worlds_of address 100
+}
+
+values_round() {
+  THALWEG_VALUES_SEED=$((seed + $1)) THALWEG_VALUES=50000 "$THALWEG_BUILD/release/capture_test" --gtest_filter='MinedValuesTest.*'
+}
+
+soak_values() {
+  build_engine release capture_test || return 1
+  rounds "$share" "50 000 values of each type, and as many arrays" values_round
 }
 
 rules_round() {

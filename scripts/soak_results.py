@@ -12,6 +12,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "soak.md"
 PARTS = {
     "sanitizers": "the engine's tests under sanitizers: address and undefined-behaviour all, thread those with threads",
     "worlds": "simulated worlds of the engine, also under the address sanitizer",
+    "values": "random values of every type, mined from the WAL and decoded by PostgreSQL",
     "rules": "conditions of rules, evaluated by the engine and by PostgreSQL",
     "fuzz": "libFuzzer on each parser, from its corpus",
     "kills": "whole engines on real servers, killed, cut off, and compared row by row",

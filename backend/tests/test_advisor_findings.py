@@ -66,9 +66,9 @@ def test_tiny_transactions_are_named_whichever_stage_they_keep_busy() -> None:
     assert large.code == "apply_reader_cpu"
 
 
-def waiting(**events: int) -> Waits:
+def waiting(round_trip_ms: float | None = None, **events: int) -> Waits:
     counted = Counter({name.replace("_", ":"): count for name, count in events.items()})
-    return Waits(10, sum(counted.values()), counted)
+    return Waits(10, sum(counted.values()), counted, round_trip_ms=round_trip_ms)
 
 
 def test_slow_flush_is_told_with_what_pg_stat_io_has_where_it_is_there() -> None:
@@ -216,8 +216,8 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     """The same path, with a trigger that is there and does not matter: the answers come from far away."""
     item = ("public", "item")
     destination = DestinationFacts(
-        now(), waits=waiting(IO_WALSync=4), triggers=[Trigger(item, "audit", "slow", "A")],
-        after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)}, round_trip_ms=100.4,
+        now(), waits=waiting(100.4, IO_WALSync=4), triggers=[Trigger(item, "audit", "slow", "A")],
+        after={item: Activity(0, 0, 1000, 0, 1000, 0, 100)},
     )  # fmt: skip
     told = findings("trigger", destination=destination)
     assert [finding.code for finding in told if finding.is_cause] == ["apply_network"]
@@ -227,9 +227,9 @@ def test_the_network_is_the_cause_where_nobody_at_the_destination_is_at_work_on_
     assert isinstance(values["ON THE WAY"], float) and values["ON THE WAY"] > 75
     assert not any(cure.parameters for cure in told[0].cures), "some appliers have nothing to do: more are of no use"
     # Sessions at work, or a network that is quick: it is the trigger.
-    destination.waits = waiting(CPU=40)
+    destination.waits = waiting(100.4, CPU=40)
     assert findings("trigger", destination=destination)[0].code == "apply_trigger"
-    destination.waits, destination.round_trip_ms = waiting(CPU=4), 0.4
+    destination.waits = waiting(0.4, CPU=4)
     assert findings("trigger", destination=destination)[0].code == "apply_trigger"
 
 

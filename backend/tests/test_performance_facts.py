@@ -2,10 +2,13 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import psycopg
+import pytest
 
 from tests.conftest import Sides
+from thalweg.inspection import sessions
 from thalweg.inspection.performance import read_destination
 from thalweg.inspection.target import Target
 
@@ -39,3 +42,13 @@ async def test_statistics_of_io_are_read_where_the_server_has_them(sides: Sides)
     with psycopg.connect(sides.cluster.url("postgres").replace("+psycopg", "")) as connection:
         has_them = connection.info.server_version >= 160_000
     assert ("relation reads" in facts.io) == has_them
+
+
+async def test_a_busy_machine_does_not_make_the_network_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look of ten finds it at rest."""
+    times = iter([0.0, 0.009] * 6 + [1.0, 1.0003] + [2.0, 2.009] * 3)
+    monkeypatch.setattr(sessions, "monotonic", lambda: next(times))
+    monkeypatch.setattr(sessions, "read_all", AsyncMock(return_value=[]))
+    monkeypatch.setattr(sessions, "LOOK_PAUSE_SECONDS", 0)
+    waits = await sessions.look_at(AsyncMock(), "any", "any %")
+    assert (waits.looks, waits.round_trip_ms) == (10, 0.3)

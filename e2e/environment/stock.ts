@@ -11,7 +11,7 @@ const dbname = `stock_${RUN}`;
 
 const SCHEMA = `
 CREATE TABLE stock (id int NOT NULL, amount int NOT NULL, place text NOT NULL);
-INSERT INTO stock SELECT n, 0, repeat('shelf ', 10) FROM generate_series(1, 200000) n;
+INSERT INTO stock SELECT n, 0, repeat('shelf ', 10) FROM generate_series(1, 300000) n;
 CREATE INDEX stock_by_id ON stock (id);
 ALTER TABLE stock REPLICA IDENTITY FULL`;
 

@@ -146,8 +146,10 @@ async def test_tables_that_cannot_be_mined(
         "CREATE TYPE mood AS ENUM ('good')",
         "CREATE DOMAIN moods AS mood[]",
         "CREATE DOMAIN documents AS jsonb",
-        "CREATE TABLE odd (id int PRIMARY KEY, fine moods, words tsvector, old jsonb, many documents[], span int4range,"
-        " made tsvector GENERATED ALWAYS AS (''::tsvector) STORED, number numeric(5, 2)[])",
+        "CREATE TYPE pair AS (a int8range, b aclitem)",
+        "CREATE DOMAIN pairs AS pair[]",
+        "CREATE TABLE odd (id int PRIMARY KEY, fine moods, rights aclitem, old aclitem, many documents[], "
+        "span datemultirange, made aclitem[] GENERATED ALWAYS AS (NULL) STORED, number numeric(5, 2)[], deep pairs)",
         "ALTER TABLE odd DROP COLUMN old",
         *(f"ALTER TABLE {table} OWNER TO {user}" for table in ("parts", "parts_1", "odd")),
     )
@@ -155,7 +157,7 @@ async def test_tables_that_cannot_be_mined(
     assert failed(checks) == {"source:mined_tables", "source:mined_types"}
     assert checks["source:mined_tables"]["detail"].startswith("public.parts: ")
     assert checks["source:mined_types"]["detail"].startswith(
-        "public.odd.words (tsvector), public.odd.many (jsonb), public.odd.span (int4range): "
+        "public.odd.rights (aclitem), public.odd.deep (aclitem): "
     )
     refused = await operator.post(STREAMS, json=body_of(registered, **MINED))
     assert refused.status_code == 409 and "Types that can be mined" in refused.text
@@ -199,5 +201,7 @@ def test_versions_and_types_are_those_of_the_engine() -> None:
     formats = (ENGINE / "wal" / "wal_format.cc").read_text()
     versions = {int(found) for found in re.findall(r"(?:\.version = |since_15\(0x\w+, )(\d+)", formats)}
     assert versions == set(mining.MAJORS)
-    listed = (ENGINE / "mining" / "send_form.cc").read_text().partition("kBuiltIn[] = {")[2].partition("};")[0]
-    assert [int(found) for found in re.findall(r"^ +\{(\d+), Kind::", listed, re.MULTILINE)] == list(mining.TYPES)
+    listed = (ENGINE / "mining" / "known_types.cc").read_text()
+    assert [int(found) for found in re.findall(r"^ +\{(\d+), \{append_", listed, re.MULTILINE)] == list(mining.TYPES)
+    of_extensions = re.findall(r'^ +\{"(\w+)", "(\w+)", append_', listed, re.MULTILINE)
+    assert [".".join(found) for found in of_extensions] == list(mining.EXTENSION_TYPES)

@@ -12,10 +12,13 @@ from thalweg.inspection.connection import Connection, read_all, read_row
 MAJORS = range(14, 20)
 """PostgreSQL's versions whose WAL is known (engine/src/wal/wal_format.cc)."""
 TYPES = (
-    16, 17, 18, 19, 20, 21, 23, 24, 25, 26, 27, 28, 29, 114, 600, 601, 603, 628, 700, 701, 718, 774, 790, 829, 1042,
-    1043, 1082, 1083, 1114, 1184, 1186, 1266, 1560, 1562, 1700, 2950, 3220, 5069,
+    16, 17, 18, 19, 20, 21, 23, 24, 25, 26, 27, 28, 29, 114, 142, 600, 601, 602, 603, 604, 628, 650, 700, 701, 718,
+    774, 790, 829, 869, 1042, 1043, 1082, 1083, 1114, 1184, 1186, 1266, 1560, 1562, 1700, 1790, 2202, 2203, 2204,
+    2205, 2206, 2950, 2970, 3220, 3614, 3615, 3734, 3769, 3802, 4072, 4089, 4096, 4191, 5038, 5069,
 )  # fmt: skip
-"""Built-in types by their numbers (engine/src/mining/send_form.cc); enums, domains and arrays come beside them."""
+"""Built-in types by their numbers (engine/src/mining/known_types.cc); what is made of known types comes beside them."""
+EXTENSION_TYPES = ("citext.citext", "cube.cube", "hstore.hstore", "ltree.ltree")
+"""An extension's name, and its type's in the same schema."""
 BLOCK_BYTES = "8192"
 LOGICAL = "Or choose logical decoding for the stream."
 
@@ -28,23 +31,36 @@ OTHER_METHODS = """
 SELECT c.oid::bigint AS oid FROM pg_class c JOIN pg_am a ON a.oid = c.relam
  WHERE c.oid = ANY(%(oids)s::oid[]) AND a.amname <> 'heap'
 """
-# Arrays are read by their elements, domains by their base types.
+# Types that are made of others are read by these: domains, arrays, ranges, multiranges, composites.
 OTHER_TYPES = """
-WITH RECURSIVE part AS (
+WITH RECURSIVE known AS (
+  SELECT t.oid, t.typtype, t.typrelid, t.typbasetype, t.typelem,
+         t.typtype = 'b' AND t.oid <> ALL(%(known)s::oid[]) AND t.typlen = -1 AND t.typelem <> 0
+         AND (t.oid IN (22, 30) OR EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typarray = t.oid))
+         AS is_array,
+         t.oid = ANY(%(known)s::oid[])
+         OR EXISTS (SELECT FROM pg_extension x WHERE x.extnamespace = t.typnamespace
+                       AND x.extname || '.' || t.typname = ANY(%(of_extensions)s::text[])) AS is_known
+    FROM pg_type t
+), part AS (
   SELECT a.attrelid AS relation, a.attnum AS number, a.attname AS name, a.atttypid AS type
     FROM pg_attribute a
    WHERE a.attrelid = ANY(%(oids)s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-  UNION ALL
-  SELECT p.relation, p.number, p.name, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
-    FROM part p JOIN pg_type t ON t.oid = p.type
-   WHERE t.typtype = 'd' OR (t.typtype <> 'e' AND t.oid <> ALL(%(known)s::oid[]) AND t.typlen = -1
-                             AND t.typelem <> 0 AND t.typcategory = 'A')
+  UNION
+  SELECT p.relation, p.number, p.name, made.of
+    FROM part p JOIN known t ON t.oid = p.type
+   CROSS JOIN LATERAL (
+     SELECT t.typbasetype AS of WHERE t.typtype = 'd'
+     UNION ALL SELECT t.typelem WHERE t.is_array
+     UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)
+     UNION ALL SELECT a.atttypid FROM pg_attribute a
+                WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+   ) AS made
 )
 SELECT n.nspname AS schema, c.relname AS "table", p.name, format_type(t.oid, NULL) AS type
-  FROM part p JOIN pg_type t ON t.oid = p.type
+  FROM part p JOIN known t ON t.oid = p.type
   JOIN pg_class c ON c.oid = p.relation JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE t.typtype NOT IN ('d', 'e') AND t.oid <> ALL(%(known)s::oid[])
-   AND NOT (t.typlen = -1 AND t.typelem <> 0 AND t.typcategory = 'A')
+ WHERE t.typtype NOT IN ('d', 'e', 'c', 'r', 'm') AND NOT t.is_known AND NOT t.is_array
  ORDER BY 1, 2, p.number
 """
 
@@ -112,7 +128,8 @@ async def _check_tables(checklist: Checklist, connection: Connection, tables: li
         "log mining reads neither partitioned tables nor those of another access method than heap.",
         f"Leave them out with an exclude pattern. {LOGICAL}", [], "None is partitioned; all are heaps.",
     )  # fmt: skip
-    columns = await read_all(connection, OTHER_TYPES, {"oids": oids, "known": list(TYPES)})
+    known = {"known": list(TYPES), "of_extensions": list(EXTENSION_TYPES)}
+    columns = await read_all(connection, OTHER_TYPES, {"oids": oids, **known})
     checklist.tables(
         "mined_types", "Types that can be mined",
         [f"{row['schema']}.{row['table']}.{row['name']} ({row['type']})" for row in columns],

@@ -5,7 +5,6 @@ are left out.
 """
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,7 +18,6 @@ from thalweg.inspection.target import Target
 from thalweg.kernel.clock import now
 
 STATEMENT_TIMEOUT = "3s"
-ROUND_TRIPS = 4
 SETTINGS = (
     "synchronous_commit", "fsync", "synchronous_standby_names", "wal_buffers", "logical_decoding_work_mem",
     "max_wal_size", "wal_sender_timeout", "full_page_writes",
@@ -127,8 +125,6 @@ class DestinationFacts(Facts):
     """Growth of pg_stat_wal during the look."""
     io: dict[str, float] = field(default_factory=dict)
     """Growth of pg_stat_io during the look, as `<object> <operation>`, such as `relation reads`. Empty before 16."""
-    round_trip_ms: float | None = None
-    """From here, not from the engine: the shortest of a few. None: it was not measured."""
     data_layer_installed: bool = False
     data_layer_available: bool = False
 
@@ -159,7 +155,6 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
     try:
         async with connected(target.for_writing, timeout) as connection:
             await connection.execute(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'".encode())
-            facts.round_trip_ms = await _round_trip_ms(connection)
             facts.settings = await _settings(connection)
             before, io_before = await _wal(connection), await _io(connection)
             facts.before = await _activity(connection, set(tables))
@@ -175,16 +170,6 @@ async def read_destination(target: Target, stream_id: str, tables: list[Name], t
     except ConnectionFailure as failure:
         facts.failure = failure
     return facts
-
-
-async def _round_trip_ms(connection: Connection) -> float:
-    """The shortest of several: a busy machine makes some of them longer, but none shorter."""
-    took = []
-    for _ in range(ROUND_TRIPS):
-        started = time.monotonic()
-        await connection.execute("SELECT")
-        took.append(time.monotonic() - started)
-    return round(1000 * min(took), 3)
 
 
 async def _settings(connection: Connection) -> dict[str, str]:

@@ -7,6 +7,7 @@ own, and for the sessions that block them. Source: monitoring-stats of PostgreSQ
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
+from time import monotonic
 
 from thalweg.inspection.connection import FEW_ROWS_MAX, Connection, read_all
 
@@ -59,6 +60,9 @@ class Waits:
     blockers: dict[int, Blocker] = field(default_factory=dict)
     own_blockers: int = 0
     """The number of lock waits that wait for another session of the same stream."""
+    round_trip_ms: float | None = None
+    """The shortest of one with each look, from here, not from the engine. A busy machine makes some of them longer, but
+    none shorter; over a second, one finds it at rest. None: there was no look."""
 
     def share(self, *prefixes: str) -> float:
         """Percent of the looks at working sessions that found one of these waits."""
@@ -95,10 +99,18 @@ async def look_at(connection: Connection, name: str, pattern: str, *, walsender:
     for number in range(LOOKS):
         if number:
             await asyncio.sleep(LOOK_PAUSE_SECONDS)
+        trip = await _round_trip_ms(connection)
+        waits.round_trip_ms = trip if waits.round_trip_ms is None else min(waits.round_trip_ms, trip)
         rows = await read_all(connection, SESSIONS, {"name": name, "pattern": pattern}, FEW_ROWS_MAX)
         waits.looks += 1
         await _count(connection, waits, [row for row in rows if walsender or _works(row)], {row["pid"] for row in rows})
     return waits
+
+
+async def _round_trip_ms(connection: Connection) -> float:
+    started = monotonic()
+    await connection.execute("SELECT")
+    return round(1000 * (monotonic() - started), 3)
 
 
 async def _count(connection: Connection, waits: Waits, rows: list[dict[str, object]], own: set[object]) -> None:

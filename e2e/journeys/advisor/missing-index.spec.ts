@@ -24,14 +24,19 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   const advisor = new AdvisorScreen(page);
   const stream = new StreamScreen(page);
   const id = await stock.replicate(request);
-  const load = stock.load(120, 230);
+  // Several times what the fastest machine applies so: where it keeps up, there is no bottleneck.
+  const load = stock.load(240, 230);
 
   await stream.open(stock.name);
   await expect(stream.component("Appliers")).toContainText("Bottleneck", { timeout: 90_000 });
   await expect(advisor.verdict).toContainText(SLOW);
   await advisor.takeSnapshot(`without index ${RUN}`, 5);
   const finding = advisor.finding(/public\.stock has no index for its key at the destination/);
-  await expect(finding).toContainText("causes the bottleneck");
+  await expect(
+    page.getByText("Expected gain:").or(page.getByText("found nothing to cure")).first(),
+  ).toBeVisible();
+  const told = (await page.getByRole("main").innerText()).replaceAll("\n", " | ");
+  await expect(finding, told).toContainText("causes the bottleneck");
 
   await finding.getByRole("button", { name: "Apply" }).click();
   const dialog = page.getByRole("dialog", { name: "Apply the cure" });

@@ -15,6 +15,7 @@
 #include "apply/parked_edits.h"
 #include "apply/parked_frames.h"
 #include "base/plain_text.h"
+#include "pg/guarded_query.h"
 
 namespace thalweg::apply {
 
@@ -328,15 +329,13 @@ class ContentsReader {
       if (refusal != nullptr) *refusal = kOutOfTime;
       return std::nullopt;
     }
-    THALWEG_TRY(connection_.script("SAVEPOINT thalweg_look"));
-    auto rows = connection_.query(sql, parameters);
+    auto rows = pg::query_guarded(connection_, sql, parameters);
     if (rows) return std::move(*rows);
     if (connection_.broken()) return std::unexpected(rows.error());
     if (refusal != nullptr) {
       *refusal = rows.error().message;
       looks_no_more_ = looks_no_more_ || rows.error().code == ErrorCode::database_busy;
     }
-    THALWEG_TRY(connection_.script("ROLLBACK TO SAVEPOINT thalweg_look"));
     return std::nullopt;
   }
 

@@ -271,6 +271,27 @@ TEST_P(ProgressRow, TakesANewNumberEverySoOften) {
   EXPECT_EQ(h.select("SELECT count(*) FROM thalweg.error_queue"), "0");
 }
 
+// One transaction of a group fails: they are executed singly, and the progress is written with each. A range for each
+// would make every commit dearer than the one before.
+TEST(Progress, OfAGroupThatIsExecutedSinglyIsOneRange) {
+  ApplyHarness h;
+  h.run(kItems);
+  h.run("INSERT INTO items VALUES (80, 'theirs', 0), (1000, 'last', 0)");
+  h.describe("items");
+  for (int i = 0; i < 100; ++i) {
+    h.begin();
+    h.insert("items", {i, "ours", i});
+    h.update("items", {1000, Unchanged{}, i});  // each depends on the one before
+    h.commit();
+  }
+  const auto error = h.start_and_finish();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->sqlstate, "23505");
+  EXPECT_EQ(h.select("SELECT count(*) FROM items WHERE name = 'ours'"), "80");
+  EXPECT_EQ(h.select("SELECT max(octet_length(ranges)) <= 32 FROM thalweg.apply_progress"), "t")
+      << h.select("SELECT octet_length(ranges) FROM thalweg.apply_progress");
+}
+
 TEST(ErrorQueue, ParksWithDependantsAndExecutesAgain) {
   ApplyHarness h;
   h.parameters.disable_on_error = false;

@@ -56,7 +56,7 @@ struct CaptureOptions {
   // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the
   // source's logical messages are not asked for.
   std::chrono::seconds heartbeat_interval{0};
-  StreamRules rules = {};    // which changes of the tables go into the queue
+  StreamRules rules = {};  // which changes of the tables go into the queue
   MiningOptions mining = {};
   ChangeTap* tap = nullptr;  // shows changes to whoever asks; outlives the capture. Null: to nobody
 };
@@ -66,10 +66,10 @@ struct CaptureStatus {
   bool enqueuing = false;            // false: no further frame will be enqueued
   std::optional<base::Error> error;  // why it ended by itself; class transient: make a new one, with queue and apply
   std::optional<base::Error> trouble = {};  // what holds it up until somebody acts, though it runs
-  const char* state = "";            // INITIALIZING, CAPTURING CHANGES, WAITING FOR WAL, ...
-  base::Lsn captured;                // everything that commits before it has been enqueued
-  base::Lsn source_end;              // the source's flushed WAL, at most two seconds old; never below captured
-  base::Lsn confirmed;               // last reported to the source as flushed
+  const char* state = "";                   // INITIALIZING, CAPTURING CHANGES, WAITING FOR WAL, ...
+  base::Lsn captured;                       // everything that commits before it has been enqueued
+  base::Lsn source_end;                     // the source's flushed WAL, at most two seconds old; never below captured
+  base::Lsn confirmed;                      // last reported to the source as flushed
 };
 
 // Thread-safe: status() and sample() may be called by anybody; start, request_stop, await_quiet, join and the

@@ -17,7 +17,7 @@
 
 namespace thalweg::capture {
 
-// What every kind of capture has: the agent's thread and its life, its numbers, the queue as its sink, markers.
+// The agent of any kind of capture: its thread and its life, its numbers, the queue as its sink, markers.
 //
 // Thread-safe as Capture says. Everything without a comment belongs to the agent's thread. The destructor of a subclass
 // calls request_stop() and join().

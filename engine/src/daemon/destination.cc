@@ -92,6 +92,7 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
     }
   }
   note_confirmed(*at);
+  if (options_.effect != nullptr) options_.effect->reached(consumer->begins_at());
   std::unique_lock lock(session_lock_);
   ruled_ = std::move(ruled);
   consumer_ = std::move(consumer);

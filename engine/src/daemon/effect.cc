@@ -1,5 +1,6 @@
 #include "daemon/effect.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -48,7 +49,15 @@ Effect::Effect(std::filesystem::path file) : file_(std::move(file)) {
     for (const json& at : in.value("positions", json::array())) positions.push_back(read(at));
     judging_ = in.at("judging").get<uint64_t>();
     if (in.contains("from")) begin_ = read(in);
-    if (in.contains("awaited")) awaited_ = read(in.at("awaited"));
+    std::vector<Awaited> awaited;
+    const json none = json::array();
+    const json& waiting = in.contains("awaited") ? in.at("awaited") : none;
+    if (waiting.is_object())
+      awaited.push_back({.at = read(waiting)});  // of an earlier release, which kept the last one
+    for (const json& at : waiting.is_array() ? waiting : none) {
+      awaited.push_back({.at = read(at), .is_met = at.at("met").get<bool>(), .is_over = at.at("over").get<bool>()});
+    }
+    awaited_ = std::move(awaited);
     if (positions.empty() && begin_) positions.push_back(*begin_);  // of an earlier release, which kept the last one
     positions_ = std::move(positions);
   } catch (const json::exception& exception) {
@@ -61,17 +70,37 @@ void Effect::expect(uint64_t judging) {
   std::lock_guard lock(mutex_);
   if (judging_ == judging) return;
   judging_ = judging;
-  if (!begin_ && awaited_) add(*awaited_);
   begin_.reset();
-  awaited_.reset();
+  if (!awaited_.empty()) awaited_.back().is_over = true;
+  settle();
   store();
 }
 
 void Effect::await(uint64_t judging, const EffectBegin& at) {
   std::lock_guard lock(mutex_);
-  if (judging_ != judging || begin_ || awaited_) return;
-  awaited_ = at;
+  if (judging_ != judging || begin_ || (!awaited_.empty() && !awaited_.back().is_over)) return;
+  if (awaited_.size() == kPositionsMax) awaited_.erase(awaited_.begin());
+  awaited_.push_back({.at = at});
   store();
+}
+
+void Effect::reached(base::Lsn applied) {
+  std::lock_guard lock(mutex_);
+  if (std::ranges::all_of(awaited_, &Awaited::is_met)) return;
+  for (Awaited& awaited : awaited_) {
+    if (!awaited.is_met) awaited.at.from = std::max(awaited.at.from, applied);
+    awaited.is_met = true;
+  }
+  settle();
+  store();
+}
+
+// Those that are known for good are positions like the others.
+void Effect::settle() {
+  const auto is_open = [](const Awaited& awaited) { return !awaited.is_met || !awaited.is_over; };
+  const auto first = std::ranges::find_if(awaited_, is_open);
+  for (auto settled = awaited_.begin(); settled != first; ++settled) add(settled->at);
+  awaited_.erase(awaited_.begin(), first);
 }
 
 void Effect::begin(uint64_t judging, const EffectBegin& at) {
@@ -79,7 +108,10 @@ void Effect::begin(uint64_t judging, const EffectBegin& at) {
   if (judging_ == judging && begin_) return;
   judging_ = judging;
   begin_ = at;
-  awaited_.reset();
+  for (const Awaited& awaited : awaited_) {
+    if (awaited.is_over) add(awaited.at);
+  }
+  awaited_.clear();
   add(at);
   store();  // before anybody can be told
 }
@@ -106,7 +138,11 @@ void Effect::store() const {
   const auto written = [](const EffectBegin& at) { return json{{"from", at.from.value}, {"since", at.since.value}}; };
   json document = begin_ ? written(*begin_) : json::object();
   document["judging"] = judging_;
-  if (awaited_) document["awaited"] = written(*awaited_);
+  for (const Awaited& awaited : awaited_) {
+    json& added = document["awaited"].emplace_back(written(awaited.at));
+    added["met"] = awaited.is_met;
+    added["over"] = awaited.is_over;
+  }
   json& positions = document["positions"] = json::array();
   for (const EffectBegin& at : positions_) positions.push_back(written(at));
   if (auto stored = base::write_file_atomically(file_, document.dump() + "\n", 0600); !stored) {

@@ -31,10 +31,13 @@ class Effect {
   explicit Effect(std::filesystem::path file);
 
   // A session of that definition begins: what is known of another one is over. One that has judged what the destination
-  // has not taken yet was in effect all the same, from where await() said.
+  // has not taken yet was in effect all the same, from where await() and reached() said.
   void expect(uint64_t judging);
   // The session judges from there on, while the destination is still behind.
   void await(uint64_t judging, const EffectBegin& at);
+  // The destination has come, for the first time since await(), and has applied everything up to there: that was judged
+  // before, whatever the session has judged anew.
+  void reached(base::Lsn applied);
   // It is at work from there on. No effect where it has been since an earlier position.
   void begin(uint64_t judging, const EffectBegin& at);
   std::optional<EffectBegin> of(uint64_t judging) const;
@@ -42,13 +45,21 @@ class Effect {
   std::vector<EffectBegin> positions() const;
 
  private:
+  // Of a definition for which the destination was behind.
+  struct Awaited {
+    EffectBegin at;
+    bool is_met = false;   // the destination has come since
+    bool is_over = false;  // another definition has followed
+  };
+
   void add(const EffectBegin& at);
+  void settle();
   void store() const;
   const std::filesystem::path file_;
   mutable std::mutex mutex_;  // guards what follows, and the file
   uint64_t judging_ = 0;
   std::optional<EffectBegin> begin_;
-  std::optional<EffectBegin> awaited_;
+  std::vector<Awaited> awaited_;  // the last one may be of the present definition
   std::vector<EffectBegin> positions_;
 };
 

@@ -71,12 +71,54 @@ TEST_F(EffectTest, ADefinitionThatJudgedForADestinationThatIsBehindWasInEffect) 
   EXPECT_EQ(positions(effect), (std::vector<uint64_t>{100}));
   Effect again(file_);  // after a restart
   again.expect(7);
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100})) << "nobody knows yet what the destination has";
+  again.reached({150});
   EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 200}));
   again.await(7, {.from = {300}, .since = {4}});
   again.begin(7, {.from = {310}, .since = {5}});
   EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 200, 310}));
   EXPECT_EQ(again.positions()[1].since.value, 2);
   EXPECT_EQ(positions(Effect(file_)), (std::vector<uint64_t>{100, 200, 310}));
+}
+
+// An earlier session's frames that were not durable come again, and are judged by the present definition; those that
+// the destination has already applied were judged by the earlier one.
+TEST_F(EffectTest, WhatADestinationHadAppliedBeforeItWasAwayWasJudgedBefore) {
+  Effect effect(file_);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  effect.expect(8);
+  effect.await(8, {.from = {100}, .since = {2}});
+  effect.expect(9);
+  effect.await(9, {.from = {300}, .since = {3}});
+  Effect again(file_);  // after a restart
+  again.reached({180});
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 180}));
+  again.reached({350});  // it was away once more: by then it has what the definitions that were awaited have judged
+  again.expect(10);
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 180, 300}));
+  again.begin(10, {.from = {400}, .since = {4}});
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{100, 180, 300, 400}));
+}
+
+TEST_F(EffectTest, OfDefinitionsThatBeganWhereTheDestinationIsTheLastOneHasJudged) {
+  Effect effect(file_);
+  effect.begin(7, {.from = {100}, .since = {1}});
+  for (uint64_t judging : {8, 9}) {
+    effect.expect(judging);
+    effect.await(judging, {.from = {100 + judging}, .since = {2}});
+  }
+  effect.expect(10);
+  effect.reached({500});
+  EXPECT_EQ(positions(effect), (std::vector<uint64_t>{100, 500}));
+}
+
+TEST_F(EffectTest, ReadsTheFileOfAnEarlierRelease) {
+  std::ofstream(file_) << R"({"judging": 8, "awaited": {"from": 200, "since": 2},
+                              "positions": [{"from": 100, "since": 1}]})";
+  Effect effect(file_);
+  effect.reached({150});
+  effect.expect(9);
+  EXPECT_EQ(positions(effect), (std::vector<uint64_t>{100, 200}));
 }
 
 TEST_F(EffectTest, ADefinitionThatHasJudgedNothingWasNotInEffect) {

@@ -66,10 +66,10 @@ bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to
 bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
          from.capture_kind == to.capture_kind && from.staging_limit_mb == to.staging_limit_mb &&
-         from.capture_memory_mb == to.capture_memory_mb && from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
-         from.rules == to.rules && from.transformations == to.transformations && from.names == to.names &&
-         from.mask_key == to.mask_key && !control::capture_needs_restart(from.parameters, to.parameters) &&
-         destinations_go_on(from, to);
+         from.capture_memory_mb == to.capture_memory_mb && from.tables == to.tables &&
+         from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code && from.rules == to.rules &&
+         from.transformations == to.transformations && from.names == to.names && from.mask_key == to.mask_key &&
+         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
 }
 
 Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
@@ -117,7 +117,7 @@ base::Result<SourceSlot> Sessions::prepare_source() const {
   if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->prepares_source(); }))
     return SourceSlot{};
   THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board},
-                                                     mining_folder(options_.spill_directory)));
+                                               mining_folder(options_.spill_directory)));
   if (slot.made_at) {
     THALWEG_TRY(note_made_slot(options_.spill_directory, slot.made_at));
   } else {

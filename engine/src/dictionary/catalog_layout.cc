@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wal/tuple_values.h"
+
 namespace thalweg::dictionary {
 
 namespace {
@@ -18,21 +20,10 @@ Number load(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The bytes of a value that begins with its length (src/include/varatt.h). Null: it is cut, or of no known form.
-std::optional<size_t> length_of(std::span<const std::byte> bytes) {
-  constexpr size_t kPointerBytes = 18;  // to a value in the TOAST table: none of those that matter is
-  if (bytes.empty()) return std::nullopt;
-  const auto first = std::to_integer<uint8_t>(bytes[0]);
-  if (first == 0x01) return kPointerBytes;
-  if ((first & 0x01) != 0) return first >> 1;
-  if (bytes.size() < sizeof(uint32_t)) return std::nullopt;
-  return load<uint32_t>(bytes) >> 2;
-}
-
 // An int2vector's values, as int2vectorout of src/backend/utils/adt/int.c prints them.
 std::optional<Value> vector_of(std::span<const std::byte> bytes) {
-  constexpr size_t kCountAt = 16;  // behind length, dimensions, offset of the values and element type
-  constexpr size_t kValuesAt = 24;
+  constexpr size_t kCountAt = 12;  // behind dimensions, offset of the values and element type
+  constexpr size_t kValuesAt = 20;
   if (bytes.size() < kValuesAt) return std::nullopt;
   const auto count = load<uint32_t>(bytes.subspan(kCountAt));
   if (count > (bytes.size() - kValuesAt) / sizeof(int16_t)) return std::nullopt;
@@ -41,6 +32,17 @@ std::optional<Value> vector_of(std::span<const std::byte> bytes) {
     text += fmt::format("{}{}", i == 0 ? "" : " ", load<int16_t>(bytes.subspan(kValuesAt + i * sizeof(int16_t))));
   }
   return Value{std::move(text)};
+}
+
+// An array's only element, as it lies in the array (src/include/utils/array.h).
+std::optional<Value> element_of(std::span<const std::byte> bytes) {
+  constexpr size_t kExtentAt = 12;
+  constexpr size_t kElementAt = 20;
+  if (bytes.size() < kElementAt || load<uint32_t>(bytes) != 1 || load<uint32_t>(bytes.subspan(kExtentAt)) != 1) {
+    return std::nullopt;
+  }
+  const auto element = bytes.subspan(kElementAt);
+  return Value{kStoredElement + std::string{reinterpret_cast<const char*>(element.data()), element.size()}};
 }
 
 std::optional<Value> value_of(ColumnKind kind, std::span<const std::byte> bytes) {
@@ -64,8 +66,18 @@ std::optional<Value> value_of(ColumnKind kind, std::span<const std::byte> bytes)
     }
     case ColumnKind::int2vector:
       return vector_of(bytes);
+    case ColumnKind::element:
+      return element_of(bytes);
   }
   return std::nullopt;
+}
+
+// None of those that matter is in the TOAST table but for an element, whose value is not known then.
+std::optional<Value> value_of(ColumnKind kind, const wal::StoredValue& stored) {
+  if (stored.external) return kind == ColumnKind::element ? std::optional{Value{}} : std::nullopt;
+  std::string plain;
+  const auto content = wal::plain_content(stored, plain);
+  return content ? value_of(kind, *content) : std::nullopt;
 }
 
 }  // namespace
@@ -82,27 +94,14 @@ std::optional<CatalogLayout> CatalogLayout::of(const CatalogDescription& catalog
 
 std::optional<Row> CatalogLayout::row(const wal::HeapTuple& tuple) const {
   Row row(catalog_->columns.size());
-  const auto values = tuple.values();
-  const bool has_null = (tuple.infomask & wal::kHasNull) != 0;
-  const auto bitmap = tuple.bitmap();
-  const size_t columns = std::min<size_t>(tuple.columns(), stored_.size());
-  size_t at = 0;
-  for (size_t i = 0; i < columns; ++i) {
-    if (has_null && (std::to_integer<uint8_t>(bitmap[i / 8]) & (1U << (i % 8))) == 0) continue;
-    const StoredColumn& column = stored_[i];
-    at = wal::begin_of_value(values, at, column.length, column.align);
-    if (at > values.size()) return std::nullopt;
-    const auto rest = values.subspan(at);
-    const auto length = column.length >= 0    ? std::optional<size_t>{static_cast<size_t>(column.length)}
-                        : column.length == -1 ? length_of(rest)
-                                              : std::nullopt;
-    if (!length || *length > rest.size()) return std::nullopt;
-    if (wanted_[i] != kNotWanted) {
-      auto value = value_of(catalog_->columns[wanted_[i]].kind, rest.first(*length));
-      if (!value) return std::nullopt;
-      row[wanted_[i]] = std::move(*value);
-    }
-    at += *length;
+  wal::TupleValues values(tuple);
+  for (size_t i = 0; i < stored_.size(); ++i) {
+    const wal::TupleValue read = values.next(stored_[i].length, stored_[i].align);
+    if (read.state == wal::TupleValue::State::damaged) return std::nullopt;
+    if (read.state != wal::TupleValue::State::present || wanted_[i] == kNotWanted) continue;
+    auto value = value_of(catalog_->columns[wanted_[i]].kind, read.value);
+    if (!value) return std::nullopt;
+    row[wanted_[i]] = std::move(*value);
   }
   return row;
 }

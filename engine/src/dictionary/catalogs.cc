@@ -1,5 +1,6 @@
 #include "dictionary/catalogs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -40,7 +41,8 @@ constexpr std::array kAttribute = std::to_array<CatalogColumn>({{"attrelid", oid
                                                                 {"attidentity", character},
                                                                 {"attgenerated", character},
                                                                 {"attisdropped", boolean},
-                                                                {"attcollation", oid}});
+                                                                {"attcollation", oid},
+                                                                {"attmissingval", element}});
 constexpr std::array kType = std::to_array<CatalogColumn>({{"oid", oid},
                                                            {"typname", name},
                                                            {"typnamespace", oid},
@@ -76,9 +78,13 @@ constexpr std::array kRange =
     std::to_array<CatalogColumn>({{"rngtypid", oid}, {"rngsubtype", oid}, {"rngmultitypid", oid}});
 constexpr std::array kInherits = std::to_array<CatalogColumn>(
     {{"inhrelid", oid}, {"inhparent", oid}, {"inhseqno", int4}, {"inhdetachpending", boolean}});
+constexpr std::array kExtension =
+    std::to_array<CatalogColumn>({{"oid", oid}, {"extname", name}, {"extnamespace", oid}});
 
 constexpr std::array<size_t, 1> kFirst = {0};
 constexpr std::array<size_t, 2> kFirstTwo = {0, 1};
+constexpr std::array<size_t, 2> kFirstAndThird = {0, 2};
+constexpr std::array<size_t, 1> kThird = {2};
 
 constexpr std::array<CatalogDescription, kCatalogs> kDescriptions = {{
     {Catalog::pg_class, "pg_class", 1259, true, kClass, kFirstTwo},
@@ -87,8 +93,9 @@ constexpr std::array<CatalogDescription, kCatalogs> kDescriptions = {{
     {Catalog::pg_index, "pg_index", 2610, false, kIndex, kFirstTwo},
     {Catalog::pg_namespace, "pg_namespace", 2615, false, kNamespace, kFirst},
     {Catalog::pg_enum, "pg_enum", 3501, false, kEnum, kFirstTwo},
-    {Catalog::pg_range, "pg_range", 3541, false, kRange, kFirst},
+    {Catalog::pg_range, "pg_range", 3541, false, kRange, kFirstAndThird},
     {Catalog::pg_inherits, "pg_inherits", 2611, false, kInherits, kFirstTwo},
+    {Catalog::pg_extension, "pg_extension", 3079, false, kExtension, kThird},
 }};
 
 template <typename Number>
@@ -97,6 +104,20 @@ std::optional<Number> number_of(std::string_view text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// The only element of an array, of which array_send of src/backend/utils/adt/arrayfuncs.c gave these digits.
+std::optional<Value> parse_element(std::string_view digits) {
+  constexpr size_t kHeaderBytes = 24;  // dimensions, flags, type, extent, lower bound; the element's length
+  if (digits.size() % 2 != 0 || digits.size() < 2 * kHeaderBytes) return std::nullopt;
+  std::string value(1, kSentElement);
+  for (size_t at = 2 * kHeaderBytes; at < digits.size(); at += 2) {
+    uint8_t byte = 0;
+    const auto read = std::from_chars(digits.data() + at, digits.data() + at + 2, byte, 16);
+    if (read.ec != std::errc{} || read.ptr != digits.data() + at + 2) return std::nullopt;
+    value += static_cast<char>(byte);
+  }
+  return Value{std::move(value)};
 }
 
 // The kinds of a packed value.
@@ -173,6 +194,8 @@ std::optional<Value> parse_value(ColumnKind kind, std::string_view text) {
     case name:
     case int2vector:
       return Value{std::string{text}};
+    case element:
+      return parse_element(text);
   }
   return std::nullopt;
 }
@@ -205,6 +228,13 @@ std::optional<Row> unpacked(std::string_view bytes) {
     row.push_back(std::move(*value));
   }
   return row;
+}
+
+std::string comparable(const CatalogDescription& catalog, Row row) {
+  for (size_t i = 0; i < std::min(row.size(), catalog.columns.size()); ++i) {
+    if (catalog.columns[i].kind == element) row[i] = {};
+  }
+  return packed(row);
 }
 
 }  // namespace thalweg::dictionary

@@ -23,10 +23,11 @@ enum class Catalog : uint8_t {
   pg_enum,
   pg_range,
   pg_inherits,
+  pg_extension,
 };
-inline constexpr size_t kCatalogs = 8;
+inline constexpr size_t kCatalogs = 9;
 
-enum class ColumnKind : uint8_t { boolean, character, int2, int4, oid, name, float4, int2vector };
+enum class ColumnKind : uint8_t { boolean, character, int2, int4, oid, name, float4, int2vector, element };
 
 struct CatalogColumn {
   std::string_view name;
@@ -54,17 +55,25 @@ namespace class_column {
 enum : size_t { oid, filenode, rewrite, tablespace };
 }
 
-// NULL; booleans, characters and integers; float4; names and vectors as PostgreSQL prints them.
+// NULL; booleans, characters and integers; float4; names and vectors as PostgreSQL prints them; an array's only element
+// behind a letter that says in what form it is.
 using Value = std::variant<std::monostate, int64_t, double, std::string>;
 // In the order of CatalogDescription::columns.
 using Row = std::vector<Value>;
 
-// A value as PostgreSQL prints it. Null: that is none of this kind.
+// As it lies in an array, up to the array's end; or as its type's send function sends it, which is what SQL tells.
+inline constexpr char kStoredElement = 'd';
+inline constexpr char kSentElement = 's';
+
+// A value as PostgreSQL prints it; of an element, the sent array in hexadecimal digits. Null: that is none of this
+// kind.
 std::optional<Value> parse_value(ColumnKind kind, std::string_view text);
 
 // Rows of 150 bytes instead of 700, and what files of dictionaries have.
 std::string packed(const Row& row);
 // Null: those are not a row's bytes.
 std::optional<Row> unpacked(std::string_view bytes);
+// A packed row without elements, whose form depends on where a row is from: for comparisons.
+std::string comparable(const CatalogDescription& catalog, Row row);
 
 }  // namespace thalweg::dictionary

@@ -99,7 +99,7 @@ class ChangingSession {
 
   std::string change() {
     const std::string t = table();
-    switch (pick(30)) {
+    switch (pick(31)) {
       case 0:
       case 1:
       case 2:
@@ -162,14 +162,17 @@ class ChangingSession {
       case 27:
         return fmt::format("CREATE TEMP TABLE m{} (id int, note text)", pick(1000));
       case 28:
+        return one({"CREATE EXTENSION IF NOT EXISTS lo", "DROP EXTENSION IF EXISTS lo CASCADE",
+                    "ALTER EXTENSION lo SET SCHEMA " + schema_});
+      case 29:
         return fmt::format("ALTER TABLE {} SET {}", t, one({"UNLOGGED", "LOGGED", "SCHEMA " + schema_}));
       default:
         return fmt::format("CREATE SCHEMA {}_{}; DROP SCHEMA IF EXISTS {}_{}", schema_, pick(9), schema_, pick(9));
     }
   }
   std::string upkeep() {
-    const std::string catalog =
-        one({"pg_class", "pg_attribute", "pg_type", "pg_index", "pg_namespace", "pg_enum", "pg_range", "pg_inherits"});
+    const std::string catalog = one({"pg_class", "pg_attribute", "pg_type", "pg_index", "pg_namespace", "pg_enum",
+                                     "pg_range", "pg_inherits", "pg_extension"});
     switch (pick(8)) {
       case 0:
         return "VACUUM FULL " + catalog;

@@ -242,7 +242,10 @@ base::Result<void> Dictionary::compare_tuple(const wal::WalRecord& record, Catal
   }
   const auto row = file.row(version);
   if (!row) return contradiction(record, file.catalog(), place, "is no row of it");
-  if (told && *told != *row) return contradiction(record, file.catalog(), place, "is not what SQL told");
+  const CatalogDescription& catalog = description_of(file.catalog());
+  if (told && comparable(catalog, std::move(*told)) != comparable(catalog, *row)) {
+    return contradiction(record, file.catalog(), place, "is not what SQL told");
+  }
   file.put(place, std::move(version));
   return {};
 }
@@ -266,7 +269,10 @@ base::Result<void> Dictionary::settle() {
       }
       if (found != nullptr && found->knowledge == Knowledge::stored) {
         const auto row = file.row(*found);
-        if (!row || packed(*row) != told.row) return contradiction(here, catalog, told.place, "is not what SQL told");
+        const CatalogDescription& columns = description_of(catalog);
+        if (!row || comparable(columns, *row) != comparable(columns, unpacked(told.row).value_or(Row{}))) {
+          return contradiction(here, catalog, told.place, "is not what SQL told");
+        }
       } else {
         Version version{.knowledge = Knowledge::told,
                         .bytes = told.row,

@@ -9,7 +9,7 @@ namespace thalweg::dictionary {
 
 namespace {
 
-constexpr std::string_view kMagic = "TWDICT01";
+constexpr std::string_view kMagic = "TWDICT02";
 
 }  // namespace
 

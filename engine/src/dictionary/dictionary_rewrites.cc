@@ -47,20 +47,22 @@ base::Result<void> Dictionary::note_rewrite(const wal::WalRecord& record, const 
 }
 
 base::Result<void> Dictionary::make_current(const wal::WalRecord& record, Rewrite& rewrite) {
+  const CatalogDescription& catalog = description_of(rewrite.catalog);
   CatalogFile& before = current(rewrite.catalog);
   CatalogFile& copy = files_.at(rewrite.number);
   std::unordered_multimap<std::string, Place> copied;
   bool is_complete = true;
   copy.each([&](Place place, const Version& version) {
     const auto row = copy.row(version);
-    if (row) copied.emplace(packed(*row), place);
+    if (row) copied.emplace(comparable(catalog, *row), place);
     is_complete = is_complete && row;
   });
   std::optional<Place> missing;
   before.each([&](Place place, const Version& version) {
     if (missing || !version.is_settled) return;
     const auto row = before.row(version);
-    const auto [begin, end] = row ? copied.equal_range(packed(*row)) : std::pair{copied.end(), copied.end()};
+    const auto [begin, end] =
+        row ? copied.equal_range(comparable(catalog, *row)) : std::pair{copied.end(), copied.end()};
     const auto found = std::find_if(begin, end, [&](const auto& entry) {
       const Version& candidate = *copy.find(entry.second);
       return !candidate.is_settled && may_be(candidate, version);

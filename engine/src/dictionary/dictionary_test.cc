@@ -136,8 +136,8 @@ TEST_F(DictionaryTest, FollowsCatalogsThatAreRewrittenUnderOpenTransactions) {
       " SAVEPOINT s; DROP TABLE b; ROLLBACK TO s");
   // One that is given up leaves the file that was there.
   run(other, "BEGIN; CLUSTER pg_class USING pg_class_oid_index; CREATE TABLE d (id int); ROLLBACK");
-  for (const char* catalog :
-       {"pg_class", "pg_attribute", "pg_type", "pg_index", "pg_namespace", "pg_enum", "pg_range", "pg_inherits"}) {
+  for (const char* catalog : {"pg_class", "pg_attribute", "pg_type", "pg_index", "pg_namespace", "pg_enum", "pg_range",
+                              "pg_inherits", "pg_extension"}) {
     run(other, std::string("VACUUM FULL ") + catalog);
     ASSERT_TRUE(source_.catch_up()) << catalog;
     ASSERT_TRUE(source_.same_for(other)) << catalog;

@@ -69,7 +69,8 @@ class FileReader {
 };
 
 std::unexpected<base::Error> damaged_file(const std::filesystem::path& path);
-// What write_to() wrote, without the sum. A file_error: it cannot be read, is damaged, or begins with another magic.
+// The bytes that write_to() wrote, without the sum. A file_error: it cannot be read, is damaged, or begins with another
+// magic.
 base::Result<std::string> read_summed_file(const std::filesystem::path& path, std::string_view magic);
 
 }  // namespace thalweg::dictionary

@@ -22,14 +22,41 @@ std::optional<Place> place_of(std::string_view text) {
   return offset.ec == std::errc{} ? std::optional{place} : std::nullopt;
 }
 
+// Types of columns of which some part has no send function: array_send would fail.
+constexpr const char* kUnsent =
+    "WITH RECURSIVE part(whole, type) AS ("
+    "  SELECT atttypid, atttypid FROM pg_catalog.pg_attribute WHERE atthasmissing "
+    "UNION "
+    "  SELECT part.whole, inside.type FROM part JOIN pg_catalog.pg_type t ON t.oid = part.type, LATERAL ("
+    "    SELECT t.typelem WHERE t.typtype = 'b' AND t.typlen = -1 AND t.typelem <> 0 "
+    "    UNION ALL SELECT t.typbasetype WHERE t.typtype = 'd' "
+    "    UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a "
+    "      WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped "
+    "    UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.typtype = 'r' AND r.rngtypid = t.oid "
+    "    UNION ALL SELECT r.rngtypid FROM pg_catalog.pg_range r WHERE t.typtype = 'm' AND r.rngmultitypid = t.oid"
+    "  ) inside(type)), "
+    "unsent AS (SELECT part.whole FROM part JOIN pg_catalog.pg_type t ON t.oid = part.type WHERE t.typsend = 0) ";
+
+std::string expression(const CatalogColumn& column) {
+  // A regproc would be printed as a name.
+  if (column.kind == ColumnKind::oid) return fmt::format("{}::pg_catalog.oid", column.name);
+  if (column.kind != ColumnKind::element) return std::string{column.name};
+  return fmt::format(
+      "CASE WHEN NOT atthasmissing THEN NULL WHEN NOT EXISTS (SELECT FROM unsent WHERE unsent.whole = atttypid) "
+      "THEN pg_catalog.encode(pg_catalog.array_send({}), 'hex') END",
+      column.name);
+}
+
 // The columns, in a form that parse_value() reads.
 std::string select(const CatalogDescription& catalog) {
+  bool has_element = false;
   std::vector<std::string> columns{"ctid"};
   for (const CatalogColumn& column : catalog.columns) {
-    // regproc is printed as a name.
-    columns.push_back(fmt::format("{}{}", column.name, column.kind == ColumnKind::oid ? "::pg_catalog.oid" : ""));
+    has_element = has_element || column.kind == ColumnKind::element;
+    columns.push_back(expression(column));
   }
-  return fmt::format("SELECT {} FROM pg_catalog.{}", fmt::join(columns, ", "), catalog.name);
+  return fmt::format("{}SELECT {} FROM pg_catalog.{}", has_element ? kUnsent : "", fmt::join(columns, ", "),
+                     catalog.name);
 }
 
 base::Result<std::string> packed_row(const CatalogDescription& catalog, const pg::Rows& rows, size_t number) {

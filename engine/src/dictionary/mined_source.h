@@ -32,8 +32,8 @@ inline test::TestClusterOptions mined_options(std::map<std::string, std::string>
   std::map<std::string, std::string> settings{
       {"full_page_writes", "on"}, {"wal_log_hints", "on"},      {"wal_keep_size", "4GB"}, {"max_wal_size", "4GB"},
       {"autovacuum", "on"},       {"autovacuum_naptime", "1s"}, {"lock_timeout", "300ms"}};
-  settings.merge(more);
-  return {.settings = settings, .hba_lines = {}};
+  more.merge(settings);
+  return {.settings = more, .hba_lines = {}};
 }
 
 // Owner: the test.
@@ -130,17 +130,20 @@ class MinedSource {
     return testing::AssertionSuccess();
   }
 
-  // Every row of the eight catalogs, as this session sees them by SQL and as the dictionary has them for it.
+  // Every row of the catalogs, as this session sees them by SQL and as the dictionary has them for it.
   testing::AssertionResult same_for(pg::Connection& session) {
     const std::string xid = value(session, "SELECT pg_current_xact_id_if_assigned()::text");
     const base::Xid viewer{xid.empty() ? 0 : static_cast<uint32_t>(std::stoull(xid))};
     const auto told = read_first_contents(session, {1});
     if (!told) return testing::AssertionFailure() << told.error().message;
     for (size_t i = 0; i < kCatalogs; ++i) {
+      const CatalogDescription& catalog = description_of(static_cast<Catalog>(i));
       std::vector<std::string> theirs;
-      for (const ToldRow& row : told->catalogs.at(i).rows) theirs.push_back(row.row);
+      for (const ToldRow& row : told->catalogs.at(i).rows) {
+        theirs.push_back(comparable(catalog, unpacked(row.row).value_or(Row{})));
+      }
       std::vector<std::string> ours;
-      dictionary_->rows(static_cast<Catalog>(i), viewer, [&](const Row& row) { ours.push_back(packed(row)); });
+      dictionary_->rows(catalog.catalog, viewer, [&](Row row) { ours.push_back(comparable(catalog, std::move(row))); });
       std::ranges::sort(theirs);
       std::ranges::sort(ours);
       if (ours == theirs) continue;
@@ -150,8 +153,8 @@ class MinedSource {
       std::ranges::set_difference(ours, theirs, std::back_inserter(extra));
       auto failure = testing::AssertionFailure();
       constexpr size_t kShown = 10;
-      failure << description_of(static_cast<Catalog>(i)).name << " for transaction " << viewer.value << " has "
-              << ours.size() << " rows instead of " << theirs.size() << ":";
+      failure << catalog.name << " for transaction " << viewer.value << " has " << ours.size() << " rows instead of "
+              << theirs.size() << ":";
       missing.resize(std::min(missing.size(), kShown));
       extra.resize(std::min(extra.size(), kShown));
       for (const auto& row : missing) failure << "\n  only at the source: " << shown(row);

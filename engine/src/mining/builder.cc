@@ -41,7 +41,7 @@ base::Result<void> Builder::apply(const wal::WalRecord& record, const wal::Recor
     THALWEG_TRY(read_kept(format));
   }
   if (is_heap(record)) {
-    THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record));
+    THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record, parts));
     return held_bytes_ > options_.memory_bytes ? stream_largest() : base::Result<void>{};
   }
   if (wal::ends_all_transactions(record)) THALWEG_TRY(abort_all({}, record.begin));
@@ -99,8 +99,15 @@ void Builder::drop_rows_of(Transaction& transaction, const IsGone& is_gone) {
   std::erase_if(transaction.kept, [&](const Kept& kept) { return drop(kept, kept.record.xid); });
 }
 
-base::Result<void> Builder::keep(const wal::WalRecord& record) {
+base::Result<void> Builder::keep(const wal::WalRecord& record, const wal::RecordParts& parts) {
   if (!record.xid) return {};
+  // Files with lower numbers are the catalogs' (FirstNormalObjectId of src/include/access/transam.h).
+  constexpr uint32_t kFirstNormalFile = 16384;
+  const wal::BlockReference* const page = parts.block(0);
+  if (page != nullptr && (page->file.database != dictionary_.database() || page->file.number < kFirstNormalFile)) {
+    return {};
+  }
+  if (page == nullptr && record.rmgr == wal::Rmgr::heap2) return {};  // of no row; a truncate has no page either
   Transaction& transaction = transaction_of(dictionary_.top_of(record.xid), record.begin);
   Kept& kept = transaction.kept.emplace_back(
       record, std::string{reinterpret_cast<const char*>(record.body.data()), record.body.size()});
@@ -150,12 +157,26 @@ base::Result<void> Builder::note_message(const wal::WalRecord& record, const wal
   return {};
 }
 
+// A row that cannot be read may be of a transaction that is rolled back, or of one that began before the builder did,
+// and so ends before `from`.
 base::Result<void> Builder::apply_heap(const wal::WalRecord& record, const wal::RecordParts& parts) {
   if (!record.xid) return {};
   THALWEG_ASSIGN(const wal::HeapChange made, heap_records_.parse(record, parts));
   const base::Xid top_level = dictionary_.top_of(record.xid);
+  if (auto read = read_rows(record, made, top_level); !read) note_failure(record, top_level, std::move(read).error());
+  return {};
+}
+
+void Builder::note_failure(const wal::WalRecord& record, base::Xid top_level, base::Error error) {
+  Transaction& transaction = transaction_of(top_level, record.begin);
+  if (!transaction.rows.empty() && transaction.rows.back().failure && transaction.rows.back().xid == record.xid) return;
+  Row row{.xid = record.xid, .lsn = record.begin};
+  row.failure = std::make_unique<const base::Error>(placed(std::move(error), record));
+  add(transaction, std::move(row));
+}
+
+base::Result<void> Builder::read_rows(const wal::WalRecord& record, const wal::HeapChange& made, base::Xid top_level) {
   const wal::BlockReference* const page = made.new_page != nullptr ? made.new_page : made.old_page;
-  std::shared_ptr<const MinedTable> table;
   switch (made.operation) {
     case wal::HeapOperation::none:
     case wal::HeapOperation::in_place:
@@ -171,22 +192,20 @@ base::Result<void> Builder::apply_heap(const wal::WalRecord& record, const wal::
     case wal::HeapOperation::insert:
     case wal::HeapOperation::multi_insert:
     case wal::HeapOperation::update:
-    case wal::HeapOperation::remove: {
-      auto found = table_of(page->file, top_level);
-      if (!found) return std::unexpected(placed(std::move(found).error(), record));
-      table = std::move(*found);
-    }
+    case wal::HeapOperation::remove:
+      break;
   }
+  THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> table, table_of(page->file, top_level));
   if (!table) return {};
   Transaction& transaction = transaction_of(top_level, record.begin);
   const uint64_t chunks_before = transaction.chunks.bytes();
   const bool inserts =
       made.operation == wal::HeapOperation::insert || made.operation == wal::HeapOperation::multi_insert;
-  const auto done = inserts ? insert(record, made, table, transaction) : change(record, made, table, transaction);
-  if (!done) return std::unexpected(placed(done.error(), record));
+  auto done = inserts ? insert(record, made, table, transaction) : change(record, made, table, transaction);
+  if (!done) transaction.chunks.clear();
   transaction.bytes += transaction.chunks.bytes() - chunks_before;  // may wrap, and comes back
   held_bytes_ += transaction.chunks.bytes() - chunks_before;
-  return {};
+  return done;
 }
 
 base::Result<void> Builder::insert(const wal::WalRecord& record, const wal::HeapChange& change,
@@ -250,9 +269,8 @@ base::Result<void> Builder::truncate(const wal::WalRecord& record, const wal::He
   if (change.database != dictionary_.database()) return {};
   Row row{.xid = record.xid, .kind = lcr::FrameKind::truncate, .lsn = record.begin};
   for (size_t at = 0; at < change.relations.size(); at += sizeof(uint32_t)) {
-    auto table = table_of(wal::load<uint32_t>(change.relations, at), top_level);
-    if (!table) return std::unexpected(placed(std::move(table).error(), record));
-    if (*table && (*table)->is_wanted) row.truncated.push_back(std::move(*table));
+    THALWEG_ASSIGN(auto table, table_of(wal::load<uint32_t>(change.relations, at), top_level));
+    if (table && table->is_wanted) row.truncated.push_back(std::move(table));
   }
   if (row.truncated.empty()) return {};
   row.flags = static_cast<uint16_t>((change.truncates_cascading ? lcr::kCascade : 0) |
@@ -308,6 +326,8 @@ base::Result<void> Builder::commit(const wal::WalRecord& record, const wal::Tran
     return row.xid != end.xid && std::ranges::find(end.subtransactions, row.xid) == end.subtransactions.end();
   });
   if (transaction.rows.empty() && !transaction.is_streamed) return {};
+  const auto failed = std::ranges::find_if(transaction.rows, [](const Row& row) { return row.failure != nullptr; });
+  if (failed != transaction.rows.end()) return std::unexpected(*failed->failure);
   lcr::TransactionMark mark{.commit_lsn = record.begin, .end_lsn = {}, .commit_time = end.time};
   if (!transaction.is_streamed) THALWEG_TRY(options_.sink->begin(end.xid, mark));
   for (const Row& row : transaction.rows) THALWEG_TRY(emit(row, end.xid, transaction.is_streamed));
@@ -358,10 +378,13 @@ base::Result<void> Builder::abort_all(base::Xid before, base::Lsn lsn) {
 // A quarter more than it must: otherwise each further row would look for the largest one again.
 base::Result<void> Builder::stream_largest() {
   while (held_bytes_ > options_.memory_bytes / 4 * 3) {
-    const auto largest = std::ranges::max_element(transactions_, {}, [](const auto& entry) {
-      return entry.second.rows.empty() ? 0 : entry.second.bytes;
-    });
-    if (largest == transactions_.end() || largest->second.rows.empty()) return {};
+    const auto weight = [](const auto& entry) {
+      const Transaction& transaction = entry.second;
+      const bool goes_out = std::ranges::any_of(transaction.rows, [](const Row& row) { return !row.failure; });
+      return goes_out ? transaction.bytes : 0;
+    };
+    const auto largest = std::ranges::max_element(transactions_, {}, weight);
+    if (largest == transactions_.end() || weight(*largest) == 0) return {};
     THALWEG_TRY(stream(largest->first, largest->second));
   }
   return {};
@@ -370,13 +393,18 @@ base::Result<void> Builder::stream_largest() {
 base::Result<void> Builder::stream(base::Xid top_level, Transaction& transaction) {
   if (!transaction.is_streamed) ++streamed_transactions_;
   transaction.is_streamed = true;
-  for (const Row& row : transaction.rows) {
+  std::vector<Row> failures;  // stay
+  for (Row& row : transaction.rows) {
+    if (row.failure) {
+      failures.push_back(std::move(row));
+      continue;
+    }
     THALWEG_TRY(emit(row, top_level, true));
     if (row.xid != top_level) transaction.streamed_subtransactions.insert(row.xid.value);
     transaction.bytes -= row.bytes();
     held_bytes_ -= row.bytes();
   }
-  transaction.rows = {};
+  transaction.rows = std::move(failures);
   return {};
 }
 

@@ -44,9 +44,10 @@ class Builder {
   Builder(dictionary::Dictionary& dictionary, BuilderOptions options)
       : dictionary_(dictionary), options_(std::move(options)), was_ready_(dictionary.is_ready()) {}
 
-  // The next record. Fails as Dictionary::apply and the sink do; with unsupported_table where a captured table has a
-  // column that cannot be read; with replica_identity_missing where a row was removed that cannot be told from others;
-  // with capture_memory_reached where transactions that are open while the dictionary begins are too large.
+  // The next record. Fails as Dictionary::apply and the sink do; at the commit of a transaction with unsupported_table
+  // where a captured table has a column that cannot be read, and with replica_identity_missing where a row was removed
+  // that cannot be told from others; with capture_memory_reached where transactions that are open while the dictionary
+  // begins are too large.
   base::Result<void> apply(const wal::WalRecord& record, const wal::RecordParts& parts, const wal::WalFormat& format);
 
   // Where the first record that counts lies of all transactions that are open; none: none is. Whoever begins there, or
@@ -67,6 +68,8 @@ class Builder {
     std::vector<std::shared_ptr<const MinedTable>> truncated = {};
     std::string old_tuple = {};
     std::string new_tuple = {};
+    // Why it could not be read: what counts is whether its transaction commits.
+    std::unique_ptr<const base::Error> failure = {};
 
     uint64_t bytes() const { return sizeof(Row) + old_tuple.capacity() + new_tuple.capacity(); }
   };
@@ -90,7 +93,9 @@ class Builder {
   using Transactions = std::unordered_map<base::Xid, Transaction>;
 
   base::Result<void> apply_heap(const wal::WalRecord& record, const wal::RecordParts& parts);
-  base::Result<void> keep(const wal::WalRecord& record);
+  base::Result<void> read_rows(const wal::WalRecord& record, const wal::HeapChange& change, base::Xid top_level);
+  void note_failure(const wal::WalRecord& record, base::Xid top_level, base::Error error);
+  base::Result<void> keep(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> read_kept(const wal::WalFormat& format);
   base::Result<void> apply_end(const wal::WalRecord& record, const wal::TransactionRecord& end);
   base::Result<void> note_message(const wal::WalRecord& record, const wal::RecordParts& parts);

@@ -8,7 +8,8 @@
 #include "base/ids.h"
 #include "lcr/frame.h"
 
-// What is built: transactions in the order of their commits, and pieces of those that are too large to be kept.
+// Changes that are built: transactions in the order of their commits, and pieces of those that are too large to be
+// kept.
 
 namespace thalweg::mining {
 

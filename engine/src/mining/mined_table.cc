@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "mining/catalog_columns.h"
+#include "mining/type_forms.h"
 #include "pg/connection.h"
 
 namespace thalweg::mining {
@@ -14,48 +16,6 @@ namespace {
 using dictionary::Catalog;
 using dictionary::Dictionary;
 using dictionary::Row;
-
-// Places of the columns in the catalogs' rows (dictionary/catalogs.cc).
-namespace class_at {
-enum : size_t {
-  oid,
-  filenode,
-  rewrite,
-  tablespace,
-  name,
-  schema,
-  type,
-  method,
-  toast,
-  shared,
-  persistence,
-  kind,
-  columns,
-  identity
-};
-}
-namespace attribute_at {
-enum : size_t {
-  relation,
-  name,
-  type,
-  length,
-  number,
-  modifier,
-  by_value,
-  align,
-  storage,
-  compression,
-  not_null,
-  has_missing,
-  identity,
-  generated,
-  dropped
-};
-}
-namespace index_at {
-enum : size_t { oid, table, columns, key_columns, unique, primary, immediate, valid, ready, live, identity, key };
-}
 
 constexpr uint32_t kFirstNormalOid = 16384;
 
@@ -69,10 +29,6 @@ std::optional<uint32_t> owner_of_toast(std::string_view name) {
   const auto [stopped, failed] = std::from_chars(name.data() + kPrefix.size(), end, oid);
   return failed == std::errc{} && stopped == end ? std::optional{oid} : std::nullopt;
 }
-
-int64_t integer(const Row& row, size_t column) { return std::get<int64_t>(row[column]); }
-char letter(const Row& row, size_t column) { return static_cast<char>(integer(row, column)); }
-const std::string& text(const Row& row, size_t column) { return std::get<std::string>(row[column]); }
 
 std::optional<Row> one(const Dictionary& dictionary, Catalog catalog, uint32_t oid, base::Xid viewer) {
   std::optional<Row> row;
@@ -98,6 +54,19 @@ std::vector<int64_t> key_of(const Dictionary& dictionary, uint32_t table, char i
     }
   });
   return key;
+}
+
+std::unexpected<base::Error> unknown_type(const Dictionary& dictionary, const MinedTable& table,
+                                          const MinedColumn& column, base::Xid viewer) {
+  const auto type = one(dictionary, Catalog::pg_type, column.stored.type, viewer);
+  base::Error error =
+      base::fail(base::ErrorCode::unsupported_table,
+                 fmt::format("Values of column {} cannot be read from the WAL: their type, {}, is none of those that "
+                             "are known, or is made of one that is not.",
+                             column.name, type ? text(*type, type_at::name) : std::to_string(column.stored.type)))
+          .error();
+  error.table = pg::quote_table(table.description.schema_name, table.description.table_name);
+  return std::unexpected(std::move(error));
 }
 
 }  // namespace
@@ -130,34 +99,16 @@ base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dic
                         .replica_identity = identity,
                         .columns = {}};
   if (!table->is_wanted) return table;
-  std::vector<Row> attributes;
-  dictionary.rows_with_key(Catalog::pg_attribute, 0, oid, viewer, [&](Row row) {
-    if (integer(row, attribute_at::number) > 0) attributes.push_back(std::move(row));
-  });
-  std::ranges::sort(attributes, {}, [](const Row& row) { return integer(row, attribute_at::number); });
   const std::vector<int64_t> key = key_of(dictionary, oid, identity, viewer);
-  for (const Row& row : attributes) {
-    MinedColumn column{.name = text(row, attribute_at::name),
-                       .type = static_cast<uint32_t>(integer(row, attribute_at::type)),
-                       .length = static_cast<int16_t>(integer(row, attribute_at::length)),
-                       .align = letter(row, attribute_at::align),
-                       .has_missing = integer(row, attribute_at::has_missing) != 0};
-    column.is_sent = integer(row, attribute_at::dropped) == 0 && letter(row, attribute_at::generated) == '\0';
+  TypeForms forms(dictionary, viewer);
+  for (const Row& row : attributes_of(dictionary, oid, viewer)) {
+    MinedColumn column{.name = text(row, attribute_at::name), .stored = forms.attribute(row)};
+    column.is_sent = !column.stored.is_dropped && letter(row, attribute_at::generated) == '\0';
     if (column.is_sent) {
-      column.form = send_form_of(dictionary, column.type, viewer);
-      if (!column.form) {
-        base::Error error =
-            base::fail(base::ErrorCode::unsupported_table,
-                       fmt::format("Values of column {} cannot be read from the WAL: their type, {}, is none "
-                                   "of those that are known.",
-                                   column.name, column.type))
-                .error();
-        error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
-        return std::unexpected(std::move(error));
-      }
+      if (!column.stored.form) return unknown_type(dictionary, *table, column, viewer);
       table->description.columns.push_back(
           {.name = column.name,
-           .type = {column.type},
+           .type = {column.stored.type},
            .type_modifier = static_cast<int32_t>(integer(row, attribute_at::modifier)),
            .is_key = identity == 'f' || std::ranges::find(key, integer(row, attribute_at::number)) != key.end()});
     }

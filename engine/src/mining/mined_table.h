@@ -19,13 +19,9 @@ namespace thalweg::mining {
 
 // By attnum, from 1 on without gaps.
 struct MinedColumn {
-  std::string name;
-  uint32_t type = 0;
-  int16_t length = 0;
-  char align = 'c';
-  bool is_sent = false;      // neither dropped nor generated
-  bool has_missing = false;  // rows that are older than the column have a value that pg_attribute tells
-  std::shared_ptr<const SendForm> form = {};
+  std::string name = {};
+  StoredAttribute stored = {};
+  bool is_sent = false;  // neither dropped nor generated
 };
 
 // Immutable.

@@ -1,11 +1,11 @@
 #include "mining/row_reader.h"
 
 #include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "pg/connection.h"
+#include "wal/tuple_values.h"
 
 namespace thalweg::mining {
 
@@ -23,20 +23,16 @@ std::unexpected<base::Error> refusal(const MinedTable& table, const MinedColumn&
   return std::unexpected(std::move(error));
 }
 
-// Whether the value could be appended.
-bool append_value(const MinedColumn& column, std::span<const std::byte> content, std::string& out) {
+base::Result<void> append_value(const MinedTable& table, const MinedColumn& column, std::span<const std::byte> content,
+                                std::string& out) {
   out += kBinary;
-  const size_t length_at = out.size();
-  out.append(sizeof(uint32_t), '\0');
-  if (!column.form->append(content, out)) return false;
-  const uint32_t length = std::byteswap(static_cast<uint32_t>(out.size() - length_at - sizeof(uint32_t)));
-  std::memcpy(out.data() + length_at, &length, sizeof length);
-  return true;
+  if (!append_sized(*column.stored.form, content, out)) return refusal(table, column, "no value of its type");
+  return {};
 }
 
-// A value with a length of its own, wherever it is stored.
-base::Result<void> append_varlena(const MinedTable& table, const MinedColumn& column, const Varlena& value,
-                                  const ToastChunks& chunks, std::string& out) {
+// A value, wherever it is stored.
+base::Result<void> append_stored(const MinedTable& table, const MinedColumn& column, const wal::StoredValue& value,
+                                 const ToastChunks& chunks, std::string& out) {
   if (value.external) {
     const auto found = chunks.value(*value.external);
     if (!found) {
@@ -44,18 +40,27 @@ base::Result<void> append_varlena(const MinedTable& table, const MinedColumn& co
       return {};
     }
     if (!*found) return refusal(table, column, "a stored value of which chunks are missing");
-    if (!append_value(column, std::as_bytes(std::span{**found}), out))
-      return refusal(table, column, "no value of its type");
+    return append_value(table, column, std::as_bytes(std::span{**found}), out);
+  }
+  std::string plain;
+  const auto content = wal::plain_content(value, plain);
+  if (!content) return refusal(table, column, "a compressed value that is damaged");
+  return append_value(table, column, *content, out);
+}
+
+// A row that is older than the column.
+base::Result<void> append_missing(const MinedTable& table, const MinedColumn& column, std::string& out) {
+  if (!column.stored.has_missing) {
+    out += kNull;
     return {};
   }
-  if (!value.is_compressed) {
-    if (!append_value(column, value.content, out)) return refusal(table, column, "no value of its type");
-    return {};
+  if (!column.stored.missing) {
+    return refusal(table, column, "a value from before the column, which the source's catalog did not tell as one");
   }
-  const auto whole = decompressed(value.content, value.compression, value.raw_bytes);
-  if (!whole) return refusal(table, column, "a compressed value that is damaged");
-  if (!append_value(column, std::as_bytes(std::span{*whole}), out))
-    return refusal(table, column, "no value of its type");
+  const uint32_t length = std::byteswap(static_cast<uint32_t>(column.stored.missing->size()));
+  out += kBinary;
+  out.append(reinterpret_cast<const char*>(&length), sizeof length);
+  out += *column.stored.missing;
   return {};
 }
 
@@ -65,38 +70,21 @@ base::Result<void> read_row(const MinedTable& table, const wal::HeapTuple& tuple
                             std::string& out) {
   const uint16_t count = std::byteswap(static_cast<uint16_t>(table.description.columns.size()));
   out.assign(reinterpret_cast<const char*>(&count), sizeof count);
-  const auto values = tuple.values();
-  const auto bitmap = tuple.bitmap();
-  const bool has_null = (tuple.infomask & wal::kHasNull) != 0;
-  size_t at = 0;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    const MinedColumn& column = table.columns[i];
-    if (i >= tuple.columns()) {
-      if (!column.is_sent) continue;
-      if (column.has_missing)
-        return refusal(table, column, "a value that only the catalog has, from before the column");
-      out += kNull;
-      continue;
-    }
-    if (has_null && (std::to_integer<uint8_t>(bitmap[i / 8]) & (1U << (i % 8))) == 0) {
-      if (column.is_sent) out += kNull;
-      continue;
-    }
-    at = wal::begin_of_value(values, at, column.length, column.align);
-    if (at > values.size()) return refusal(table, column, "nothing any more");
-    const auto rest = values.subspan(at);
-    if (column.length >= 0) {
-      const auto bytes = static_cast<size_t>(column.length);
-      if (rest.size() < bytes) return refusal(table, column, "a value that is cut");
-      if (column.is_sent && !append_value(column, rest.first(bytes), out)) {
-        return refusal(table, column, "no value of its type");
-      }
-      at += bytes;
-    } else {
-      const auto value = column.length == -1 ? parse_varlena(rest) : std::nullopt;
-      if (!value) return refusal(table, column, "a value that is cut");
-      if (column.is_sent) THALWEG_TRY(append_varlena(table, column, *value, chunks, out));
-      at += value->bytes;
+  wal::TupleValues values(tuple);
+  for (const MinedColumn& column : table.columns) {
+    const wal::TupleValue read = values.next(column.stored.length, column.stored.align);
+    if (read.state == wal::TupleValue::State::damaged) return refusal(table, column, "a value that is cut");
+    if (!column.is_sent) continue;
+    switch (read.state) {
+      case wal::TupleValue::State::absent:
+        THALWEG_TRY(append_missing(table, column, out));
+        break;
+      case wal::TupleValue::State::null:
+        out += kNull;
+        break;
+      case wal::TupleValue::State::present:
+      case wal::TupleValue::State::damaged:
+        THALWEG_TRY(append_stored(table, column, read.value, chunks, out));
     }
   }
   if (tuple.columns() > table.columns.size()) {

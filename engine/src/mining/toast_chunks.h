@@ -5,9 +5,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "mining/varlena.h"
 #include "wal/heap_page.h"
 #include "wal/little_endian.h"
+#include "wal/varlena.h"
 
 // Parts of values that were stored outside of their rows, by one transaction, until the row that has them
 // (ReorderBufferToastAppendChunk of src/backend/replication/logical/reorderbuffer.c).
@@ -22,7 +22,7 @@ class ToastChunks {
     constexpr size_t kFixedBytes = 8;
     const auto values = tuple.values();
     if (tuple.columns() != 3 || (tuple.infomask & wal::kHasNull) != 0 || values.size() < kFixedBytes) return false;
-    const auto data = parse_varlena(values.subspan(kFixedBytes));
+    const auto data = wal::parse_varlena(values.subspan(kFixedBytes));
     if (!data || data->is_compressed || data->external) return false;
     std::string& chunk = chunks_[wal::load<uint32_t>(values, 0)][wal::load<uint32_t>(values, 4)];
     bytes_ += data->content.size();
@@ -30,7 +30,7 @@ class ToastChunks {
     return true;
   }
   // Null: its chunks did not come, so the row's value is as it was. Empty inside: they do not fit the pointer.
-  std::optional<std::optional<std::string>> value(const ExternalPointer& pointer) const {
+  std::optional<std::optional<std::string>> value(const wal::ExternalPointer& pointer) const {
     const auto found = chunks_.find(pointer.value);
     if (found == chunks_.end()) return std::nullopt;
     std::string stored;
@@ -44,8 +44,8 @@ class ToastChunks {
     // The stored bytes begin with the length and the method once more (toast_compress_header).
     constexpr size_t kHeaderBytes = 4;
     if (stored.size() < kHeaderBytes) return std::optional<std::string>{};
-    return decompressed(std::as_bytes(std::span{stored}).subspan(kHeaderBytes), pointer.compression,
-                        pointer.raw_bytes - static_cast<uint32_t>(kHeaderBytes));
+    return wal::decompressed(std::as_bytes(std::span{stored}).subspan(kHeaderBytes), pointer.compression,
+                             pointer.raw_bytes - static_cast<uint32_t>(kHeaderBytes));
   }
   void clear() {
     chunks_.clear();

@@ -163,6 +163,7 @@ class Pipeline {
 
   struct Outcome {
     std::vector<uint64_t> affected;    // per statement sent since the last sync (a prepare counts as one, 0 rows)
+    std::optional<Rows> rows = {};     // of the last statement that gave any
     std::optional<base::Error> error;  // the first failure; statements after it were skipped by the server
     NamedInError named;                // in it
     size_t failed_statement = 0;       // index into the statements since the last sync

@@ -75,36 +75,40 @@ struct Pipeline::Impl {
   base::Result<void> take_results() {
     int empty = 0;
     while (outstanding > 0 && PQisBusy(conn()) == 0) {
-      const ResultPtr result{PQgetResult(conn())};
+      ResultPtr result{PQgetResult(conn())};
       if (!result) {
         // One null ends each statement. More of them mean that libpq has lost count.
         if (++empty > 2) return std::unexpected(lost());
         continue;
       }
       empty = 0;
-      THALWEG_TRY(take(result.get()));
+      THALWEG_TRY(take(std::move(result)));
     }
     return {};
   }
 
-  base::Result<void> take(PGresult* result) {
+  base::Result<void> take(ResultPtr result) {
     bound.restart();
-    switch (PQresultStatus(result)) {
+    switch (PQresultStatus(result.get())) {
       case PGRES_PIPELINE_SYNC:
         --outstanding;
         sent.pop_front();
         outcomes.push_back(std::exchange(taken, {}));
         return {};
       case PGRES_COMMAND_OK:
-      case PGRES_TUPLES_OK:
       case PGRES_EMPTY_QUERY:
-        finished(affected_rows(result));
+        finished(affected_rows(result.get()));
+        return {};
+      case PGRES_TUPLES_OK:
+        finished(affected_rows(result.get()));
+        if (!taken.rows) taken.rows.emplace();
+        taken.rows->impl_->result = std::move(result);
         return {};
       case PGRES_FATAL_ERROR:
       case PGRES_BAD_RESPONSE:
         if (!taken.error) {
-          taken.error = connection->error_from_result(result);
-          taken.named = named_in_error(result);
+          taken.error = connection->error_from_result(result.get());
+          taken.named = named_in_error(result.get());
           taken.failed_statement = taken.affected.size();
         }
         if (PQstatus(conn()) == CONNECTION_BAD) return std::unexpected(lost());

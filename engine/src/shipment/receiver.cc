@@ -131,7 +131,8 @@ base::Result<void> Receiver::watch_silence() {
                     base::ErrorSide::source);
 }
 
-// What is not durable is needed, whatever others say; and a staging that was emptied would not know where to go on.
+// Bytes that are not durable are needed, whatever others say; and a staging that was emptied would not know where to go
+// on.
 base::Result<void> Receiver::drop_unneeded() {
   if (options_.needed_from == nullptr || !staging_->durable()) return {};
   const base::Lsn needed = std::min(base::Lsn{options_.needed_from->load(std::memory_order_acquire)},

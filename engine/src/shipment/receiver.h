@@ -18,15 +18,15 @@
 
 namespace thalweg::shipment {
 
-// What is staged, and how it stands with the source.
+// The staged WAL, and how it stands with the source.
 struct StagingReport {
   uint32_t segment_bytes = 0;
   uint32_t timeline = 0;
-  base::Lsn begin = {};    // none: nothing is staged
-  base::Lsn end = {};      // received up to here: the segments' files have it
-  base::Lsn durable = {};  // on the disk up to here
-  uint64_t bytes = 0;      // on the disk, or on their way there
-  bool is_full = false;    // nothing is received until something can be dropped
+  base::Lsn begin = {};               // none: nothing is staged
+  base::Lsn end = {};                 // received up to here: the segments' files have it
+  base::Lsn durable = {};             // on the disk up to here
+  uint64_t bytes = 0;                 // on the disk, or on their way there
+  bool is_full = false;               // nothing is received until something can be dropped
   base::UnixMicros server_time = {};  // when the source sent the last bytes, by its clock; none: it has sent none yet
 };
 

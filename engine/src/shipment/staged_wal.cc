@@ -11,14 +11,14 @@ namespace thalweg::shipment {
 
 base::Result<void> StagedWal::open() {
   const base::Lsn begin{position_.value - position_.value % options_.segment_bytes};
-  const auto path = options_.directory /
-                    SegmentName{.timeline = options_.timeline, .begin = begin}.text(options_.segment_bytes);
+  const auto path =
+      options_.directory / SegmentName{.timeline = options_.timeline, .begin = begin}.text(options_.segment_bytes);
   auto opened = base::File::open(path, O_RDONLY);
   std::error_code failed;
   if (!opened && !std::filesystem::exists(path, failed)) {
     base::Error gap = base::fail(base::ErrorCode::position_gap,
-                                 fmt::format("The staged WAL from {} on is gone: there is no {}.",
-                                             to_string(position_), path.string()),
+                                 fmt::format("The staged WAL from {} on is gone: there is no {}.", to_string(position_),
+                                             path.string()),
                                  base::ErrorSide::engine)
                           .error();
     gap.lsn = position_;

@@ -25,12 +25,15 @@ constexpr size_t kHeaderBytesAt = 22;
 
 }  // namespace
 
+size_t aligned(size_t at, char align) {
+  const size_t multiple = align == 's' ? 2 : align == 'i' ? 4 : align == 'd' ? 8 : 1;
+  return (at + multiple - 1) / multiple * multiple;
+}
+
 size_t begin_of_value(std::span<const std::byte> bytes, size_t at, int16_t length, char align, size_t before) {
   // Padding before a value with a long length is zeros; the first byte of a short length is none.
   const bool is_short = length == -1 && at - before < bytes.size() && bytes[at - before] != std::byte{0};
-  if (is_short) return at;
-  const size_t multiple = align == 's' ? 2 : align == 'i' ? 4 : align == 'd' ? 8 : 1;
-  return (at + multiple - 1) / multiple * multiple;
+  return is_short ? at : aligned(at, align);
 }
 
 bool is_whole(const HeapTuple& tuple) {

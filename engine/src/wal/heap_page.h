@@ -70,7 +70,10 @@ class HeapPage {
 // Whether the header and the data of a tuple fit together; to be asked before bitmap() and values().
 bool is_whole(const HeapTuple& tuple);
 
-// The place at which the next value begins: aligned as its type wants it (attalign: c, s, i or d), but for a value that
+// The first place from `at` on that is a multiple of what a type wants (attalign: c, s, i or d).
+size_t aligned(size_t at, char align);
+
+// The place at which the next value begins: aligned as its type wants it, but for a value that
 // begins with a short length (att_align_pointer of src/include/access/tupmacs.h). `length`: attlen. `at`: the place
 // behind the value before; the first `before` places are not in `bytes`.
 size_t begin_of_value(std::span<const std::byte> bytes, size_t at, int16_t length, char align, size_t before = 0);

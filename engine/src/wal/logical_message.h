@@ -8,7 +8,7 @@
 #include "wal/record_parts.h"
 #include "wal/wal_record.h"
 
-// What pg_logical_emit_message writes (xl_logical_message: src/include/replication/message.h).
+// The record that pg_logical_emit_message writes (xl_logical_message: src/include/replication/message.h).
 
 namespace thalweg::wal {
 

@@ -124,7 +124,7 @@ def _on_the_way(clues: Clues, stage: Stage) -> float:
     assert stage.mean is not None  # noqa: S101
     facts = clues.facts.destination
     waiting = len(stage.threads) * (stage.mean.events.get("EXECUTE", 0.0) + stage.mean.events.get("COMMIT", 0.0)) / 100
-    if facts is None or facts.waits.looks == 0 or waiting == 0 or (facts.round_trip_ms or 0.0) < ROUND_TRIP_MS:
+    if facts is None or facts.waits.looks == 0 or waiting == 0 or (facts.waits.round_trip_ms or 0.0) < ROUND_TRIP_MS:
         return 0.0
     return max(0.0, 100 * (1 - facts.waits.sessions / facts.waits.looks / waiting))
 
@@ -132,7 +132,7 @@ def _on_the_way(clues: Clues, stage: Stage) -> float:
 def _network(clues: Clues, stage: Stage) -> Iterator[Finding]:
     """An applier waits for the network if no process at the destination works on its answer."""
     facts = clues.facts.destination
-    trip = (facts.round_trip_ms or 0.0) if facts is not None else 0.0
+    trip = (facts.waits.round_trip_ms or 0.0) if facts is not None else 0.0
     away, waits = _on_the_way(clues, stage), _own(stage, "EXECUTE") + _own(stage, "COMMIT")
     if facts is None or away <= ON_THE_WAY_PERCENT or waits <= clues.event_threshold:
         return

@@ -151,8 +151,8 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
     if isinstance(facts, SourceFacts) and facts.slot is not None:
         lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
     if isinstance(facts, DestinationFacts):
-        if facts.round_trip_ms is not None:
-            lines.append(("round trip", f"{facts.round_trip_ms:g} ms"))
+        if facts.waits.round_trip_ms is not None:
+            lines.append(("round trip", f"{facts.waits.round_trip_ms:g} ms"))
         lines += [("no key", ".".join(name)) for name in facts.keyless]
         lines += [("trigger", f"{'.'.join(item.table)}: {item.name} ({item.mode})") for item in facts.triggers]
         lines += [(f"pg_stat_wal {name}", f"{value:g}") for name, value in facts.wal.items()]

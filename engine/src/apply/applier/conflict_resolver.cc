@@ -12,6 +12,7 @@
 #include "apply/row_errors.h"
 #include "base/plain_text.h"
 #include "metadata/destination_version.h"
+#include "pg/guarded_query.h"
 #include "pg/text_array.h"
 
 namespace thalweg::apply {
@@ -387,15 +388,10 @@ base::Result<std::optional<ConflictResolver::Texts>> ConflictResolver::look_up(c
   }
   session_.leave_pipeline();
   pg::Connection& connection = session_.connection();
-  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
-  const auto rows = connection.query(statement.sql, parameters);
-  if (!rows) {  // a value that the destination's type does not know, say: then it has no such row
-    if (connection.broken()) return std::unexpected(rows.error());
-    THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
-    return std::nullopt;
-  }
-  THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
-  if (rows->size() == 0) return std::nullopt;
+  const auto rows = pg::query_guarded(connection, statement.sql, parameters);
+  if (!rows && connection.broken()) return std::unexpected(rows.error());
+  // A value that the destination's type does not know, say, is refused: then it has no such row.
+  if (!rows || rows->size() == 0) return std::nullopt;
   Texts texts(table.columns.size());
   for (size_t row = 0; row < rows->size(); ++row) {
     if (rows->is_null(row, 1)) continue;
@@ -468,16 +464,11 @@ base::Result<bool> ConflictResolver::try_to_record(const GroupExecutor::FailedRo
       kind ? telemetry::name_of(*kind) : std::string_view{}, parameters.text(error.sqlstate),
       parameters.text(error.message), action, parameters.text(pg::text_array(names)),
       parameters.text(pg::text_array(keys)), old_row, new_row, destination_row);
-  THALWEG_TRY(connection.script("SAVEPOINT thalweg_look"));
-  const auto done = connection.query(sql, parameters.list());
-  if (done) {
-    THALWEG_TRY(connection.script("RELEASE SAVEPOINT thalweg_look"));
-    return true;
-  }
+  const auto done = pg::query_guarded(connection, sql, parameters.list());
+  if (done) return true;
   if (connection.broken() || !(is_about_data(done.error().code) || done.error().code == ErrorCode::database_error)) {
     return std::unexpected(done.error());
   }
-  THALWEG_TRY(connection.script("ROLLBACK TO SAVEPOINT thalweg_look; RELEASE SAVEPOINT thalweg_look"));
   return false;
 }
 

@@ -25,8 +25,10 @@ const std::string kBegin = "BEGIN";
 const std::string kCommit = "COMMIT";
 const std::string kRollback = "ROLLBACK";
 
-LsnRange range_of(const Transaction& transaction) {
-  return {.first = transaction.commit_lsn, .end = transaction.end_lsn};
+// The group up to this transaction, when all before it have committed. One range, however many they are: the progress
+// is written with each of them.
+LsnRange range_up_to(const Transaction& transaction, const Group& group) {
+  return {.first = group.transactions.front()->commit_lsn, .end = transaction.end_lsn};
 }
 
 }  // namespace
@@ -200,7 +202,7 @@ base::Result<Refusal> SoloRun::execute_one(const Transaction& transaction, const
     }
   }
   if (!refusal) {
-    THALWEG_ASSIGN(refusal, commit(range_of(transaction)));
+    THALWEG_ASSIGN(refusal, commit(range_up_to(transaction, *lane().group)));
   }
   if (!refusal) return refusal;
   if (session.broken()) return std::unexpected(refusal->error);
@@ -220,7 +222,9 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
   const LiveErrorPolicies& policies = parts_.shared.parameters.errors;
   auto pause = policy.lock_first_pause;
   int tries = 0;
-  bool settles = false;  // the rows of the transaction at hand that fail
+  // The rows that fail: those of a transaction that has failed, and then of the group's next ones, too, in their first
+  // attempt: where others write, conflicts come in numbers.
+  bool settles = false;
   while (group.run.done < group.transactions.size()) {
     Transaction& transaction = *group.transactions[group.run.done];
     parts_.state.set("EXECUTE TRANSACTION");
@@ -243,7 +247,6 @@ base::Result<void> SoloRun::execute_singly(Group& group) {
       }
       executor.reset();
       ++group.run.done;
-      settles = false;
       tries = 0;
       pause = policy.lock_first_pause;
       continue;

@@ -32,9 +32,7 @@ lcr::FrameKind row_kind(MessageKind kind) {
 }
 
 // The subtransaction that a frame names: none where the change belongs to the top level.
-base::Xid subxid_of(base::Xid xid, const MessagePlace& place) {
-  return xid == place.open_xid ? base::Xid{} : xid;
-}
+base::Xid subxid_of(base::Xid xid, const MessagePlace& place) { return xid == place.open_xid ? base::Xid{} : xid; }
 
 }  // namespace
 
@@ -143,10 +141,7 @@ base::Result<void> FrameTranslator::check_withheld(base::Xid xid) {
 }
 
 ChangePlace FrameTranslator::place_of(const PgoutputMessage& message, const MessagePlace& place) const {
-  return {.lsn = lsn_,
-          .xid = place.open_xid,
-          .subxid = subxid_of(message.xid, place),
-          .is_streamed = place.in_stream};
+  return {.lsn = lsn_, .xid = place.open_xid, .subxid = subxid_of(message.xid, place), .is_streamed = place.in_stream};
 }
 
 base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const MessagePlace& place) {

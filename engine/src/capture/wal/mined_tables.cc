@@ -26,9 +26,9 @@ constexpr const char* kSettings =
     "pg_catalog.current_setting('block_size')";
 
 base::Result<void> refuse(std::string_view table, std::string_view why) {
-  base::Error error = base::fail(ErrorCode::unsupported_table,
-                                 fmt::format("{} {}. Capture it by logical decoding.", table, why))
-                          .error();
+  base::Error error =
+      base::fail(ErrorCode::unsupported_table, fmt::format("{} {}. Capture it by logical decoding.", table, why))
+          .error();
   error.table = table;
   return std::unexpected(std::move(error));
 }
@@ -65,7 +65,8 @@ base::Result<void> check_source(pg::Connection& source) {
                       "The source's full_page_writes is off: its WAL does not have all that is changed.");
   }
   if (rows.boolean(0, 2)) {
-    return base::fail(ErrorCode::source_read_only, "The source is a standby: its WAL can be mined at its primary only.");
+    return base::fail(ErrorCode::source_read_only,
+                      "The source is a standby: its WAL can be mined at its primary only.");
   }
   if (rows.text(0, 3) != "UTF8") {
     return base::fail(ErrorCode::unsupported_table,
@@ -76,10 +77,10 @@ base::Result<void> check_source(pg::Connection& source) {
   }
   constexpr std::string_view kBlockBytes = "8192";
   if (rows.text(0, 4) != kBlockBytes) {
-    return base::fail(ErrorCode::unsupported_version,
-                      fmt::format("The source's blocks have {} bytes; log mining reads those of {}.", rows.text(0, 4),
-                                  kBlockBytes),
-                      base::ErrorSide::source);
+    return base::fail(
+        ErrorCode::unsupported_version,
+        fmt::format("The source's blocks have {} bytes; log mining reads those of {}.", rows.text(0, 4), kBlockBytes),
+        base::ErrorSide::source);
   }
   constexpr int kPerMajor = 10'000;
   const int version = source.server_version() / kPerMajor;

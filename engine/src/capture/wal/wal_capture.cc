@@ -79,7 +79,7 @@ base::Result<void> WalCapture::work() {
   if (is_stopped()) return {};
   THALWEG_TRY(begin_mining());
   auto mined = mine_until_stopped();
-  // What was being enqueued when the stop came, comes again.
+  // A transaction that was being enqueued when the stop came, comes again.
   if (!mined && mined.error().code == ErrorCode::engine_stopping && is_stopped()) return {};
   return mined;
 }
@@ -131,10 +131,10 @@ base::Result<void> WalCapture::begin_mining() {
                              .sink = this,
                              .message_prefix = options_.heartbeat_interval.count() > 0 ? options_.slot : std::string{},
                              .memory_bytes = options_.mining.memory_bytes});
-  staged_.emplace(shipment::StagedWalOptions{.directory = folder_.staging(),
-                                             .segment_bytes = report.segment_bytes,
-                                             .timeline = report.timeline},
-                  base::Lsn{begun.from.value - begun.from.value % wal::kPageBytes});
+  staged_.emplace(
+      shipment::StagedWalOptions{
+          .directory = folder_.staging(), .segment_bytes = report.segment_bytes, .timeline = report.timeline},
+      base::Lsn{begun.from.value - begun.from.value % wal::kPageBytes});
   reader_.emplace(wal::WalReaderOptions{.start = begun.from, .segment_bytes = report.segment_bytes});
   mined_ = begun.from;
   if (dictionary_->is_ready()) saved_at_ = begun.from;
@@ -217,8 +217,7 @@ base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_
   if (mined_ <= progress_enqueued_ || now - progress_at_ < kProgressInterval) return {};
   const auto report = shipment_.report();
   const bool is_known = report && report->server_time != base::UnixMicros{};
-  THALWEG_ASSIGN(const bool taken,
-                 put_progress(mined_, is_known ? report->server_time : options_.clock->unix_now()));
+  THALWEG_ASSIGN(const bool taken, put_progress(mined_, is_known ? report->server_time : options_.clock->unix_now()));
   if (!taken) return {};
   progress_enqueued_ = mined_;
   progress_at_ = now;
@@ -255,8 +254,7 @@ base::Result<void> WalCapture::note_confirmed(bool at_once) {
 
 base::Result<void> WalCapture::save_due_dictionary() {
   if (!dictionary_->is_ready()) return {};
-  const uint64_t interval =
-      dictionary_interval_ * std::max<uint64_t>(1, folder_.dictionaries() / kDictionariesNear);
+  const uint64_t interval = dictionary_interval_ * std::max<uint64_t>(1, folder_.dictionaries() / kDictionariesNear);
   if (saved_at_ && mined_.value - saved_at_.value < interval) return {};
   THALWEG_ASSIGN(const bool is_saved, folder_.save(*dictionary_));
   if (is_saved) saved_at_ = mined_;

@@ -29,7 +29,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::vector<telemetry::ComponentSample> parts() const override;
 
  private:
-  // What mining had reached at one time.
+  // Positions that mining had reached at one time.
   struct Mark {
     base::Lsn position;  // everything that commits before it is enqueued
     base::Lsn restart;   // transactions that end there or behind have no row before this

@@ -9,8 +9,8 @@
 #include "base/ids.h"
 #include "dictionary/dictionary.h"
 
-// What a stream that mines the WAL has on the engine's disk: the staged WAL, where it goes on after a restart, and the
-// dictionaries with which it can.
+// Files of a stream that mines the WAL: the staged WAL, where it goes on after a restart, and the dictionaries with
+// which it can.
 
 namespace thalweg::capture {
 

@@ -40,8 +40,8 @@ class WalShipment {
  private:
   void take(const shipment::StagingReport& report);
 
-  std::atomic<bool> stop_{false};           // writer: the owner. Reader: the thread
-  std::atomic<uint64_t> needed_from_{0};    // writer: the owner (release). Reader: the thread (acquire)
+  std::atomic<bool> stop_{false};         // writer: the owner. Reader: the thread
+  std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
   const shipment::ReceiverOptions options_;
   base::Doorbell bell_;
 

@@ -60,8 +60,7 @@ base::Result<WalStart> start_wal(const WalStartOptions& options) {
 
 base::Result<MiningState> check_mining(const WalFolder& folder, const std::string& system_identifier, base::Lsn from) {
   const auto gap = [&](std::string message) {
-    base::Error error =
-        base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
+    base::Error error = base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
     error.lsn = from;
     return std::unexpected(std::move(error));
   };
@@ -73,9 +72,9 @@ base::Result<MiningState> check_mining(const WalFolder& folder, const std::strin
                                   system_identifier, state->system_identifier));
   }
   if (!from || from >= state->confirmed) return *state;
-  return gap(fmt::format(
-      "The engine has the WAL of what commits from {} on, and the destination has applied up to {} only.",
-      base::to_string(state->confirmed), base::to_string(from)));
+  return gap(
+      fmt::format("The engine has the WAL of what commits from {} on, and the destination has applied up to {} only.",
+                  base::to_string(state->confirmed), base::to_string(from)));
 }
 
 }  // namespace thalweg::capture

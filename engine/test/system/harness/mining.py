@@ -159,7 +159,7 @@ class RandomWork:
 
 
 def change_schema(scene: Scene, n: int) -> None:
-    """What no destination has to follow, and a column that both sides get: the destination first."""
+    """Changes that no destination has to follow, and a column that both sides get: the destination first."""
     scene.at_destination(f"ALTER TABLE accounts ADD COLUMN c{n} int")
     scene.run_at_source(f"""
         SET lock_timeout = '20s';
