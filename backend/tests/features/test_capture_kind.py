@@ -156,9 +156,7 @@ async def test_tables_that_cannot_be_mined(
     checks = await checks_of(operator, registered, **MINED)
     assert failed(checks) == {"source:mined_tables", "source:mined_types"}
     assert checks["source:mined_tables"]["detail"].startswith("public.parts: ")
-    assert checks["source:mined_types"]["detail"].startswith(
-        "public.odd.rights (aclitem), public.odd.deep (aclitem): "
-    )
+    assert checks["source:mined_types"]["detail"].startswith("public.odd.rights (aclitem), public.odd.deep (aclitem): ")
     refused = await operator.post(STREAMS, json=body_of(registered, **MINED))
     assert refused.status_code == 409 and "Types that can be mined" in refused.text
     assert failed(await checks_of(operator, registered)) == set()
