@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble, example
+from tests.support.full_disk import fill_disk, free_disk
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
 from tests.test_units import ONLY
@@ -214,26 +215,6 @@ def test_a_range_of_any_length_has_at_most_600_points(settings: Settings) -> Non
     ) is (MINUTES)
 
 
-async def fill_disk(resources: Resources) -> None:
-    """The store's disk is full, as far as a test can make it: writing history fails, reading works."""
-    async with resources.sessions() as session:
-        await session.execute(
-            text(
-                "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
-                "$$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$"
-            )
-        )
-        trigger = f"CREATE TRIGGER full_disk BEFORE INSERT ON {SECONDS.table} FOR EACH ROW EXECUTE FUNCTION full_disk()"
-        await session.execute(text(trigger))
-        await session.commit()
-
-
-async def free_disk(resources: Resources) -> None:
-    async with resources.sessions() as session:
-        await session.execute(text(f"DROP TRIGGER full_disk ON {SECONDS.table}"))
-        await session.commit()
-
-
 async def test_a_store_that_takes_nothing_loses_nothing(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, resources: Resources,
     capsys: pytest.CaptureFixture[str],
@@ -242,13 +223,13 @@ async def test_a_store_that_takes_nothing_loses_nothing(
     lost: list[int] = []
     writer = HistoryWriter(resources, lambda: lost.append(1))
     running = asyncio.create_task(writer.run())
-    await fill_disk(resources)
+    await fill_disk(resources, SECONDS.table)
     samples = [sample_at(datetime.now(UTC), 1.0, stream_id=stream_id)]
     writer.offer("abcdefgh", samples, missed=True)
     await eventually(lambda: _is(bool(lost)))
     assert writer.failing_since is not None
     assert "history caught up" not in capsys.readouterr().out
-    await free_disk(resources)
+    await free_disk(resources, SECONDS.table)
     writer.offer("abcdefgh", samples, missed=True)
     await eventually(lambda: _is(writer.failing_since is None))
     assert "history caught up" in capsys.readouterr().out
@@ -287,13 +268,13 @@ async def test_what_a_full_disk_cost_is_fetched_from_the_engine(
         return len(await stored()) > count
 
     await eventually(lambda: more_than(2))
-    await fill_disk(resources)
+    await fill_disk(resources, SECONDS.table)
     failing = collector._history
     await eventually(lambda: _is(failing.failing_since is not None))
     before, told = len(await stored()), len(remembered)
     await eventually(lambda: _is(len(remembered) > told + 10))
     assert len(await stored()) == before
-    await free_disk(resources)
+    await free_disk(resources, SECONDS.table)
     await eventually(lambda: more_than(before + 12))
     kept = await stored()
     taken = [datetime.fromisoformat(one["sampled_at"]) for one in remembered]

@@ -13,6 +13,7 @@ from tests.alerts.receivers import HttpReceiver, http_receiver
 from tests.alerts.test_channels import made
 from tests.features.test_streams import STREAMS, created
 from tests.support.engine_double import EngineDouble
+from tests.support.full_disk import fill_disk, free_disk
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for, without_slot_alert  # noqa: F401
 from thalweg.history.tiers import SECONDS
@@ -30,28 +31,6 @@ OF_ENGINES = ("engines", "streams")
 @pytest.fixture
 def quick(app: FastAPI, settings: Settings) -> None:
     settings.alerts_interval = settings.alerts_retry_after = 0.05
-
-
-async def fill_disk(resources: Resources, *tables: str) -> None:
-    """Writing fails, reading works."""
-    async with resources.sessions() as session:
-        await session.execute(
-            text(
-                "CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
-                "$$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$"
-            )
-        )
-        for table in tables:
-            when = f"BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW"
-            await session.execute(text(f"CREATE TRIGGER full_disk {when} EXECUTE FUNCTION full_disk()"))
-        await session.commit()
-
-
-async def free_disk(resources: Resources, *tables: str) -> None:
-    async with resources.sessions() as session:
-        for table in tables:
-            await session.execute(text(f"DROP TRIGGER full_disk ON {table}"))
-        await session.commit()
 
 
 def told(receiver: HttpReceiver, rule: str = RULE) -> list[dict[str, Any]]:
