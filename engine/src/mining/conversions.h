@@ -73,8 +73,9 @@ inline std::string_view text_of(std::span<const std::byte> bytes) {
 // how many bytes it took.
 std::optional<size_t> append_member(const SendForm& form, std::span<const std::byte> rest, std::string& out);
 
-// A numeric as numeric_out prints it; false also for infinities and NaN, which have no digits.
-bool append_numeric_text(std::span<const std::byte> content, std::string& out);
+// A numeric, at the begin of `stored` with its length, as numeric_out prints it; false also for infinities and NaN,
+// which have no digits.
+bool append_numeric_text(std::span<const std::byte> stored, std::string& out);
 // As escape_json of src/backend/utils/adt/json.c prints it, with quotes. False: it has a zero byte.
 bool append_json_string(std::string_view text, std::string& out);
 

@@ -5,7 +5,6 @@
 
 #include "mining/conversions.h"
 #include "wal/little_endian.h"
-#include "wal/varlena.h"
 
 // jsonb_send of src/backend/utils/adt/jsonb.c: a version, then the text. A container (src/include/utils/jsonb.h) has a
 // header, an entry for each child, and the children's data; an object's children are its keys, then its values. An
@@ -68,11 +67,8 @@ bool append_scalar(const Children::Child& child, std::string& out) {
   switch (child.kind) {
     case Entry::string:
       return append_json_string(text_of(child.data), out);
-    case Entry::numeric: {
-      const auto value = wal::parse_varlena(child.data);
-      return value && !value->external && !value->is_compressed && append_numeric_text(value->content, out) &&
-             out.size() <= kSentBytesMax;
-    }
+    case Entry::numeric:
+      return append_numeric_text(child.data, out) && out.size() <= kSentBytesMax;
     case Entry::is_false:
       out += "false";
       return true;

@@ -7,7 +7,6 @@
 
 #include "mining/conversions.h"
 #include "wal/little_endian.h"
-#include "wal/varlena.h"
 
 // jsonpath_send of src/backend/utils/adt/jsonpath.c: a version, then the text. A path (src/include/utils/jsonpath.h) is
 // a sequence of items, each with its kind, the place of the next one, and what belongs to it, such as the places of its
@@ -246,11 +245,8 @@ class PathPrinter {
         if (item == Item::key && in_key) out_ += '.';
         return value && append_json_string(*value, out_);
       }
-      case Item::numeric: {
-        if (payload > items_.size()) return false;
-        const auto value = wal::parse_varlena(items_.subspan(payload));
-        return value && !value->external && !value->is_compressed && append_numeric_text(value->content, out_);
-      }
+      case Item::numeric:
+        return payload <= items_.size() && append_numeric_text(items_.subspan(payload), out_);
       case Item::boolean:
         if (payload >= items_.size()) return false;
         out_ += items_[payload] != std::byte{0} ? "true" : "false";

@@ -5,6 +5,7 @@
 
 #include "mining/conversions.h"
 #include "wal/little_endian.h"
+#include "wal/varlena.h"
 
 // NumericData of src/backend/utils/adt/numeric.c: digits to the base of 10 000.
 
@@ -62,7 +63,10 @@ bool append_numeric(const SendForm&, std::span<const std::byte> content, std::st
 }
 
 // get_str_from_var
-bool append_numeric_text(std::span<const std::byte> content, std::string& out) {
+bool append_numeric_text(std::span<const std::byte> stored, std::string& out) {
+  const auto value = wal::parse_varlena(stored);
+  if (!value || value->external || value->is_compressed) return false;
+  const auto content = value->content;
   constexpr uint16_t kBase = 10'000;
   const auto numeric = parse(content);
   if (!numeric || (numeric->sign & kSpecial) == kSpecial) return false;
