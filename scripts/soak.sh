@@ -68,11 +68,11 @@ soak_worlds() {
 }
 
 values_round() {
-  THALWEG_VALUES_SEED=$((seed + $1)) THALWEG_VALUES=50000 "$THALWEG_BUILD/release/mining_test" --gtest_filter='ValuesTest.*'
+  THALWEG_VALUES_SEED=$((seed + $1)) THALWEG_VALUES=50000 "$THALWEG_BUILD/release/capture_test" --gtest_filter='MinedValuesTest.*'
 }
 
 soak_values() {
-  build_engine release mining_test || return 1
+  build_engine release capture_test || return 1
   rounds "$share" "50 000 values of each type, and as many arrays" values_round
 }
 

@@ -190,6 +190,8 @@ async def test_stream_from_databases_to_deletion(
     wrong_setting = await run("preflight", *choice, "--set", "paralelism=2")
     assert (wrong_setting.code, "Similar ones: parallelism" in wrong_setting.err) == (1, True)
     assert "no engine" in (await run("preflight", *choice, "--engine", "nowhere")).err
+    mined = await run("preflight", *choice, "--capture-kind", "wal", "--output", "json")
+    assert (mined.code, "full_page_writes" in mined.out) == (0, True)
     made = await run("streams", "create", "s", *choice, "--set", "parallelism=2", "--wait")
     assert made.code == 0, made.err
     assert engine.desired["streams"][0]["parameters"] == {"parallelism": 2}

@@ -14,7 +14,9 @@ from sources import ROOT, shown, source_files
 CONTRACT = ROOT / "engine/contract/component-numbers.json"
 SOURCES = ROOT / "engine/src"
 EXAMPLES = ("stats.example.json", "stats.fanout.example.json", "stats-history.example.json")
-COMPONENTS = {**STATED, "queue/spilling_consumer": "QUEUE SPILL"}
+COMPONENTS = {
+    **STATED, "capture/wal/wal_capture": "LOGMINER BUILDER", "queue/spilling_consumer": "QUEUE SPILL",
+}  # fmt: skip
 """The component that a source belongs to, by the beginning of its path."""
 
 READERS = ("backend/thalweg/", "frontend/src/")

@@ -13,7 +13,10 @@ SOURCES = ROOT / "engine/src"
 CONSOLE = ROOT / "frontend/src/lib/states.ts"
 # The component that a source belongs to, by the beginning of its path.
 COMPONENTS = {
+    "capture/capture_agent": "CAPTURE",
     "capture/logical/logical_capture": "CAPTURE",
+    "capture/wal/wal_capture": "CAPTURE",
+    "capture/wal/wal_shipment": "WAL SHIPMENT",
     "daemon/queue_sample": "QUEUE",
     "daemon/independent_destination_view": "QUEUE SPILL",
     "propagation/batch_packer": "PROPAGATION SENDER",

@@ -10,7 +10,9 @@ from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, E
 from thalweg.db.streams import runs_on, whole_streams
 from thalweg.engine_client.documents import FORMER_ID
 from thalweg.engine_client.identity import identity_name
+from thalweg.engine_client.mining_limits import limits_in, without_limits
 from thalweg.inspection.target import stored_target
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.context import Resources
 from thalweg.kernel.lifecycle import DesiredStatus, Stage
 from thalweg.kernel.row_rules import ScopedRules
@@ -77,6 +79,7 @@ def capturing_definition(row: StreamRow, secrets: SecretBox) -> Definition:
     """The capturing engine's part of a stream. Holds passwords."""
     return {
         **_common(row, secrets),
+        **_mining(row),
         "status": row.desired_status,
         "force": row.force,
         "destinations": [_destination(row, destination, secrets) for destination in row.destinations],
@@ -97,7 +100,7 @@ def receiving_definition(row: StreamRow, destination: DestinationRow, secrets: S
         **_common(row, secrets),
         "status": _receiving_status(row, destination),
         "force": row.force or destination.force,
-        "parameters": {**row.parameters, **destination.parameters},
+        "parameters": without_limits({**row.parameters, **destination.parameters}),
         "destinations": [
             {
                 **own,
@@ -116,8 +119,15 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
         "source": source_definition(row.source, secrets),
         "tables": row.tables,
         **_mask_key(row, secrets),
-        "parameters": row.parameters,
+        "parameters": without_limits(row.parameters),
     }
+
+
+def _mining(row: StreamRow) -> Definition:
+    """Only where it mines: earlier engines do not know these members."""
+    if row.capture_kind != CaptureKind.WAL:
+        return {}
+    return {"capture_kind": CaptureKind.WAL, **limits_in(row.parameters)}
 
 
 def _mask_key(row: StreamRow, secrets: SecretBox) -> Definition:

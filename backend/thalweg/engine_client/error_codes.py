@@ -19,6 +19,7 @@ class ErrorCode(StrEnum):
     AUTHENTICATION_FAILED = "authentication_failed"
     BACKLOG_DAMAGED = "backlog_damaged"
     BOOKKEEPING_NOT_TRUSTED = "bookkeeping_not_trusted"
+    CAPTURE_MEMORY_REACHED = "capture_memory_reached"
     CERTIFICATE_REJECTED = "certificate_rejected"
     CERTIFICATE_UNUSABLE = "certificate_unusable"
     CHANGES_NOT_CAPTURED = "changes_not_captured"
@@ -39,6 +40,7 @@ class ErrorCode(StrEnum):
     ENGINE_STOPPING = "engine_stopping"
     ENGINE_UNREACHABLE = "engine_unreachable"
     FILE_ERROR = "file_error"
+    FULL_PAGE_WRITES_OFF = "full_page_writes_off"
     IDENTITY_MISSING = "identity_missing"
     IDENTITY_REFUSED = "identity_refused"
     INITIAL_COPY_INCONSISTENT = "initial_copy_inconsistent"
@@ -97,6 +99,7 @@ SIDES = {
     ErrorCode.APPLY_FAILED: ErrorSide.DESTINATION,
     ErrorCode.BACKLOG_DAMAGED: ErrorSide.ENGINE,
     ErrorCode.BOOKKEEPING_NOT_TRUSTED: ErrorSide.DESTINATION,
+    ErrorCode.CAPTURE_MEMORY_REACHED: ErrorSide.SOURCE,
     ErrorCode.CERTIFICATE_REJECTED: ErrorSide.LINK,
     ErrorCode.CERTIFICATE_UNUSABLE: ErrorSide.ENGINE,
     ErrorCode.CHANGES_NOT_CAPTURED: ErrorSide.ENGINE,
@@ -111,6 +114,7 @@ SIDES = {
     ErrorCode.ENGINE_STOPPING: ErrorSide.ENGINE,
     ErrorCode.ENGINE_UNREACHABLE: ErrorSide.LINK,
     ErrorCode.FILE_ERROR: ErrorSide.ENGINE,
+    ErrorCode.FULL_PAGE_WRITES_OFF: ErrorSide.SOURCE,
     ErrorCode.IDENTITY_MISSING: ErrorSide.ENGINE,
     ErrorCode.IDENTITY_REFUSED: ErrorSide.ENGINE,
     ErrorCode.INITIAL_COPY_INCONSISTENT: ErrorSide.DESTINATION,

@@ -16,6 +16,7 @@ from thalweg.inspection.intervals import check_intervals, read_infinite_interval
 from thalweg.inspection.left_out import LeftOut, check_left_out, read_left_out
 from thalweg.inspection.left_out_types import LeftOutOfMade, read_left_out_of_made, those_to_be_made
 from thalweg.inspection.matching import select_tables
+from thalweg.inspection.mining import check_mining
 from thalweg.inspection.output_plugin import check_output_plugin
 from thalweg.inspection.preflight_destination import Columns, check_destination, check_moved
 from thalweg.inspection.preflight_source import check_source
@@ -25,6 +26,7 @@ from thalweg.inspection.standby import check_standby
 from thalweg.inspection.statements import check_statements
 from thalweg.inspection.target import Target
 from thalweg.inspection.text_encoding import TextSettings, check_text, read_text_settings
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.models import FieldProblem
@@ -114,13 +116,13 @@ class DestinationTarget:
 
 async def preflight_stream(
     source: Target, destinations: list[DestinationTarget], rules: TableRules, plugin: str, timeout: int,
-    tables: TableNames | None = None, stream_id: str = "",
+    tables: TableNames | None = None, stream_id: str = "", kind: CaptureKind = CaptureKind.LOGICAL,
 ) -> StreamPreflight:  # fmt: skip
     """Never raises for what is wrong with a database: a check says it. `plugin` is the parameter source_plugin, empty
-    where the stream's capture runs already; `tables` are those of a stream that has chosen them; `stream_id` is the
-    stream that there is already, with a slot."""
+    where the stream's capture runs already or needs none; `tables` are those of a stream that has chosen them;
+    `stream_id` is the stream that there is already, with a slot."""
     try:
-        seen = await _inspect_source(source, rules, tables, plugin, timeout, stream_id)
+        seen = await _inspect_source(source, rules, tables, plugin, timeout, stream_id, kind)
     except ConnectionFailure as failure:
         seen = _Source(failed_connection(CheckSide.SOURCE, failure), [], {}, None)
     inspected = await asyncio.gather(
@@ -171,8 +173,9 @@ async def _look_at(
 
 
 async def _inspect_source(
-    target: Target, rules: TableRules, chosen: TableNames | None, plugin: str, timeout: int, stream_id: str
-) -> _Source:
+    target: Target, rules: TableRules, chosen: TableNames | None, plugin: str, timeout: int, stream_id: str,
+    kind: CaptureKind,
+) -> _Source:  # fmt: skip
     async with connected(target, timeout) as connection:
         everything = await read_tables(connection)
         tables = (
@@ -181,11 +184,13 @@ async def _inspect_source(
             else [table for table in everything if table.name in chosen]
         )
         checklist = await check_source(
-            connection, tables, tentative=False, given_up=rules.given_up, reads_standby=target.reads_standby
+            connection, tables, tentative=False, given_up=rules.given_up, reads_standby=target.reads_standby, kind=kind
         )
         if stream_id and any(table.name in rules.given_up for table in tables):
             await check_publication(checklist, connection, stream_id)
-        if target.reads_standby:
+        if kind is CaptureKind.WAL:
+            await check_mining(checklist, connection, tables, reads_standby=target.reads_standby)
+        elif target.reads_standby:
             await check_standby(checklist, connection, target, timeout)
         if tables:
             await check_inheritance(checklist, connection, tables)

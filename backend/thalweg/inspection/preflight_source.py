@@ -8,6 +8,7 @@ from thalweg.inspection.connection import Connection, read_role, read_row
 from thalweg.inspection.inserts_only import check_given_up
 from thalweg.inspection.schemas import CheckSide, RoleFacts
 from thalweg.inspection.writing import check_writing
+from thalweg.kernel.capture_kinds import CaptureKind
 
 VERSION_MIN = 140000
 SYNCHRONISED_SLOTS_VERSION = 170000
@@ -21,7 +22,7 @@ SELECT current_setting('server_version_num')::int AS version_number, current_set
        (SELECT count(*) FROM pg_stat_get_wal_senders())::int AS senders_used,
        current_setting('idle_replication_slot_timeout', true) AS idle_timeout,
        ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary
-             ORDER BY 1) AS standbys,
+             AND NOT starts_with(slot_name::text, 'thalweg_') ORDER BY 1) AS standbys,
        current_setting('synchronized_standby_slots', true) AS synchronized,
        EXISTS (SELECT FROM pg_largeobject_metadata) AS large_objects,
        (SELECT rolbypassrls OR rolsuper FROM pg_roles WHERE rolname = current_user) AS bypasses_row_security,
@@ -36,6 +37,7 @@ async def check_source(
     tentative: bool,
     given_up: frozenset[tuple[str, str]] = frozenset(),
     reads_standby: bool = False,
+    kind: CaptureKind = CaptureKind.LOGICAL,
 ) -> Checklist:
     """`tables` are those chosen, or all with `tentative`; of those `given_up` only inserts are replicated. With
     `reads_standby` the server may be a standby, which check_standby looks at."""
@@ -45,9 +47,11 @@ async def check_source(
     checklist.ok("connection", "Connection", f"Connected as {role.name} to {server['dbname']}.")
     check_version(checklist, {**server, "in_recovery": server["in_recovery"] and not reads_standby})
     await check_writing(checklist, connection, "the stream's publication and heartbeats", reads_standby=reads_standby)
-    _check_wal(checklist, server)
+    _check_wal(checklist, server, kind)
     check_idle_slots(checklist, server)
-    if not reads_standby:
+    if kind is CaptureKind.WAL:
+        _check_mined_failover(checklist, server)
+    elif not reads_standby:
         _check_failover(checklist, server)
     _check_role(checklist, server, role)
     _check_tables(checklist, server, role, tables, given_up)
@@ -76,12 +80,14 @@ def check_version(checklist: Checklist, server: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
-def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
+def _check_wal(checklist: Checklist, server: dict[str, Any], captures: CaptureKind) -> None:
+    # The start of one that mines has a slot for its snapshot beside that for the WAL.
+    needed, in_words = (2, "two while it starts") if captures is CaptureKind.WAL else (1, "one")
     if server["wal_level"] == "logical":
         checklist.ok("wal_level", "WAL level", "wal_level is logical.")
     else:
         checklist.fail(
-            "wal_level", "WAL level", f"wal_level is {server['wal_level']}: the WAL lacks what logical capture needs.",
+            "wal_level", "WAL level", f"wal_level is {server['wal_level']}: the WAL lacks what a stream needs.",
             "Set wal_level to logical and restart the server.", "ALTER SYSTEM SET wal_level = 'logical'",
         )  # fmt: skip
     for identifier, title, kind, setting in (
@@ -89,11 +95,12 @@ def _check_wal(checklist: Checklist, server: dict[str, Any]) -> None:
         ("wal_senders", "Free WAL sender", "senders", "max_wal_senders"),
     ):
         used, most = server[f"{kind}_used"], server[f"{kind}_max"]
-        if used < most:
+        if used + needed <= most:
             checklist.ok(identifier, title, f"{used} of {most} are in use.")
         else:
+            taken = f"All {most}" if used >= most else f"{used} of {most}"
             checklist.fail(
-                identifier, title, f"All {most} are in use; a stream needs one.",
+                identifier, title, f"{taken} are in use; a stream needs {in_words}.",
                 f"Raise {setting} and restart the server, or drop unused ones.",
                 f"ALTER SYSTEM SET {setting} = {most + 10}",
             )  # fmt: skip
@@ -135,6 +142,19 @@ def _check_failover(checklist: Checklist, server: dict[str, Any]) -> None:
             "may get ahead of a standby, and when that is promoted, their tables must be copied again.",
             "Name the slots of the standbys that may be promoted, and reload the server; streams then wait for them.",
             "ALTER SYSTEM SET synchronized_standby_slots = " + ", ".join(quoted(name) for name in standbys),
+        )  # fmt: skip
+
+
+def _check_mined_failover(checklist: Checklist, server: dict[str, Any]) -> None:
+    title, standbys = "Failover to a standby", server["standbys"]
+    if not standbys:
+        checklist.ok("failover", title, "No standby has a slot here.")
+    else:
+        checklist.warn(
+            "failover", title,
+            f"There are slots of standbys ({listed(standbys)}), and a stream that mines does not follow a failover: "
+            "when one is promoted, the tables must be copied again.",
+            "Choose logical decoding for a stream that is to continue after a failover.",
         )  # fmt: skip
 
 

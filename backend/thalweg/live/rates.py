@@ -30,7 +30,8 @@ from thalweg.live.schemas import (
 ACTIVITIES = tuple(TimePercent.model_fields)
 PROPAGATION = {"PROPAGATION SENDER": "sender", "PROPAGATION RECEIVER": "receiver"}
 UNKNOWN = LatencySample(p50_ms=None, p99_ms=None, transactions=None)
-NAMES = {"APPLY READER": "reader", "APPLY COORDINATOR": "coordinator", "APPLY SERVER": "server"}
+NAMES = {"APPLY READER": "reader", "APPLY COORDINATOR": "coordinator", "APPLY SERVER": "server",
+         "WAL SHIPMENT": "shipment", "LOGMINER BUILDER": "builder"}  # fmt: skip
 
 
 class Reading:
@@ -67,7 +68,7 @@ def sample_of(stream_id: str, before: Reading | None, now: Reading, engine_id: s
     counted = (
         servers
         if len(now.status.destinations) < 2
-        else [component for component in components if component.type == "CAPTURE"]
+        else [component for component in components if component.type == "CAPTURE" and component.sub_component is None]
     )
     last = slowest(destinations, lambda destination: destination.latency.p99_ms)
     return Sample(

@@ -46,7 +46,10 @@ async def check_stream(context: Context, body: StreamCreate) -> Checked:
     destinations = await planned(context, body.destinations, body.parameters)
     placement = await place(context, body.capture_engine_id, body.destinations)
     destinations = with_engines(destinations, placement.applies)
-    result = await preflight(context, source, placement.capture, destinations, body.rules, body.parameters, body.accept)
+    result = await preflight(
+        context, source, placement.capture, destinations, body.rules, body.parameters, body.accept,
+        kind=body.capture_kind,
+    )  # fmt: skip
     if not result.preflight.ready:
         raise not_ready(result.preflight, "Nothing was created.", _places(body, destinations), result.rule_problems)
     tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
@@ -74,8 +77,8 @@ async def create_stream(context: Context, body: StreamCreate, checked: Checked) 
     await check_still_apart(context, destinations, checked.tables, _places(body, destinations))
     row = StreamRow(
         id=new_id(), name=body.name, source_id=source.id, capture_engine_id=placement.capture.id,
-        rules=body.rules.model_dump(by_alias=True), parameters=body.parameters, force=False,
-        tables=checked.tables,
+        capture_kind=body.capture_kind, rules=body.rules.model_dump(by_alias=True), parameters=body.parameters,
+        force=False, tables=checked.tables,
         desired_status=DesiredStatus.ENABLED if body.start else DesiredStatus.DISABLED, destinations=[],
     )  # fmt: skip
     for destination, database, engine in zip(

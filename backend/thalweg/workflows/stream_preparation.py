@@ -34,6 +34,7 @@ from thalweg.inspection.preflight import (
 )
 from thalweg.inspection.schemas import Check, CheckSide, CheckStatus, Preflight
 from thalweg.inspection.target import Target, target_of
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import DETECTION, compared_tables
 from thalweg.kernel.conflict_handlers import HANDLERS, conflict_handlers
 from thalweg.kernel.context import Context
@@ -104,7 +105,9 @@ async def run_preflight(context: Context, body: PreflightRequest) -> Preflight:
     except Problem as problem:
         applies = problem
     destinations = with_engines(destinations, applies)
-    result = await preflight(context, source, capture, destinations, body.rules, body.parameters, body.accept)
+    result = await preflight(
+        context, source, capture, destinations, body.rules, body.parameters, body.accept, kind=body.capture_kind
+    )
     return result.preflight
 
 
@@ -170,13 +173,16 @@ async def preflight(
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
     mask_key: str | None = None,
+    kind: CaptureKind = CaptureKind.LOGICAL,
 ) -> StreamPreflight:
     """Reads the databases, and what other streams write to the destinations' tables. `capture` is None where the
     engines are not known; `of` is the stream to change, None for a new one; `chosen` are its tables when the rules do
-    not change; `mask_key` is its new one, None where it stays."""
+    not change; `mask_key` is its new one, None where it stays. `kind` is a new stream's; one that there is has its
+    own."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
+    kind = kind if of is None else CaptureKind(of.capture_kind)
     await context.release()
     result = await preflight_stream(
         target_of(source, context.resources),
@@ -194,8 +200,9 @@ async def preflight(
             )
             for destination in destinations
         ],
-        rules, plugin if of is None else "", context.resources.settings.database_connect_timeout, chosen,
-        of.id if of is not None else "",
+        rules, plugin if of is None and kind is CaptureKind.LOGICAL else "",
+        context.resources.settings.database_connect_timeout, chosen,
+        of.id if of is not None else "", kind,
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
     # Thousands of tables take a while: meanwhile the API answers others.

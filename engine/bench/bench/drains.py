@@ -137,7 +137,7 @@ class StreamDrain:
 class ThalwegDrain(StreamDrain):
     """A stream of the real engine: made before the workload, stopped, started to drain.
 
-    Its destination has the extension; `thalweg-sets` does not use it.
+    Its destination has the extension; `thalweg-sets` does not use it. `thalweg-wal` mines the source's WAL.
     """
 
     def __init__(self, rig: Rig, name: str, method: str, tables: list[Table], parameters: Parameters) -> None:
@@ -145,7 +145,7 @@ class ThalwegDrain(StreamDrain):
         self.engine = rig.engine
         self.method = method
         self.tables = tables
-        self.parameters = {"data_layer": method == "thalweg", **parameters}
+        self.parameters = {"data_layer": method != "thalweg-sets", **parameters}
         self.database = f"{method.replace('-', '_')}_{name}"
         self.stream = self.database.replace("_", "")
 
@@ -159,7 +159,8 @@ class ThalwegDrain(StreamDrain):
     def define(self) -> None:
         self.engine.define_stream(self.stream, self.rig.source.conninfo(SOURCE_DATABASE),
                                   self.rig.destination.conninfo(self.database), self.tables,
-                                  {"initial_copy": False, **self.parameters})
+                                  {"initial_copy": False, **self.parameters},
+                                  **({"capture_kind": "wal"} if self.method == "thalweg-wal" else {}))
 
     def finished(self, watch: psycopg.Connection[Any]) -> bool:
         """The sentinel alone is not enough: independent transactions may commit in another order."""

@@ -36,7 +36,8 @@ class Drained:
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--methods", default=METHODS,
-                        help="native-binary, native-text, thalweg (through the data layer), thalweg-sets (in SQL)")
+                        help="native-binary, native-text, thalweg (through the data layer), thalweg-sets (in SQL), "
+                             "thalweg-wal (mined WAL)")
     parser.add_argument("--parameters", type=json.loads, default={}, help="of the Thalweg stream, as JSON")
 
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +21,17 @@
 #include "telemetry/sample.h"
 
 // Capture: turns a source's WAL into LCR frames and enqueues them (README.md has the essay).
-// One interface for every kind of source; capture/logical is the one that there is.
+// One interface for every kind of source: capture/logical and capture/wal.
 
 namespace thalweg::capture {
+
+// Of a capture that mines the source's WAL.
+struct MiningOptions {
+  std::filesystem::path folder = {};        // of the stream's staged WAL and dictionaries, begun by start_wal()
+  uint64_t staging_bytes_max = UINT64_MAX;  // of staged WAL; when there is so much, the source keeps what follows
+  uint64_t memory_bytes = UINT64_MAX;       // of rows of open transactions; above it the largest comes in pieces
+  uint64_t dictionary_interval_bytes = uint64_t{256} << 20;  // of WAL, between two dictionaries on disk
+};
 
 struct CaptureOptions {
   std::string stream_id;
@@ -47,7 +56,8 @@ struct CaptureOptions {
   // How often the source commits a marker (telemetry/marker_log.h). Zero: never, and none can be placed; then the
   // source's logical messages are not asked for.
   std::chrono::seconds heartbeat_interval{0};
-  StreamRules rules = {};    // which changes of the tables go into the queue
+  StreamRules rules = {};  // which changes of the tables go into the queue
+  MiningOptions mining = {};
   ChangeTap* tap = nullptr;  // shows changes to whoever asks; outlives the capture. Null: to nobody
 };
 
@@ -55,10 +65,11 @@ struct CaptureStatus {
   bool running = false;              // from start() until the agent has ended
   bool enqueuing = false;            // false: no further frame will be enqueued
   std::optional<base::Error> error;  // why it ended by itself; class transient: make a new one, with queue and apply
-  const char* state = "";            // INITIALIZING, CAPTURING CHANGES, WAITING FOR WAL, ...
-  base::Lsn captured;                // everything that commits before it has been enqueued
-  base::Lsn source_end;              // the source's flushed WAL, at most two seconds old; never below captured
-  base::Lsn confirmed;               // last reported to the source as flushed
+  std::optional<base::Error> trouble = {};  // what holds it up until somebody acts, though it runs
+  const char* state = "";                   // INITIALIZING, CAPTURING CHANGES, WAITING FOR WAL, ...
+  base::Lsn captured;                       // everything that commits before it has been enqueued
+  base::Lsn source_end;                     // the source's flushed WAL, at most two seconds old; never below captured
+  base::Lsn confirmed;                      // last reported to the source as flushed
 };
 
 // Thread-safe: status() and sample() may be called by anybody; start, request_stop, await_quiet, join and the
@@ -85,6 +96,8 @@ class Capture {
   // latency_us (age of the last commit when enqueued), streaming (1: transactions come before
   // their commit).
   virtual telemetry::ComponentSample sample() const = 0;
+  // Of a capture with several agents, what the others do, too.
+  virtual std::vector<telemetry::ComponentSample> parts() const { return {}; }
   // Of the tables with rules, since start(). Changes that come before their transaction is rolled back count, too.
   virtual std::vector<telemetry::RuleSample> rules() const = 0;
 
@@ -99,5 +112,7 @@ class Capture {
 
 // Logical decoding with pgoutput: capture/logical.
 std::unique_ptr<Capture> make_logical_capture(CaptureOptions options);
+// Mining of the source's WAL: capture/wal. `options.slot` is a physical one.
+std::unique_ptr<Capture> make_wal_capture(CaptureOptions options);
 
 }  // namespace thalweg::capture

@@ -26,6 +26,11 @@ constexpr size_t kNameBytesMax = 1000;
 constexpr size_t kNetworksMax = 1000;
 constexpr size_t kIdentifierBytesMax = 256;  // NAMEDATALEN is 64 unless somebody built a server of their own
 
+constexpr int64_t kStagingLimitMinMb = 64;
+constexpr int64_t kCaptureMemoryMinMb = 1;
+constexpr int64_t kMegabytesMax = 16'777'216;
+
+constexpr std::array<std::string_view, 2> kCaptureKinds = {"logical", "wal"};
 constexpr std::array<std::string_view, 3> kStatusNames = {"ENABLED", "DISABLED", "DROPPED"};
 
 // Origin of a desired-state document.
@@ -281,6 +286,34 @@ base::Result<void> read_destinations(ObjectReader& parent, StreamDefinition& out
   return check_destinations(out, pointer);
 }
 
+void read_megabytes(ObjectReader& reader, std::string_view member, int64_t minimum, int64_t& out) {
+  if (!reader.member(member, false)) return;
+  const uint64_t number = reader.unsigned_integer(member);
+  if (reader.failed()) return;
+  if (number < static_cast<uint64_t>(minimum) || number > static_cast<uint64_t>(kMegabytesMax)) {
+    reader.refuse(member, fmt::format("must be a whole number from {} to {}", minimum, kMegabytesMax));
+  } else {
+    out = static_cast<int64_t>(number);
+  }
+}
+
+void read_capture(ObjectReader& reader, StreamDefinition& out) {
+  if (reader.member("capture_kind", false)) {
+    const std::string kind = reader.string("capture_kind", 1, kNameBytesMax);
+    const auto found = std::ranges::find(kCaptureKinds, kind);
+    if (found != kCaptureKinds.end()) {
+      out.capture_kind = static_cast<CaptureKind>(found - kCaptureKinds.begin());
+    } else if (!reader.failed()) {
+      reader.refuse("capture_kind", fmt::format("must be one of {}", fmt::join(kCaptureKinds, ", ")));
+    }
+  }
+  read_megabytes(reader, "staging_limit_mb", kStagingLimitMinMb, out.staging_limit_mb);
+  read_megabytes(reader, "capture_memory_mb", kCaptureMemoryMinMb, out.capture_memory_mb);
+  if (out.capture_kind == CaptureKind::wal && out.source.reads_standby) {
+    reader.refuse("capture_kind", "cannot be wal where the source is read at a standby");
+  }
+}
+
 base::Result<StreamDefinition> read_stream(const json& value, const std::string& pointer, Origin origin) {
   ObjectReader reader(value, pointer);
   StreamDefinition stream;
@@ -290,6 +323,7 @@ base::Result<StreamDefinition> read_stream(const json& value, const std::string&
   stream.status = read_status(reader);
   stream.force = reader.boolean("force", false);
   THALWEG_TRY(read_database(reader, "source", stream.source));
+  read_capture(reader, stream);
   refuse_old_form(reader, "destination");
   refuse_old_form(reader, "send_to");
   THALWEG_TRY(read_receive_from(reader, stream.receive_from));
@@ -373,6 +407,10 @@ json to_json(const StreamDefinition& stream) {
   for (const DestinationDefinition& destination : stream.destinations) {
     out["destinations"].push_back(to_json(destination, stream.parameters));
   }
+  const StreamDefinition defaults;
+  if (stream.capture_kind != defaults.capture_kind) out["capture_kind"] = name_of(stream.capture_kind);
+  if (stream.staging_limit_mb != defaults.staging_limit_mb) out["staging_limit_mb"] = stream.staging_limit_mb;
+  if (stream.capture_memory_mb != defaults.capture_memory_mb) out["capture_memory_mb"] = stream.capture_memory_mb;
   if (!stream.mask_key.empty()) out["mask_key"] = stream.mask_key;
   if (stream.receive_from) out["receive_from"] = {{"engine", stream.receive_from->engine}};
   return out;
@@ -472,6 +510,8 @@ base::Result<std::vector<std::string>> read_unknown(ObjectReader& parent, std::s
   }
   return named;
 }
+
+std::string_view name_of(CaptureKind kind) { return kCaptureKinds[static_cast<size_t>(kind)]; }
 
 std::string_view name_of(DesiredStatus status) { return kStatusNames[static_cast<size_t>(status)]; }
 

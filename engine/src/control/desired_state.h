@@ -23,6 +23,10 @@ namespace thalweg::control {
 enum class DesiredStatus { enabled, disabled, dropped };
 std::string_view name_of(DesiredStatus status);
 
+// How a source's changes are captured: decoded there, or mined from its WAL here.
+enum class CaptureKind : uint8_t { logical, wal };
+std::string_view name_of(CaptureKind kind);
+
 struct DatabaseRef {
   std::string name;         // for messages
   base::Conninfo conninfo;  // holds a password: never logged, never returned
@@ -73,6 +77,9 @@ struct StreamDefinition {
   DesiredStatus status = DesiredStatus::disabled;
   bool force = false;  // with dropped: give up on a database that cannot be reached
   DatabaseRef source;
+  CaptureKind capture_kind = CaptureKind::logical;
+  int64_t staging_limit_mb = 10'240;                // of a stream that mines: staged WAL on the engine's disk
+  int64_t capture_memory_mb = 256;                  // and rows of open transactions in its memory
   std::optional<ReceiveFrom> receive_from;          // another engine captures; there is one destination then
   std::vector<DestinationDefinition> destinations;  // one at least
   std::vector<TableRef> tables;                     // at least one, each once

@@ -52,6 +52,29 @@ TEST(DesiredState, UpdatesAreGivenUpOfTheTablesThatSaySo) {
   EXPECT_NE(refusal(document).find("/streams/0/tables/1/inserts_only"), std::string::npos);
 }
 
+TEST(DesiredState, StreamsAreCapturedLogicallyUnlessTheySayOtherwise) {
+  json document = json::parse(contract("desired.example.json"));
+  json& stream = document["streams"][0];
+  EXPECT_EQ(parse_desired(document.dump())->streams[0].capture_kind, CaptureKind::logical);
+  stream["capture_kind"] = "wal";
+  stream["staging_limit_mb"] = 64;
+  stream["capture_memory_mb"] = 1;
+  const auto parsed = parse_desired(document.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->streams[0].capture_kind, CaptureKind::wal);
+  EXPECT_EQ(parsed->streams[0].staging_limit_mb, 64);
+  EXPECT_EQ(parsed->streams[0].capture_memory_mb, 1);
+  EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
+  stream["staging_limit_mb"] = 63;
+  EXPECT_NE(refusal(document).find("/streams/0/staging_limit_mb"), std::string::npos);
+  stream["staging_limit_mb"] = 64;
+  stream["source"]["read_from"] = "standby";
+  EXPECT_NE(refusal(document).find("/streams/0/capture_kind"), std::string::npos);
+  stream["source"].erase("read_from");
+  stream["capture_kind"] = "trigger";
+  EXPECT_NE(refusal(document).find("/streams/0/capture_kind"), std::string::npos);
+}
+
 TEST(DesiredState, KeepsTheRulesOfTablesThroughTheDisk) {
   const auto parsed = parse_desired(contract("desired.rules.example.json"));
   ASSERT_TRUE(parsed) << parsed.error().message;

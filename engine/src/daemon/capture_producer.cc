@@ -33,12 +33,17 @@ class CaptureProducer final : public QueueProducer {
                  .rules = stream_rules(definition),
                  .tap = tap} {
     options_.rules.relations_file = folder / "ruled-relations.json";
+    if (definition.capture_kind != control::CaptureKind::wal) return;
+    make_ = capture::make_wal_capture;
+    options_.mining.folder = mining_folder(folder);
+    options_.mining.staging_bytes_max = static_cast<uint64_t>(definition.staging_limit_mb) << 20;
+    options_.mining.memory_bytes = static_cast<uint64_t>(definition.capture_memory_mb) << 20;
   }
 
   base::Result<void> start(base::Lsn from, const std::atomic<uint64_t>& confirmed) override {
     options_.start = from;
     options_.confirmed_lsn = &confirmed;
-    capture_ = capture::make_logical_capture(options_);
+    capture_ = make_(options_);
     capture_->start();
     return {};
   }
@@ -51,7 +56,7 @@ class CaptureProducer final : public QueueProducer {
     capture_->join();
   }
   std::optional<base::Error> failure() const override { return capture_->status().error; }
-  std::optional<base::Error> trouble() const override { return {}; }
+  std::optional<base::Error> trouble() const override { return capture_->status().trouble; }
   bool caught_up(base::Lsn applied) override {
     const capture::CaptureStatus status = capture_->status();
     if (!backlog_end_) backlog_end_ = status.source_end;
@@ -59,6 +64,7 @@ class CaptureProducer final : public QueueProducer {
   }
   capture::CaptureStatus capture_status() const override { return capture_->status(); }
   telemetry::ComponentSample sample() const override { return capture_->sample(); }
+  std::vector<telemetry::ComponentSample> parts() const override { return capture_->parts(); }
   std::vector<telemetry::RuleSample> rules() const override { return capture_->rules(); }
   void add_to(telemetry::MarkerTrail& trail) const override { capture_->add_to(trail); }
   base::Result<void> place_marker(const std::string& id, const std::string& label) override {
@@ -66,6 +72,7 @@ class CaptureProducer final : public QueueProducer {
   }
 
  private:
+  std::unique_ptr<capture::Capture> (*make_)(capture::CaptureOptions) = capture::make_logical_capture;
   capture::CaptureOptions options_;
   std::unique_ptr<capture::Capture> capture_;
   base::Lsn backlog_end_;  // the source's WAL end when capture first saw it

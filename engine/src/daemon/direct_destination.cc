@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "daemon/earlier_logs.h"
+#include "daemon/source_objects.h"
 
 // Nothing of this is between a change and its apply.
 
@@ -100,6 +101,7 @@ StartContext DirectDestination::start_context() {
           .joins_capture = options_.delivery.stream.receive_from.has_value(),
           .session = {},
           .progress = options_.progress,
+          .folder = mining_folder(options_.directory),
           .work = {.stop = options_.stop, .board = options_.board},
           .on_copy = options_.on_copy};
 }

@@ -317,6 +317,7 @@ StartContext IndependentDestination::start_context() {
           .joins_capture = true,
           .session = source_,
           .progress = options_.progress,
+          .folder = {},
           .work = {.stop = &course_.interrupt(), .board = options_.board},
           .on_copy = [this] { observe(State::instantiating); },
           .check_backlog =

@@ -36,7 +36,8 @@ class QueueProducer {
   virtual bool caught_up(base::Lsn applied) = 0;
   virtual capture::CaptureStatus capture_status() const = 0;  // zeros where another engine captures
   virtual telemetry::ComponentSample sample() const = 0;
-  virtual std::vector<telemetry::RuleSample> rules() const = 0;  // none where another engine captures
+  virtual std::vector<telemetry::ComponentSample> parts() const { return {}; }  // what else works with it
+  virtual std::vector<telemetry::RuleSample> rules() const = 0;                 // none where another engine captures
   virtual void add_to(telemetry::MarkerTrail& trail) const = 0;
   // Fails with marker_refused where another engine captures, or Capture does.
   virtual base::Result<void> place_marker(const std::string& id, const std::string& label) = 0;

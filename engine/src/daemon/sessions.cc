@@ -9,6 +9,7 @@
 #include "daemon/independent_destination.h"
 #include "daemon/made_slot.h"
 #include "daemon/queue_sample.h"
+#include "daemon/source_objects.h"
 #include "daemon/stream_status.h"
 #include "spill/spill_space.h"
 
@@ -64,10 +65,11 @@ bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to
 
 bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
-         from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
-         from.rules == to.rules && from.transformations == to.transformations && from.names == to.names &&
-         from.mask_key == to.mask_key && !control::capture_needs_restart(from.parameters, to.parameters) &&
-         destinations_go_on(from, to);
+         from.capture_kind == to.capture_kind && from.staging_limit_mb == to.staging_limit_mb &&
+         from.capture_memory_mb == to.capture_memory_mb && from.tables == to.tables &&
+         from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code && from.rules == to.rules &&
+         from.transformations == to.transformations && from.names == to.names && from.mask_key == to.mask_key &&
+         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
 }
 
 Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
@@ -114,7 +116,8 @@ base::Result<void> Sessions::run() {
 base::Result<SourceSlot> Sessions::prepare_source() const {
   if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->prepares_source(); }))
     return SourceSlot{};
-  THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board}));
+  THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board},
+                                               mining_folder(options_.spill_directory)));
   if (slot.made_at) {
     THALWEG_TRY(note_made_slot(options_.spill_directory, slot.made_at));
   } else {
@@ -349,6 +352,7 @@ control::StreamStats Sessions::stats() const {
     std::shared_lock lock(session_lock_);
     if (producing_) {
       stats.components.push_back(producer_->sample());
+      for (telemetry::ComponentSample& part : producer_->parts()) stats.components.push_back(std::move(part));
       stats.components.push_back(queue_sample(*queue_));
     }
   }

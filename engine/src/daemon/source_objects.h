@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "pg/publication_names.h"
@@ -15,5 +16,8 @@ inline pg::PublicationNames publications_of(const std::string& stream_id) {
 inline std::string copy_slot_name(const std::string& stream_id, const std::string& destination = "") {
   return "thalweg_" + stream_id + (destination.empty() ? "" : "_" + destination) + "_copy";
 }
+
+// Of a stream that mines the source's WAL, in the stream's folder; no destination's id.
+inline std::filesystem::path mining_folder(const std::filesystem::path& folder) { return folder / "mined-wal"; }
 
 }  // namespace thalweg::daemon

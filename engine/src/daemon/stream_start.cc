@@ -13,9 +13,11 @@
 #include "base/log.h"
 #include "capture/logical/publication.h"
 #include "capture/logical/slot.h"
+#include "capture/wal/wal_start.h"
 #include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
+#include "daemon/source_start.h"
 #include "instantiation/instantiation.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
@@ -60,80 +62,7 @@ instantiation::InstantiationOptions instantiation_options(const Delivery& delive
   return options;
 }
 
-capture::SourcePlugin source_plugin(control::SourcePlugin parameter) {
-  switch (parameter) {
-    case control::SourcePlugin::automatic:
-      return capture::SourcePlugin::automatic;
-    case control::SourcePlugin::pgoutput:
-      return capture::SourcePlugin::pgoutput;
-    case control::SourcePlugin::thalweg:
-      return capture::SourcePlugin::thalweg;
-  }
-  std::unreachable();
-}
-
 constexpr std::chrono::seconds kUndoPatience{5};  // a stop waits for it
-
-base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id,
-                                     const DatabaseWork& work) {
-  return pg::Connection::open(conninfo, work.session("thalweg supervisor " + stream_id));
-}
-
-pg::ConnectOptions capture_session(const StreamDefinition& definition, const DatabaseWork& work) {
-  return work.session(capture::capture_application_name(definition.id));
-}
-
-// Says which side failed: both messages of libpq look the same.
-template <typename T>
-base::Result<T> on_side(std::string_view side, const std::string& database, base::Result<T> result) {
-  if (!result) result.error().message = std::string(side) + " \"" + database + "\": " + result.error().message;
-  return result;
-}
-
-// A table that came without a replica identity waits for one: published, its updates would fail at the source, and a
-// destination says only later that it lacks one.
-base::Result<void> leave_out_unidentified(pg::Connection& source, const StreamDefinition& definition,
-                                          std::vector<capture::PublishedTable>& tables) {
-  THALWEG_ASSIGN(const auto identified, capture::identified_tables(source, tables));
-  THALWEG_ASSIGN(const auto published, capture::published_tables(source, publications_of(definition.id).changes));
-  std::erase_if(tables, [&](const capture::PublishedTable& table) {
-    return std::ranges::find(identified, table) == identified.end() &&
-           std::ranges::find(published, table) == published.end();
-  });
-  return {};
-}
-
-// Before the destinations have said which relations their tables are. What is published besides stays while a table is
-// missing: it may be that one under another name. Appliers leave out what is none of theirs.
-base::Result<capture::StreamTables> tables_for_all(pg::Connection& source, const StreamDefinition& definition) {
-  std::vector<capture::PublishedTable> wanted;
-  for (const control::TableRef& table : definition.tables) wanted.push_back({table.schema, table.table});
-  const pg::PublicationNames publications = publications_of(definition.id);
-  THALWEG_ASSIGN(const std::vector<capture::PublishedTable> existing, capture::existing_tables(source, wanted));
-  capture::StreamTables tables;
-  for (const capture::PublishedTable& table : existing) {
-    const bool inserts_only = definition.inserts_only.contains({table.schema_name, table.table_name});
-    (inserts_only ? tables.inserts : tables.changes).push_back(table);
-  }
-  if (existing.size() < wanted.size()) {
-    const auto keep = [&](std::vector<capture::PublishedTable>& in,
-                          const std::string& publication) -> base::Result<void> {
-      THALWEG_ASSIGN(const auto present, capture::published_tables(source, publication));
-      std::ranges::copy_if(present, std::back_inserter(in), [&](const capture::PublishedTable& table) {
-        return std::ranges::find(existing, table) == existing.end();
-      });
-      return {};
-    };
-    THALWEG_TRY(keep(tables.changes, publications.changes));
-    THALWEG_TRY(keep(tables.inserts, publications.inserts));
-  }
-  THALWEG_TRY(leave_out_unidentified(source, definition, tables.changes));
-  return tables;
-}
-
-CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
-  return {.system_identifier = identity.system_identifier, .timeline = identity.timeline};
-}
 
 // Two servers can pass for the source for a while: one that was promoted, and the one that it replaced.
 base::Result<void> same_source(const CaptureIdentity& before, const CaptureIdentity& now) {
@@ -248,10 +177,7 @@ base::Result<bool> Starter::create() {
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(delivery_.stream.id), application, std::chrono::seconds(10)));
   // The publications first: decoding looks them up as of each change.
   THALWEG_TRY(publish(true));
-  auto slot = capture::create_slot(delivery_.stream.source.conninfo, slot_name(delivery_.stream.id),
-                                   capture_session(delivery_.stream, context_.work),
-                                   source_plugin(delivery_.stream.parameters.source_plugin),
-                                   primary_of(delivery_.stream, context_.work));
+  auto slot = make_slot(delivery_.stream, context_.work, context_.folder);
   if (!slot) {
     if (!context_.work.is_given_up()) undo_creation();
     return std::unexpected(slot.error());
@@ -274,8 +200,8 @@ base::Result<bool> Starter::create() {
 base::Result<void> Starter::await_capture() {
   if (!context_.joins_capture) return {};
   THALWEG_ASSIGN(const pg::Rows found,
-                 source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND "
-                                "confirmed_flush_lsn IS NOT NULL",
+                 source_->query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1 AND CASE slot_type "
+                                "WHEN 'physical' THEN restart_lsn ELSE confirmed_flush_lsn END IS NOT NULL",
                                 {slot_name(delivery_.stream.id)}));
   const pg::PublicationNames names = publications_of(delivery_.stream.id);
   const instantiation::PublishedTables wanted = instantiation_.published_tables();
@@ -371,13 +297,24 @@ base::Result<void> Starter::check_record() {
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
                                       .shared = !alone,
-                                      .at_standby = delivery_.stream.source.reads_standby});
+                                      .at_standby = delivery_.stream.source.reads_standby,
+                                      .is_physical = mines(delivery_.stream)});
   if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {
     checked.error().message += fmt::format(
         " It is on timeline {} and the stream on {}: what was promoted had no copy of the slot that was ready.",
         identity_.timeline, came_from_);
   }
   if (!checked) return std::unexpected(checked.error());
+  if (alone && mines(delivery_.stream)) {
+    THALWEG_TRY(capture::check_mining(capture::WalFolder(context_.folder), identity_.system_identifier,
+                                      record_->low_watermark));
+  }
+  if (end && mines(delivery_.stream)) {
+    return base::fail(base::ErrorCode::source_diverged,
+                      fmt::format("The source is on timeline {}, and its WAL was mined on {}: log mining does not "
+                                  "follow a failover yet.",
+                                  identity_.timeline, came_from_));
+  }
   if (context_.check_backlog) THALWEG_TRY(context_.check_backlog(record_->low_watermark, came_from_));
   return end ? follow_timeline(*end) : base::Result<void>{};
 }
@@ -465,64 +402,11 @@ base::Result<void> undo_given_up(const Delivery& delivery) {
   return unpublish(source, delivery.stream);
 }
 
-// Ending a given-up start at the servers is best effort: the next start, or the removal, does it again.
-void log_undone(const StreamDefinition& definition, const base::Result<void>& ended) {
-  if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
-}
-
 void end_given_up_start(const Delivery& delivery, const DatabaseWork& work, bool is_new) {
   auto ended = work.end_given_up(delivery.stream.source.conninfo);
   if (ended) ended = work.end_given_up(delivery.destination.conninfo);
   if (ended && is_new) ended = undo_given_up(delivery);
   log_undone(delivery.stream, ended);
-}
-
-base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, const DatabaseWork& work) {
-  const auto at_source = [&]<typename T>(base::Result<T> result) {
-    return on_side("Source", definition.source.name, std::move(result));
-  };
-  const std::string application = capture::capture_application_name(definition.id);
-  const std::string slot = slot_name(definition.id);
-  THALWEG_TRY(at_source(work.end_given_up(definition.source.conninfo)));
-  THALWEG_ASSIGN(pg::Connection source, at_source(connect(definition.source.conninfo, definition.id, work)));
-  THALWEG_ASSIGN(pg::ReplicationStream replication,
-                 at_source(pg::ReplicationStream::open(definition.source.conninfo, capture_session(definition, work))));
-  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
-  if (identity.standby && !definition.source.reads_standby) {
-    return at_source(base::Result<SourceSlot>(
-        base::fail(base::ErrorCode::source_read_only, "it is a standby now: no slot can be read there")));
-  }
-  // Where the server has no history to show, what is of other timelines is not believed.
-  const auto history = replication.timeline_history(identity.timeline);
-  if (!history && base::class_of(history.error().code) == base::ErrorClass::transient) {
-    return std::unexpected(history.error());
-  }
-  THALWEG_ASSIGN(const pg::Rows found,
-                 source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
-  // The publications first: decoding looks them up as of each change.
-  THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
-  THALWEG_TRY(publish_tables(source, definition, tables, found.size() == 0, work));
-  base::Lsn made_at;
-  if (found.size() == 0) {
-    // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(
-        const capture::NewSlot made,
-        capture::create_slot(definition.source.conninfo, slot, capture_session(definition, work),
-                             source_plugin(definition.parameters.source_plugin), primary_of(definition, work)));
-    made_at = made.slot.consistent_point;
-    base::log_event(base::LogLevel::info, "slot_created",
-                    {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});
-  }
-  THALWEG_ASSIGN(const capture::SlotState state, capture::check_slot(replication, identity,
-                                                                     {.slot = slot,
-                                                                      .application_name = application,
-                                                                      .low_watermark = {},
-                                                                      .system_identifier = "",
-                                                                      .at_standby = definition.source.reads_standby}));
-  return SourceSlot{.identity = identity_of(identity),
-                    .history = history.value_or(pg::TimelineHistory(identity.timeline)),
-                    .confirmed_flush = state.confirmed_flush,
-                    .made_at = made_at};
 }
 
 }  // namespace
@@ -542,19 +426,6 @@ base::Result<StartedDestination> start_destination(const Delivery& delivery, con
     end_given_up_start(delivery, context.work, is_new);
   }
   return std::unexpected(std::move(started.error()));
-}
-
-base::Result<SourceSlot> start_source(const StreamDefinition& definition, const DatabaseWork& work) {
-  auto prepared = prepare_source(definition, work);
-  if (!prepared && work.is_given_up()) log_undone(definition, work.end_given_up(definition.source.conninfo));
-  return prepared;
-}
-
-base::Result<bool> publishes_all(const StreamDefinition& definition, const DatabaseWork& work) {
-  THALWEG_ASSIGN(pg::Connection source,
-                 on_side("Source", definition.source.name, connect(definition.source.conninfo, definition.id, work)));
-  THALWEG_ASSIGN(const capture::StreamTables tables, tables_for_all(source, definition));
-  return capture::are_published(source, publications_of(definition.id), tables);
 }
 
 base::Result<void> add_late_constraints(const Delivery& delivery, const StartContext& context, base::Lsn applied) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ struct StartContext {
   // The server of a running capture; the start must find the same one. Empty: no capture runs.
   CaptureIdentity session = {};
   instantiation::Progress* progress = nullptr;
+  std::filesystem::path folder = {};  // of the stream's mining, where it mines and this start makes the slot
   // Its `stop` ends a long copy early with engine_stopping, and every wait for a database.
   DatabaseWork work = {};
   std::function<void()> on_copy;  // it begins
@@ -55,8 +57,10 @@ struct SourceSlot {
   base::Lsn confirmed_flush = {};  // where capture goes on
   base::Lsn made_at = {};          // by this engine; zero: it was there, or nobody knows
 };
-// Publications and slot of a stream whose destinations join its capture, made where they are missing.
-base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work);
+// Publications and slot of a stream whose destinations join its capture, made where they are missing. `folder`: of its
+// mining, if it mines.
+base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work,
+                                      const std::filesystem::path& folder);
 // Whether start_source would leave the publications as they are.
 base::Result<bool> publishes_all(const control::StreamDefinition& definition, const DatabaseWork& work);
 

@@ -67,7 +67,8 @@ base::Result<void> Dictionary::apply_files(const wal::WalRecord& record, const w
   THALWEG_ASSIGN(const auto map, wal::parse_file_map(record, parts));
   if (map && map->database == place_.database) THALWEG_TRY(follow_map(record, *map));
   THALWEG_ASSIGN(const auto database, wal::parse_database(record, parts));
-  if (database && *database == place_.database) {
+  // Made before the first contents, it comes page by page, as images; or before a checkpoint, and so before the start.
+  if (database && *database == place_.database && is_ready()) {
     return contradiction(record, Catalog::pg_class, {}, "is of a database that was moved or removed");
   }
   return {};

@@ -1,79 +1,21 @@
 #include "dictionary/dictionary_file.h"
 
-#define XXH_INLINE_ALL
-#include <fmt/format.h>
-#include <xxhash.h>
-
-#include <cstring>
 #include <string>
 #include <string_view>
 
-#include "base/file.h"
+#include "dictionary/file_bytes.h"
 
 namespace thalweg::dictionary {
 
 namespace {
 
 constexpr std::string_view kMagic = "TWDICT02";
-constexpr size_t kBytesMax = size_t{4} << 30;  // twenty million attributes
-
-class Writer {
- public:
-  template <typename Number>
-  Writer& put(Number value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    return *this;
-  }
-  Writer& text(std::string_view text) {
-    put(static_cast<uint32_t>(text.size()));
-    bytes_ += text;
-    return *this;
-  }
-  Writer& raw(std::string_view text) {
-    bytes_ += text;
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// Behind the end everything is zero, and is_whole() false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-  template <typename Number>
-  Number take() {
-    Number value{};
-    const std::string_view bytes = raw(sizeof value);
-    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-  std::string_view raw(size_t count) {
-    if (count > left_.size()) {
-      left_ = {};
-      whole_ = false;
-      return {};
-    }
-    const std::string_view bytes = left_.substr(0, count);
-    left_.remove_prefix(count);
-    return bytes;
-  }
-  std::string text() { return std::string{raw(take<uint32_t>())}; }
-  bool is_whole() const { return whole_; }
-  bool is_at_end() const { return whole_ && left_.empty(); }
-
- private:
-  std::string_view left_;
-  bool whole_ = true;
-};
 
 }  // namespace
 
 base::Result<bool> DictionaryFile::save(const Dictionary& dictionary, const std::filesystem::path& path) {
   if (!dictionary.is_ready() || !dictionary.rewrites_.empty()) return false;
-  Writer writer;
+  FileWriter writer;
   writer.raw(kMagic).put(dictionary.position_.value);
   writer.put(dictionary.place_.tablespace).put(dictionary.place_.database);
   uint32_t versions = 0;
@@ -106,24 +48,14 @@ base::Result<bool> DictionaryFile::save(const Dictionary& dictionary, const std:
   for (const auto& [xid, top_level] : open.top_level_) writer.put(xid.value).put(top_level.value);
   writer.put(static_cast<uint32_t>(open.prepared_.size()));
   for (const auto& [xid, prepared] : open.prepared_) writer.put(xid.value);
-  writer.put(static_cast<uint64_t>(XXH3_64bits(writer.bytes().data(), writer.bytes().size())));
-  constexpr mode_t kMode = 0600;
-  THALWEG_TRY(base::write_file_atomically(path, writer.bytes(), kMode));
+  THALWEG_TRY(writer.write_to(path));
   return true;
 }
 
 base::Result<Dictionary> DictionaryFile::load(const std::filesystem::path& path) {
-  THALWEG_ASSIGN(const std::string bytes, base::read_file(path, kBytesMax));
-  const auto damaged = [&] {
-    return base::fail(base::ErrorCode::file_error, fmt::format("{} is damaged.", path.string()),
-                      base::ErrorSide::engine);
-  };
-  uint64_t sum = 0;
-  if (bytes.size() < kMagic.size() + sizeof sum) return damaged();
-  const std::string_view content = std::string_view{bytes}.substr(0, bytes.size() - sizeof sum);
-  std::memcpy(&sum, bytes.data() + content.size(), sizeof sum);
-  if (sum != XXH3_64bits(content.data(), content.size()) || !content.starts_with(kMagic)) return damaged();
-  Reader reader(content.substr(kMagic.size()));
+  THALWEG_ASSIGN(const std::string bytes, read_summed_file(path, kMagic));
+  const auto damaged = [&] { return damaged_file(path); };
+  FileReader reader{std::string_view{bytes}.substr(kMagic.size())};
   Dictionary dictionary;
   dictionary.position_ = {reader.take<uint64_t>()};
   dictionary.place_.tablespace = reader.take<uint32_t>();

@@ -9,6 +9,7 @@
 #include "pg/connection.h"
 #include "wal/file_records.h"
 #include "wal/little_endian.h"
+#include "wal/logical_message.h"
 
 namespace thalweg::mining {
 
@@ -39,27 +40,89 @@ base::Result<void> Builder::apply(const wal::WalRecord& record, const wal::Recor
     was_ready_ = true;
     THALWEG_TRY(read_kept(format));
   }
-  if (is_heap(record) && was_ready_) return apply_heap(record, parts);
   if (is_heap(record)) {
-    if (!record.xid) return {};
-    transactions_[dictionary_.top_of(record.xid)].kept.emplace_back(
-        record, std::string{reinterpret_cast<const char*>(record.body.data()), record.body.size()});
-    return {};
+    THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record, parts));
+    return held_bytes_ > options_.memory_bytes ? stream_largest() : base::Result<void>{};
   }
-  if (wal::ends_all_transactions(record)) abort_all({});
+  if (wal::ends_all_transactions(record)) THALWEG_TRY(abort_all({}, record.begin));
   THALWEG_ASSIGN(const auto oldest, wal::parse_oldest_running(record, parts));
-  if (oldest) abort_all(*oldest);
+  if (oldest) THALWEG_TRY(abort_all(*oldest, record.begin));
+  if (record.rmgr == wal::Rmgr::logical_message) return note_message(record, parts);
   if (record.rmgr != wal::Rmgr::transaction) return {};
   THALWEG_ASSIGN(const wal::TransactionRecord parsed, wal::parse_transaction(record, parts, format));
-  if (parsed.operation == wal::TransactionOperation::commit) commit(record, parsed);
-  if (parsed.operation == wal::TransactionOperation::abort) abort(parsed);
-  if (parsed.operation == wal::TransactionOperation::prepare) prepared_.insert(record.xid.value);
+  return apply_end(record, parsed);
+}
+
+base::Result<void> Builder::apply_end(const wal::WalRecord& record, const wal::TransactionRecord& end) {
+  switch (end.operation) {
+    case wal::TransactionOperation::commit:
+      return commit(record, end);
+    case wal::TransactionOperation::abort:
+      return abort(record, end);
+    case wal::TransactionOperation::prepare:
+      prepared_.insert(record.xid.value);
+      return {};
+    case wal::TransactionOperation::none:
+    case wal::TransactionOperation::assignment:
+      return {};
+  }
   return {};
+}
+
+base::Lsn Builder::first_open() const {
+  base::Lsn first;
+  for (const auto& [xid, transaction] : transactions_) {
+    if (!first || transaction.first < first) first = transaction.first;
+  }
+  return first;
+}
+
+Builder::Transaction& Builder::transaction_of(base::Xid top_level, base::Lsn lsn) {
+  return transactions_.try_emplace(top_level, Transaction{.first = lsn}).first->second;
+}
+
+void Builder::add(Transaction& transaction, Row row) {
+  transaction.bytes += row.bytes();
+  held_bytes_ += row.bytes();
+  transaction.rows.push_back(std::move(row));
+}
+
+template <typename IsGone>
+void Builder::drop_rows_of(Transaction& transaction, const IsGone& is_gone) {
+  const auto drop = [&](const auto& kept, base::Xid xid) {
+    if (!is_gone(xid)) return false;
+    transaction.bytes -= kept.bytes();
+    held_bytes_ -= kept.bytes();
+    return true;
+  };
+  std::erase_if(transaction.rows, [&](const Row& row) { return drop(row, row.xid); });
+  std::erase_if(transaction.kept, [&](const Kept& kept) { return drop(kept, kept.record.xid); });
+}
+
+base::Result<void> Builder::keep(const wal::WalRecord& record, const wal::RecordParts& parts) {
+  if (!record.xid) return {};
+  // Files with lower numbers are the catalogs' (FirstNormalObjectId of src/include/access/transam.h).
+  constexpr uint32_t kFirstNormalFile = 16384;
+  const wal::BlockReference* const page = parts.block(0);
+  if (page != nullptr && (page->file.database != dictionary_.database() || page->file.number < kFirstNormalFile)) {
+    return {};
+  }
+  if (page == nullptr && record.rmgr == wal::Rmgr::heap2) return {};  // of no row; a truncate has no page either
+  Transaction& transaction = transaction_of(dictionary_.top_of(record.xid), record.begin);
+  Kept& kept = transaction.kept.emplace_back(
+      record, std::string{reinterpret_cast<const char*>(record.body.data()), record.body.size()});
+  transaction.bytes += kept.bytes();
+  held_bytes_ += kept.bytes();
+  if (held_bytes_ <= options_.memory_bytes) return {};
+  return base::fail(base::ErrorCode::capture_memory_reached,
+                    fmt::format("Transactions that are open while the capture starts have written more than {} MiB.",
+                                options_.memory_bytes >> 20));
 }
 
 // No other transaction can have changed the tables of one that is open, and what it changed itself it sees now. Rows
 // from before such a change of its own cannot be told from those behind it.
 base::Result<void> Builder::read_kept(const wal::WalFormat& format) {
+  std::vector<Kept> all;
   for (auto& [top_level, transaction] : transactions_) {
     if (dictionary_.has_own_changes(top_level) && !transaction.kept.empty()) {
       return base::fail(
@@ -67,23 +130,53 @@ base::Result<void> Builder::read_kept(const wal::WalFormat& format) {
           fmt::format("Transaction {} changed the schema while the capture started. Start it again.", top_level.value),
           base::ErrorSide::source);
     }
-    wal::RecordParts parts;
-    auto kept = std::exchange(transaction.kept, {});
-    for (auto& [record, body] : kept) {
-      record.body = std::as_bytes(std::span{body});
-      THALWEG_TRY(parts.parse(record, format));
-      THALWEG_TRY(apply_heap(record, parts));
+    for (const Kept& kept : transaction.kept) {
+      transaction.bytes -= kept.bytes();
+      held_bytes_ -= kept.bytes();
     }
+    std::ranges::move(std::exchange(transaction.kept, {}), std::back_inserter(all));
+  }
+  wal::RecordParts parts;
+  for (auto& [record, body] : all) {
+    record.body = std::as_bytes(std::span{body});
+    THALWEG_TRY(parts.parse(record, format));
+    THALWEG_TRY(apply_heap(record, parts));
   }
   return {};
 }
 
+base::Result<void> Builder::note_message(const wal::WalRecord& record, const wal::RecordParts& parts) {
+  if (options_.message_prefix.empty()) return {};
+  THALWEG_ASSIGN(const auto message, wal::parse_logical_message(record, parts));
+  const bool is_wanted = message && message->is_transactional && message->database == dictionary_.database() &&
+                         message->prefix == options_.message_prefix;
+  if (!is_wanted || !record.xid) return {};
+  Row row{.xid = record.xid, .is_message = true, .lsn = record.begin};
+  row.new_tuple = message->content;
+  add(transaction_of(dictionary_.top_of(record.xid), record.begin), std::move(row));
+  return {};
+}
+
+// A row that cannot be read may be of a transaction that is rolled back, or of one that began before the builder did,
+// and so ends before `from`.
 base::Result<void> Builder::apply_heap(const wal::WalRecord& record, const wal::RecordParts& parts) {
   if (!record.xid) return {};
   THALWEG_ASSIGN(const wal::HeapChange made, heap_records_.parse(record, parts));
   const base::Xid top_level = dictionary_.top_of(record.xid);
+  if (auto read = read_rows(record, made, top_level); !read) note_failure(record, top_level, std::move(read).error());
+  return {};
+}
+
+void Builder::note_failure(const wal::WalRecord& record, base::Xid top_level, base::Error error) {
+  Transaction& transaction = transaction_of(top_level, record.begin);
+  if (!transaction.rows.empty() && transaction.rows.back().failure && transaction.rows.back().xid == record.xid) return;
+  Row row{.xid = record.xid, .lsn = record.begin};
+  row.failure = std::make_unique<const base::Error>(placed(std::move(error), record));
+  add(transaction, std::move(row));
+}
+
+base::Result<void> Builder::read_rows(const wal::WalRecord& record, const wal::HeapChange& made, base::Xid top_level) {
   const wal::BlockReference* const page = made.new_page != nullptr ? made.new_page : made.old_page;
-  std::shared_ptr<const MinedTable> table;
   switch (made.operation) {
     case wal::HeapOperation::none:
     case wal::HeapOperation::in_place:
@@ -92,28 +185,27 @@ base::Result<void> Builder::apply_heap(const wal::WalRecord& record, const wal::
       return truncate(record, made, top_level);
     case wal::HeapOperation::confirm:
       if (const auto found = transactions_.find(top_level); found != transactions_.end() && found->second.speculative) {
-        found->second.rows.push_back(std::move(*found->second.speculative));
+        add(found->second, std::move(*found->second.speculative));
         found->second.speculative.reset();
       }
       return {};
     case wal::HeapOperation::insert:
     case wal::HeapOperation::multi_insert:
     case wal::HeapOperation::update:
-    case wal::HeapOperation::remove: {
-      const auto oid = dictionary_.relation_of(page->file, top_level);
-      if (!oid) return {};
-      auto found = table_of(*oid, top_level);
-      if (!found) return std::unexpected(placed(std::move(found).error(), record));
-      table = std::move(*found);
-    }
+    case wal::HeapOperation::remove:
+      break;
   }
-  if (!table || !(table->is_wanted || table->is_toast)) return {};
-  Transaction& transaction = transactions_[top_level];
+  THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> table, table_of(page->file, top_level));
+  if (!table) return {};
+  Transaction& transaction = transaction_of(top_level, record.begin);
+  const uint64_t chunks_before = transaction.chunks.bytes();
   const bool inserts =
       made.operation == wal::HeapOperation::insert || made.operation == wal::HeapOperation::multi_insert;
-  const auto done = inserts ? insert(record, made, table, transaction) : change(record, made, table, transaction);
-  if (!done) return std::unexpected(placed(done.error(), record));
-  return {};
+  auto done = inserts ? insert(record, made, table, transaction) : change(record, made, table, transaction);
+  if (!done) transaction.chunks.clear();
+  transaction.bytes += transaction.chunks.bytes() - chunks_before;  // may wrap, and comes back
+  held_bytes_ += transaction.chunks.bytes() - chunks_before;
+  return done;
 }
 
 base::Result<void> Builder::insert(const wal::WalRecord& record, const wal::HeapChange& change,
@@ -126,12 +218,12 @@ base::Result<void> Builder::insert(const wal::WalRecord& record, const wal::Heap
       }
       continue;
     }
-    Row row{.xid = record.xid, .kind = lcr::FrameKind::insert, .lsn = record.begin, .tables = {table}};
+    Row row{.xid = record.xid, .kind = lcr::FrameKind::insert, .lsn = record.begin, .table = table};
     THALWEG_TRY(read_row(*table, added.tuple, transaction.chunks, row.new_tuple));
     if (change.is_speculative) {
       transaction.speculative = std::move(row);
     } else {
-      transaction.rows.push_back(std::move(row));
+      add(transaction, std::move(row));
     }
   }
   const bool keeps_chunks = change.operation == wal::HeapOperation::multi_insert && !change.is_last;
@@ -148,11 +240,15 @@ base::Result<void> Builder::change(const wal::WalRecord& record, const wal::Heap
     transaction.chunks.clear();
     return {};
   }
+  if (table->is_inserts_only) {
+    transaction.chunks.clear();
+    return {};
+  }
   if (!removes && !change.has_new_rows) return {};
   Row row{.xid = record.xid,
           .kind = removes ? lcr::FrameKind::remove : lcr::FrameKind::update,
           .lsn = record.begin,
-          .tables = {table}};
+          .table = table};
   if (change.old_tuple) {
     row.flags = table->is_identity_full ? lcr::kOldRow : lcr::kOldKey;
     THALWEG_TRY(read_row(*table, *change.old_tuple, transaction.chunks, row.old_tuple));
@@ -164,7 +260,7 @@ base::Result<void> Builder::change(const wal::WalRecord& record, const wal::Heap
     return std::unexpected(std::move(error));
   }
   if (!removes) THALWEG_TRY(read_row(*table, change.tuples.front().tuple, transaction.chunks, row.new_tuple));
-  transaction.rows.push_back(std::move(row));
+  add(transaction, std::move(row));
   transaction.chunks.clear();
   return {};
 }
@@ -173,96 +269,178 @@ base::Result<void> Builder::truncate(const wal::WalRecord& record, const wal::He
   if (change.database != dictionary_.database()) return {};
   Row row{.xid = record.xid, .kind = lcr::FrameKind::truncate, .lsn = record.begin};
   for (size_t at = 0; at < change.relations.size(); at += sizeof(uint32_t)) {
-    auto table = table_of(wal::load<uint32_t>(change.relations, at), top_level);
-    if (!table) return std::unexpected(placed(std::move(table).error(), record));
-    if (*table && (*table)->is_wanted) row.tables.push_back(std::move(*table));
+    THALWEG_ASSIGN(auto table, table_of(wal::load<uint32_t>(change.relations, at), top_level));
+    if (table && table->is_wanted) row.truncated.push_back(std::move(table));
   }
-  if (row.tables.empty()) return {};
+  if (row.truncated.empty()) return {};
   row.flags = static_cast<uint16_t>((change.truncates_cascading ? lcr::kCascade : 0) |
                                     (change.truncates_sequences ? lcr::kRestartIdentity : 0));
-  transactions_[top_level].rows.push_back(std::move(row));
+  add(transaction_of(top_level, record.begin), std::move(row));
   return {};
 }
 
 base::Result<std::shared_ptr<const MinedTable>> Builder::table_of(uint32_t oid, base::Xid top_level) {
   if (dictionary_.has_own_changes(top_level)) return read_table(dictionary_, oid, top_level, options_.is_wanted);
-  if (tables_as_of_ != dictionary_.changes()) tables_.clear();
-  tables_as_of_ = dictionary_.changes();
+  forget_old_tables();
   if (const auto found = tables_.find(oid); found != tables_.end()) return found->second;
   THALWEG_ASSIGN(auto table, read_table(dictionary_, oid, {}, options_.is_wanted));
   return tables_.emplace(oid, std::move(table)).first->second;
 }
 
-void Builder::commit(const wal::WalRecord& record, const wal::TransactionRecord& end) {
-  prepared_.erase(end.xid.value);
-  const auto found = transactions_.extract(end.xid);
-  if (found.empty() || record.begin < options_.from) return;
-  std::vector<Row>& rows = found.mapped().rows;
-  // A subtransaction that is not named did not commit.
-  std::erase_if(rows, [&](const Row& row) {
-    return row.xid != end.xid && std::ranges::find(end.subtransactions, row.xid) == end.subtransactions.end();
-  });
-  if (rows.empty()) return;
-  lcr::TransactionMark mark{.commit_lsn = record.begin, .end_lsn = {}, .commit_time = end.time};
-  options_.take(lcr::make_begin_frame(end.xid, mark));
-  for (const Row& row : rows) emit(row, end.xid);
-  mark.end_lsn = record.end;
-  options_.take(lcr::make_commit_frame(end.xid, false, mark));
+void Builder::forget_old_tables() {
+  if (tables_as_of_ == dictionary_.changes()) return;
+  tables_.clear();
+  by_file_.clear();
+  tables_as_of_ = dictionary_.changes();
 }
 
-void Builder::abort(const wal::TransactionRecord& end) {
+base::Result<std::shared_ptr<const MinedTable>> Builder::table_of(const wal::RelationFile& file, base::Xid top_level) {
+  const bool is_own = dictionary_.has_own_changes(top_level);
+  if (!is_own) {
+    forget_old_tables();
+    const auto found = by_file_.find(file.number);
+    if (found != by_file_.end() && found->second.first == file) return found->second.second;
+  }
+  std::shared_ptr<const MinedTable> table;
+  if (const auto oid = dictionary_.relation_of(file, top_level)) {
+    THALWEG_ASSIGN(table, table_of(*oid, top_level));
+    if (table && !table->is_wanted && !table->is_toast) table = nullptr;
+  }
+  if (!is_own) by_file_.insert_or_assign(file.number, std::pair{file, table});
+  return table;
+}
+
+// --- ends
+
+base::Result<void> Builder::commit(const wal::WalRecord& record, const wal::TransactionRecord& end) {
   prepared_.erase(end.xid.value);
-  if (transactions_.erase(end.xid) != 0) return;
-  const auto found = transactions_.find(dictionary_.top_of(end.xid));
-  if (found == transactions_.end()) return;
-  const auto is_gone = [&](base::Xid xid) {
-    return xid == end.xid || std::ranges::find(end.subtransactions, xid) != end.subtransactions.end();
-  };
-  std::erase_if(found->second.rows, [&](const Row& row) { return is_gone(row.xid); });
-  std::erase_if(found->second.kept, [&](const auto& kept) { return is_gone(kept.first.xid); });
+  const auto found = transactions_.extract(end.xid);
+  if (found.empty()) return {};
+  Transaction& transaction = found.mapped();
+  forget(transaction);
+  if (record.begin < options_.from) {
+    return transaction.is_streamed ? options_.sink->rolled_back(end.xid, {}, record.begin) : base::Result<void>{};
+  }
+  // A subtransaction that is not named did not commit.
+  std::erase_if(transaction.rows, [&](const Row& row) {
+    return row.xid != end.xid && std::ranges::find(end.subtransactions, row.xid) == end.subtransactions.end();
+  });
+  if (transaction.rows.empty() && !transaction.is_streamed) return {};
+  const auto failed = std::ranges::find_if(transaction.rows, [](const Row& row) { return row.failure != nullptr; });
+  if (failed != transaction.rows.end()) return std::unexpected(*failed->failure);
+  lcr::TransactionMark mark{.commit_lsn = record.begin, .end_lsn = {}, .commit_time = end.time};
+  if (!transaction.is_streamed) THALWEG_TRY(options_.sink->begin(end.xid, mark));
+  for (const Row& row : transaction.rows) THALWEG_TRY(emit(row, end.xid, transaction.is_streamed));
+  mark.end_lsn = record.end;
+  if (transaction.is_streamed) return options_.sink->commit_streamed(end.xid, mark, end.subtransactions);
+  return options_.sink->commit(end.xid, mark);
+}
+
+base::Result<void> Builder::abort(const wal::WalRecord& record, const wal::TransactionRecord& end) {
+  prepared_.erase(end.xid.value);
+  if (const auto found = transactions_.extract(end.xid); !found.empty()) {
+    forget(found.mapped());
+    if (!found.mapped().is_streamed) return {};
+    return options_.sink->rolled_back(end.xid, {}, record.begin);
+  }
+  const base::Xid top_level = dictionary_.top_of(end.xid);
+  const auto found = transactions_.find(top_level);
+  if (found == transactions_.end()) return {};
+  std::vector<base::Xid> gone = end.subtransactions;
+  gone.push_back(end.xid);
+  drop_rows_of(found->second, [&](base::Xid xid) { return std::ranges::find(gone, xid) != gone.end(); });
+  for (const base::Xid xid : gone) {
+    if (found->second.streamed_subtransactions.erase(xid.value) == 0) continue;
+    THALWEG_TRY(options_.sink->rolled_back(top_level, xid, record.begin));
+  }
+  return {};
 }
 
 // `before`: none means all of them. A prepared transaction outlives the server.
-void Builder::abort_all(base::Xid before) {
-  std::erase_if(transactions_, [&](const auto& entry) {
-    const base::Xid xid = entry.first;
-    return !prepared_.contains(xid.value) && (!before || static_cast<int32_t>(xid.value - before.value) < 0);
-  });
+base::Result<void> Builder::abort_all(base::Xid before, base::Lsn lsn) {
+  for (auto entry = transactions_.begin(); entry != transactions_.end();) {
+    const base::Xid xid = entry->first;
+    const bool is_dead =
+        !prepared_.contains(xid.value) && (!before || static_cast<int32_t>(xid.value - before.value) < 0);
+    if (!is_dead) {
+      ++entry;
+      continue;
+    }
+    forget(entry->second);
+    if (entry->second.is_streamed) THALWEG_TRY(options_.sink->rolled_back(xid, {}, lsn));
+    entry = transactions_.erase(entry);
+  }
+  return {};
 }
 
-void Builder::emit(const Row& row, base::Xid top_level) {
-  std::vector<base::RelationId> relations;
-  uint32_t version = 0;
-  for (const auto& table : row.tables) {
-    version = described(*table);
-    relations.push_back(table->description.relation);
+// --- what goes out
+
+// A quarter more than it must: otherwise each further row would look for the largest one again.
+base::Result<void> Builder::stream_largest() {
+  while (held_bytes_ > options_.memory_bytes / 4 * 3) {
+    const auto weight = [](const auto& entry) {
+      const Transaction& transaction = entry.second;
+      const bool goes_out = std::ranges::any_of(transaction.rows, [](const Row& row) { return !row.failure; });
+      return goes_out ? transaction.bytes : 0;
+    };
+    const auto largest = std::ranges::max_element(transactions_, {}, weight);
+    if (largest == transactions_.end() || weight(*largest) == 0) return {};
+    THALWEG_TRY(stream(largest->first, largest->second));
   }
+  return {};
+}
+
+base::Result<void> Builder::stream(base::Xid top_level, Transaction& transaction) {
+  if (!transaction.is_streamed) ++streamed_transactions_;
+  transaction.is_streamed = true;
+  std::vector<Row> failures;  // stay
+  for (Row& row : transaction.rows) {
+    if (row.failure) {
+      failures.push_back(std::move(row));
+      continue;
+    }
+    THALWEG_TRY(emit(row, top_level, true));
+    if (row.xid != top_level) transaction.streamed_subtransactions.insert(row.xid.value);
+    transaction.bytes -= row.bytes();
+    held_bytes_ -= row.bytes();
+  }
+  transaction.rows = std::move(failures);
+  return {};
+}
+
+base::Result<void> Builder::emit(const Row& row, base::Xid top_level, bool is_streamed) {
+  if (row.is_message) {
+    return is_streamed ? base::Result<void>{} : options_.sink->message(top_level, row.new_tuple);
+  }
+  const base::Xid subxid = is_streamed && row.xid != top_level ? row.xid : base::Xid{};
+  const auto flags = static_cast<uint16_t>(row.flags | (is_streamed ? lcr::kStreamed : 0));
   if (row.kind == lcr::FrameKind::truncate) {
-    options_.take(lcr::make_truncate_frame(top_level, {}, row.lsn, row.flags, relations));
-    return;
+    std::vector<base::RelationId> relations;
+    for (const auto& table : row.truncated) {
+      THALWEG_TRY(describe(table));
+      relations.push_back(table->description.relation);
+    }
+    return options_.sink->truncate(
+        {.flags = flags, .xid = top_level, .subxid = subxid, .lsn = row.lsn, .relations = relations});
   }
-  const lcr::RowFrame frame{.kind = row.kind,
-                            .flags = row.flags,
-                            .xid = top_level,
-                            .subxid = {},
-                            .relation = relations.front(),
-                            .table_version = version,
-                            .lsn = row.lsn,
-                            .old_tuple = std::as_bytes(std::span{row.old_tuple}),
-                            .new_tuple = std::as_bytes(std::span{row.new_tuple})};
-  std::vector<std::byte> bytes(lcr::row_frame_bytes(frame));
-  lcr::write_row_frame(frame, bytes);
-  options_.take(bytes);
+  THALWEG_TRY(describe(row.table));
+  return options_.sink->change({.kind = row.kind,
+                                .flags = flags,
+                                .xid = top_level,
+                                .subxid = subxid,
+                                .relation = row.table->description.relation,
+                                .table_version = 0,
+                                .lsn = row.lsn,
+                                .old_tuple = std::as_bytes(std::span{row.old_tuple}),
+                                .new_tuple = std::as_bytes(std::span{row.new_tuple})});
 }
 
-uint32_t Builder::described(const MinedTable& table) {
-  const auto [found, is_new] = described_.try_emplace(table.description.relation, table.description);
-  if (!is_new && same_table(found->second, table.description)) return found->second.version;
-  const uint32_t version = is_new ? 1 : found->second.version + 1;
-  found->second = table.description;
-  found->second.version = version;
-  options_.take(lcr::make_table_frame(found->second));
-  return version;
+base::Result<void> Builder::describe(const std::shared_ptr<const MinedTable>& table) {
+  std::shared_ptr<const MinedTable>& last = described_[table->description.relation];
+  if (last == table) return {};
+  const bool is_same = last != nullptr && same_table(last->description, table->description);
+  last = table;
+  return is_same ? base::Result<void>{} : options_.sink->describe(table->description);
 }
 
 }  // namespace thalweg::mining

@@ -1,6 +1,7 @@
 #include "mining/mined_table.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,17 @@ using dictionary::Dictionary;
 using dictionary::Row;
 
 constexpr uint32_t kFirstNormalOid = 16384;
+
+// The table whose values outside of their rows a TOAST table has: its name says it (create_toast_table of
+// src/backend/catalog/toasting.c), and every statement that gives a table another TOAST table renames that.
+std::optional<uint32_t> owner_of_toast(std::string_view name) {
+  constexpr std::string_view kPrefix = "pg_toast_";
+  uint32_t oid = 0;
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const auto [stopped, failed] = std::from_chars(name.data() + kPrefix.size(), end, oid);
+  return failed == std::errc{} && stopped == end ? std::optional{oid} : std::nullopt;
+}
 
 std::optional<Row> one(const Dictionary& dictionary, Catalog catalog, uint32_t oid, base::Xid viewer) {
   std::optional<Row> row;
@@ -72,8 +84,12 @@ base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dic
   auto table = std::make_shared<MinedTable>();
   table->oid = oid;
   table->toast = static_cast<uint32_t>(integer(*relation, class_at::toast));
-  table->is_toast = kind == 't';
-  table->is_wanted = kind == 'r' && is_wanted(text(*schema, 1), text(*relation, class_at::name));
+  const std::optional<uint32_t> owner =
+      kind == 't' ? owner_of_toast(text(*relation, class_at::name)) : std::optional{oid};
+  const Wanted wanted = owner ? is_wanted(*owner) : Wanted::everything;
+  table->is_toast = kind == 't' && wanted != Wanted::nothing;
+  table->is_wanted = kind == 'r' && wanted != Wanted::nothing;
+  table->is_inserts_only = wanted == Wanted::inserts;
   const char identity = letter(*relation, class_at::identity);
   table->is_identity_full = identity == 'f';
   table->description = {.relation = {oid},

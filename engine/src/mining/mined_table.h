@@ -28,15 +28,18 @@ struct MinedColumn {
 struct MinedTable {
   uint32_t oid = 0;
   uint32_t toast = 0;      // pg_class.oid of its TOAST table; 0: none
-  bool is_toast = false;   // it is one itself
+  bool is_toast = false;   // it is one itself, of a table whose rows are captured
   bool is_wanted = false;  // its rows are captured
+  bool is_inserts_only = false;
   bool is_identity_full = false;
   std::vector<MinedColumn> columns;
   lcr::TableDescription description;  // version 0
 };
 
-// Whether a table's rows are captured. Asked with the names that it has for the transaction.
-using IsWanted = std::function<bool(const std::string& schema, const std::string& table)>;
+// Changes of a table that are captured; of the last kind, updates and deletes are left out.
+enum class Wanted : uint8_t { nothing, everything, inserts };
+// Asked with a table's pg_class.oid, which a new name does not change.
+using IsWanted = std::function<Wanted(uint32_t table)>;
 
 // Null: the transaction sees no such relation, or rows of it can be nobody's: it is another catalog's file, an index, a
 // table that is not logged, a copy that ALTER TABLE makes.

@@ -25,6 +25,7 @@ class ToastChunks {
     const auto data = wal::parse_varlena(values.subspan(kFixedBytes));
     if (!data || data->is_compressed || data->external) return false;
     std::string& chunk = chunks_[wal::load<uint32_t>(values, 0)][wal::load<uint32_t>(values, 4)];
+    bytes_ += data->content.size();
     chunk.assign(reinterpret_cast<const char*>(data->content.data()), data->content.size());
     return true;
   }
@@ -46,9 +47,14 @@ class ToastChunks {
     return wal::decompressed(std::as_bytes(std::span{stored}).subspan(kHeaderBytes), pointer.compression,
                              pointer.raw_bytes - static_cast<uint32_t>(kHeaderBytes));
   }
-  void clear() { chunks_.clear(); }
+  void clear() {
+    chunks_.clear();
+    bytes_ = 0;
+  }
+  uint64_t bytes() const { return bytes_; }
 
  private:
+  uint64_t bytes_ = 0;
   std::unordered_map<uint32_t, std::map<uint32_t, std::string>> chunks_;
 };
 

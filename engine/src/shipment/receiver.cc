@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <thread>
+#include <utility>
 
 namespace thalweg::shipment {
 
@@ -65,22 +67,80 @@ base::Result<void> Receiver::start() {
   synced_at_ = told_at_ = options_.clock.steady_now();
   THALWEG_TRY(stream_->start_physical(options_.slot, staging_->end(), identity.timeline));
   options_.on_durable(staging_->durable());
+  heard_at_ = options_.clock.steady_now();
+  report_.segment_bytes = segment_bytes;
+  report_.timeline = static_cast<uint32_t>(identity.timeline);
+  report();
   return tell();
 }
 
+void Receiver::report() {
+  report_.begin = staging_->begin();
+  report_.end = staging_->end();
+  report_.durable = staging_->durable();
+  report_.bytes = staging_->bytes();
+  report_.is_full = is_full();
+  options_.on_staged(report_);
+}
+
 base::Result<void> Receiver::receive() {
-  THALWEG_ASSIGN(const auto message, stream_->receive(kLook));
-  if (message && !message->is_keepalive) {
-    if (message->wal_start != staging_->end()) {
-      return base::fail(base::ErrorCode::protocol_violation,
-                        fmt::format("The source sent WAL from {} on, and {} was next.", to_string(message->wal_start),
-                                    to_string(staging_->end())));
+  bool asked = false;
+  if (is_full()) {
+    std::this_thread::sleep_for(kLook);
+    heard_at_ = options_.clock.steady_now();  // nobody listens
+  } else {
+    THALWEG_ASSIGN(const auto message, stream_->receive(kLook));
+    if (message) {
+      THALWEG_TRY(take(*message));
+      asked = message->reply_requested;
+    } else {
+      THALWEG_TRY(watch_silence());
     }
-    THALWEG_TRY(staging_->append(message->payload));
   }
   THALWEG_TRY(sync_if_due());
+  THALWEG_TRY(drop_unneeded());
   const bool is_due = options_.clock.steady_now() - told_at_ >= kFeedbackInterval;
-  if (is_due || told_ != staging_->durable() || (message && message->reply_requested)) return tell();
+  if (is_due || told_ != staging_->durable() || asked) return tell();
+  return {};
+}
+
+base::Result<void> Receiver::take(const pg::StreamMessage& message) {
+  heard_at_ = options_.clock.steady_now();
+  has_asked_ = false;
+  report_.server_time = message.server_time;
+  if (!message.is_keepalive) {
+    if (message.wal_start != staging_->end()) {
+      return base::fail(base::ErrorCode::protocol_violation,
+                        fmt::format("The source sent WAL from {} on, and {} was next.", to_string(message.wal_start),
+                                    to_string(staging_->end())));
+    }
+    THALWEG_TRY(staging_->append(message.payload));
+  }
+  report();
+  return {};
+}
+
+base::Result<void> Receiver::watch_silence() {
+  const auto now = options_.clock.steady_now();
+  if (now - heard_at_ < kSilence) return {};
+  heard_at_ = now;
+  if (!std::exchange(has_asked_, true)) return tell(true);
+  return base::fail(base::ErrorCode::connection_lost,
+                    fmt::format("the source has sent nothing for {} s, not even the answer that it was asked for",
+                                2 * kSilence.count()),
+                    base::ErrorSide::source);
+}
+
+// Bytes that are not durable are needed, whatever others say; and a staging that was emptied would not know where to go
+// on.
+base::Result<void> Receiver::drop_unneeded() {
+  if (options_.needed_from == nullptr || !staging_->durable()) return {};
+  const base::Lsn needed = std::min(base::Lsn{options_.needed_from->load(std::memory_order_acquire)},
+                                    base::Lsn{staging_->durable().value - 1});
+  if (needed.value / report_.segment_bytes == dropped_.value / report_.segment_bytes) return {};
+  dropped_ = needed;
+  THALWEG_TRY(staging_->drop_before(needed));
+  report();
   return {};
 }
 
@@ -93,10 +153,11 @@ base::Result<void> Receiver::sync_if_due() {
   if (!is_due && staging_->unsynced() < kUnsyncedBytesMax) return {};
   THALWEG_TRY(staging_->sync());
   synced_at_ = options_.clock.steady_now();
+  report();
   return {};
 }
 
-base::Result<void> Receiver::tell() {
+base::Result<void> Receiver::tell(bool asks) {
   const base::Lsn durable = staging_->durable();
   options_.on_durable(durable);
   told_ = durable;
@@ -104,7 +165,7 @@ base::Result<void> Receiver::tell() {
   // A lower position than its own would move the slot back.
   const base::Lsn flushed = std::max(durable, restart_);
   return stream_->send_feedback(
-      {.written = std::max(staging_->end(), flushed), .flushed = flushed, .applied = flushed});
+      {.written = std::max(staging_->end(), flushed), .flushed = flushed, .applied = flushed, .reply_requested = asks});
 }
 
 }  // namespace thalweg::shipment

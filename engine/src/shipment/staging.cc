@@ -175,11 +175,12 @@ base::Result<void> Staging::sync() {
 }
 
 base::Result<void> Staging::drop_before(base::Lsn position) {
+  const size_t before = segments_.size();
   while (!segments_.empty() && segments_.begin()->first.value + options_.segment_bytes <= position.value) {
     THALWEG_TRY(remove_file(path_of(segments_.begin()->first)));
     segments_.erase(segments_.begin());
   }
-  return sync_directory(options_.directory);
+  return segments_.size() == before ? base::Result<void>{} : sync_directory(options_.directory);
 }
 
 }  // namespace thalweg::shipment

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shipment/segment_name.h"
+#include "shipment/staged_wal.h"
 #include "wal/wal_bytes.h"
 
 namespace thalweg::shipment {
@@ -188,6 +189,32 @@ TEST_F(StagingTest, WalOfAnotherSystemIsNotStaged) {
   ASSERT_FALSE(appended);
   EXPECT_EQ(appended.error().code, base::ErrorCode::protocol_violation);
   EXPECT_EQ(staging->end(), kSegment);
+}
+
+TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
+  while (wal_.bytes().size() < WalBytes::kSegmentBytes + kPageBytes) wal_.record(std::string(7000, 'b'));
+  auto staging = open();
+  staging->begin_at(kSegment);
+  StagedWal reader({.directory = directory_, .segment_bytes = WalBytes::kSegmentBytes, .timeline = 1}, kSegment);
+  std::string read;
+  constexpr size_t kPart = 3'000'017;
+  for (size_t at = 0; at < wal_.bytes().size(); at += kPart) {
+    ASSERT_TRUE(staging->append(wal_.bytes().subspan(at, std::min(kPart, wal_.bytes().size() - at))));
+    while (true) {
+      const auto bytes = reader.read(staging->end());
+      ASSERT_TRUE(bytes) << bytes.error().message;
+      if (bytes->empty()) break;
+      read.append(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    }
+    EXPECT_EQ(reader.position(), staging->end());
+  }
+  EXPECT_TRUE(read == written(kSegment, staging->end()));
+  ASSERT_TRUE(staging->sync());
+  ASSERT_TRUE(staging->drop_before({kSegment.value + WalBytes::kSegmentBytes}));
+  StagedWal late({.directory = directory_, .segment_bytes = WalBytes::kSegmentBytes, .timeline = 1}, kSegment);
+  const auto bytes = late.read(staging->end());
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, base::ErrorCode::position_gap);
 }
 
 }  // namespace

@@ -49,10 +49,10 @@ Outcome SourceSession::execute(const std::string& sql, const std::vector<Paramet
   if (is("SHOW wal_level")) return rows({{"logical"}});
   if (is("SELECT s.plugin, s.database, s.wal_status")) {
     const bool active = source_.active_pid_ != 0;
-    return rows(
-        {{source_.options_.batch_bytes > 0 ? "thalweg_output" : "pgoutput", "postgres", "reserved",
-          lsn_text(Source::kBegin), lsn_text(source_.confirmed_),
-          active ? Value(std::to_string(source_.active_pid_)) : Value(), active ? Value(source_.holder_) : Value()}});
+    return rows({{source_.options_.batch_bytes > 0 ? "thalweg_output" : "pgoutput", "postgres", "reserved",
+                  lsn_text(Source::kBegin), lsn_text(source_.confirmed_),
+                  active ? Value(std::to_string(source_.active_pid_)) : Value(),
+                  active ? Value(source_.holder_) : Value(), Value(), "f"}});
   }
   if (is("WITH RECURSIVE part(")) return rows({{"f", "f"}});
   if (is("SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_logical_emit_message(true, ")) {

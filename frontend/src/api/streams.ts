@@ -184,6 +184,7 @@ export interface PreflightBody {
   capture_engine_id?: string;
   destinations: DestinationCreate[];
   rules: TableRules;
+  capture_kind: StreamCreate["capture_kind"];
   parameters: NonNullable<StreamCreate["parameters"]>;
 }
 

@@ -26,6 +26,7 @@ export type Operation = Schemas["Operation"];
 export type AuditEntry = Schemas["AuditEntry"];
 
 export type Overview = Schemas["Overview"];
+export type CaptureKind = Schemas["CaptureKind"];
 export type StreamSummary = Schemas["StreamSummary"];
 export type Lag = Schemas["Lag"];
 export type Slot = Schemas["Slot"];

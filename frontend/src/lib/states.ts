@@ -22,6 +22,12 @@ type Words = [tone: Tone, definition: string];
 /** States that only components have (engine/contract/component-states.json); the API passes them on. */
 const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
+  "DICTIONARY INITIALIZATION": ["busy", "Reads the WAL up to the position with which the stream begins."],
+  "RECEIVING WAL": ["good", "The source's WAL arrives and is staged on the engine's disk."],
+  "PAUSED FOR STAGING SPACE": [
+    "warning",
+    "The staged WAL has reached its limit; the source keeps what follows.",
+  ],
   "WAITING FOR WAL": ["quiet", "Everything that the source wrote is captured; waiting for more."],
   "PAUSED FOR FLOW CONTROL": ["warning", "Held back because a component downstream is slower."],
   "SHUTTING DOWN": ["busy", "Stopping; hands on what is in memory first."],
@@ -123,6 +129,13 @@ const ofApi: Record<ApiState, Words> = {
 };
 
 const states: Record<string, Words | undefined> = { ...ofComponents, ...ofApi };
+
+/** How a stream's changes are captured. */
+export function captureInWords(kind: Schemas["CaptureKind"]): string {
+  return kind === "wal"
+    ? "log mining: the engine stages the source's WAL on its disk and mines it there"
+    : "logical decoding at the source";
+}
 
 /** How capture and apply of a stream stand to each other. */
 export function modeInWords(mode: "combined" | "propagation" | "fan-out"): string {

@@ -224,6 +224,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     name: "orders to warehouse",
     source: { id: "source01", name: "orders", address: "127.0.0.1:5432/demo" },
     capture_engine: { id: "engine01", name: "engine-1", state: "ONLINE" },
+    capture_kind: "logical",
     destinations: [destination()],
     mode: "combined",
     reports: [],

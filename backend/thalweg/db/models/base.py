@@ -8,6 +8,7 @@ from sqlalchemy import DateTime, Dialect, MetaData, Text, TypeDecorator, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.ids import new_id
 from thalweg.kernel.lifecycle import (
     DesiredStatus,
@@ -20,7 +21,7 @@ from thalweg.kernel.lifecycle import (
 )
 
 State = TypeVar("State", bound=StrEnum)
-STATES = (DesiredStatus, ObservedStatus, StreamPhase, Stage, EngineState, OperationState, OutageState)
+STATES = (CaptureKind, DesiredStatus, ObservedStatus, StreamPhase, Stage, EngineState, OperationState, OutageState)
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",

@@ -14,6 +14,7 @@ from thalweg.db.models.base import Base, Versioned
 from thalweg.db.models.database import DatabaseRow
 from thalweg.db.models.destination import DestinationRow
 from thalweg.db.models.engine import EngineRow
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, Stage, StreamPhase
 
 
@@ -23,6 +24,8 @@ class StreamRow(Versioned, Base):
     name: Mapped[str] = mapped_column(unique=True)
     source_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
     capture_engine_id: Mapped[str] = mapped_column(ForeignKey("engines.id"), index=True)
+    capture_kind: Mapped[CaptureKind] = mapped_column(default=CaptureKind.LOGICAL)
+    """Fixed when the stream is made."""
     rules: Mapped[dict[str, Any]]
     tables: Mapped[list[dict[str, Any]]]
     mask_key_sealed: Mapped[str | None]

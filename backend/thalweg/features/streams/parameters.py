@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from thalweg.engine_client.mining_limits import MINING_LIMITS
 from thalweg.features.streams.schemas import ParameterType, StreamParameter
 from thalweg.kernel.conflict_detection import wrong_detection
 from thalweg.kernel.conflict_handlers import HANDLERS, expressions, wrong_handlers
@@ -29,14 +30,14 @@ WRONG_LISTS: dict[ParameterType, Callable[[Any, str], list[FieldProblem]]] = {
 
 @lru_cache(maxsize=4)
 def load_parameters(contract_directory: Path) -> dict[str, StreamParameter]:
-    """By name, in the contract's order."""
+    """By name, in the contract's order; the limits of mining last."""
     document = json.loads((contract_directory / "parameters.json").read_text())
     blank = {"minimum": None, "maximum": None, "values": None, "unit": None}
     return {
         item["name"]: StreamParameter.model_validate(
             {**blank, **item, "per_destination": item["scope"] == "DESTINATION"}
         )
-        for item in document["parameters"]
+        for item in [*document["parameters"], *MINING_LIMITS]
     }
 
 

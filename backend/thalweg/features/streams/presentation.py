@@ -137,6 +137,7 @@ def _summary_fields(row: StreamRow, live: Live, at: datetime) -> dict[str, Any]:
         "name": row.name,
         "source": database_ref(row.source),
         "capture_engine": engine_ref(row.capture_engine),
+        "capture_kind": row.capture_kind,
         "destinations": destinations,
         "mode": StreamMode.FAN_OUT if len(row.destinations) > 1 else _mode(row, row.destinations),
         "desired_status": DesiredStatus(row.desired_status),

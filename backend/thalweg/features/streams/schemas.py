@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.conflict_detection import ComparedTable
 from thalweg.kernel.conflict_handlers import ConflictHandler
 from thalweg.kernel.error_policies import ErrorPolicy
@@ -33,6 +34,11 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, Transactio
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
+CAPTURE_KIND = (
+    "logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the "
+    "engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is "
+    "staged. It cannot be changed later."
+)
 ParameterValue = (
     bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable] | list[StatementHandler]
 )
@@ -111,6 +117,7 @@ class StreamCreate(Body):
         description="One or several. Several share one capture and one queue, and the source is decoded once for all."
     )
     rules: TableRules
+    capture_kind: CaptureKind = Field(default=CaptureKind.LOGICAL, description=CAPTURE_KIND)
     parameters: Parameters = Field(default_factory=dict)
     accept: Consents = Field(default_factory=list, description=ACCEPT)
     start: StrictBool = Field(default=True, description="False: create it stopped.")
@@ -177,6 +184,7 @@ class PreflightRequest(Body):
     capture_engine_id: Id | None = Field(default=None, description="The engine that is to capture. Null: the only one.")
     destinations: Destinations
     rules: TableRules
+    capture_kind: CaptureKind = Field(default=CaptureKind.LOGICAL, description=CAPTURE_KIND)
     parameters: Parameters = Field(default_factory=dict)
     accept: Consents = Field(default_factory=list, description=ACCEPT)
 
@@ -443,6 +451,7 @@ class StreamSummary(Resource):
     name: str
     source: DatabaseRef
     capture_engine: EngineRef
+    capture_kind: CaptureKind = Field(description=CAPTURE_KIND)
     destinations: Sequence[DestinationSummary]
     mode: StreamMode
     desired_status: DesiredStatus

@@ -39,6 +39,7 @@ def desired_facts(row: StreamRow) -> Json:
     """The facts that users can change, for the audit log."""
     return {
         "name": row.name, "source_id": row.source_id, "capture_engine_id": row.capture_engine_id,
+        "capture_kind": row.capture_kind,
         "destinations": [destination_facts(destination) for destination in row.destinations],
         "rules": row.rules, "parameters": row.parameters,
         "desired_status": row.desired_status, "force": row.force,

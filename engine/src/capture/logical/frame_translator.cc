@@ -32,13 +32,11 @@ lcr::FrameKind row_kind(MessageKind kind) {
 }
 
 // The subtransaction that a frame names: none where the change belongs to the top level.
-base::Xid subxid_of(base::Xid xid, const PgoutputParser& parser) {
-  return xid == parser.open_xid() ? base::Xid{} : xid;
-}
+base::Xid subxid_of(base::Xid xid, const MessagePlace& place) { return xid == place.open_xid ? base::Xid{} : xid; }
 
 }  // namespace
 
-base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, const PgoutputParser& parser,
+base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, const MessagePlace& place,
                                               base::Lsn lsn) {
   if (lsn) lsn_ = lsn;
   const lcr::TransactionMark mark{
@@ -47,9 +45,9 @@ base::Result<bool> FrameTranslator::translate(const PgoutputMessage& message, co
     case MessageKind::insert:
     case MessageKind::update:
     case MessageKind::remove:
-      return put_row(message, parser);
+      return put_row(message, place);
     case MessageKind::truncate:
-      return put_truncate(message, parser);
+      return put_truncate(message, place);
     case MessageKind::relation:
       describe(message.table);
       return true;
@@ -142,14 +140,11 @@ base::Result<void> FrameTranslator::check_withheld(base::Xid xid) {
                     base::ErrorSide::source);
 }
 
-ChangePlace FrameTranslator::place_of(const PgoutputMessage& message, const PgoutputParser& parser) const {
-  return {.lsn = lsn_,
-          .xid = parser.open_xid(),
-          .subxid = subxid_of(message.xid, parser),
-          .is_streamed = parser.in_stream()};
+ChangePlace FrameTranslator::place_of(const PgoutputMessage& message, const MessagePlace& place) const {
+  return {.lsn = lsn_, .xid = place.open_xid, .subxid = subxid_of(message.xid, place), .is_streamed = place.in_stream};
 }
 
-base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const PgoutputParser& parser) {
+base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, const MessagePlace& place) {
   Table* const table = find(message.relation);
   if (table == nullptr) {
     return base::fail(ErrorCode::protocol_violation,
@@ -174,15 +169,15 @@ base::Result<bool> FrameTranslator::put_row(const PgoutputMessage& message, cons
     error.table = pg::quote_table(table->description.schema_name, table->description.table_name);
     return std::unexpected(std::move(error));
   }
-  THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, parser)));
+  THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, place)));
   if (announced != Announced::yes) return announced == Announced::withheld;
-  const bool streamed = parser.in_stream();
-  const base::Xid subxid = subxid_of(message.xid, parser);
-  if (subxid) subtransactions_.note(parser.open_xid(), subxid);
+  const bool streamed = place.in_stream;
+  const base::Xid subxid = subxid_of(message.xid, place);
+  if (subxid) subtransactions_.note(place.open_xid, subxid);
   const lcr::RowFrame row{
       .kind = row_kind(message.kind),
       .flags = static_cast<uint16_t>(message.old_flags | (streamed ? lcr::kStreamed : 0)),
-      .xid = parser.open_xid(),
+      .xid = place.open_xid,
       .subxid = subxid,
       .relation = message.relation,
       .table_version = table->description.version,
@@ -255,25 +250,25 @@ base::Result<bool> FrameTranslator::put_filtered(const lcr::RowFrame& row, Table
   return true;
 }
 
-base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message, const PgoutputParser& parser) {
+base::Result<bool> FrameTranslator::put_truncate(const PgoutputMessage& message, const MessagePlace& place) {
   for (const auto relation : message.truncated) {
     Table* const table = find(relation);
     if (table == nullptr) {
       return base::fail(ErrorCode::protocol_violation,
                         fmt::format("A truncate of relation {} comes before its description.", relation.value));
     }
-    THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, parser)));
+    THALWEG_ASSIGN(const Announced announced, announce(*table, place_of(message, place)));
     if (announced != Announced::yes) return announced == Announced::withheld;
   }
-  const auto flags = static_cast<uint16_t>(message.truncate_flags | (parser.in_stream() ? lcr::kStreamed : 0));
-  const base::Xid subxid = subxid_of(message.xid, parser);
-  if (subxid) subtransactions_.note(parser.open_xid(), subxid);
-  auto frame = lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, message.truncated);
+  const auto flags = static_cast<uint16_t>(message.truncate_flags | (place.in_stream ? lcr::kStreamed : 0));
+  const base::Xid subxid = subxid_of(message.xid, place);
+  if (subxid) subtransactions_.note(place.open_xid, subxid);
+  auto frame = lcr::make_truncate_frame(place.open_xid, subxid, lsn_, flags, message.truncated);
   if (filters_ != nullptr) {
     THALWEG_ASSIGN(const auto passed, truncated(lcr::FrameView::trusted(frame.data()), message.truncated));
     if (passed.empty()) return true;
     if (passed.size() < message.truncated.size()) {
-      frame = lcr::make_truncate_frame(parser.open_xid(), subxid, lsn_, flags, passed);
+      frame = lcr::make_truncate_frame(place.open_xid, subxid, lsn_, flags, passed);
     }
   }
   ++counts_.lcrs;

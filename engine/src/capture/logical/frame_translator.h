@@ -28,6 +28,12 @@ class FrameSink {
   virtual void enqueue() = 0;
 };
 
+// The transaction that a message belongs to, or the streamed block.
+struct MessagePlace {
+  base::Xid open_xid;  // the top-level one
+  bool in_stream = false;
+};
+
 // Turns pgoutput messages into LCR frames. Tuples are copied once, from the parsed bytes into the sink's memory.
 // A table is described to the sink before its first row, not when pgoutput names it: pgoutput names partitions, too,
 // whose rows come as their root's. Versions of tables count from 1 for each translator: a new connection describes
@@ -52,7 +58,10 @@ class FrameTranslator {
   // say which row it is of; with rule_refused, rule_undecidable and rule_failed where a table has rules,
   // with transformation_refused where it has transformations, and with database_busy where it has and its changes are
   // to be read again.
-  base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn);
+  base::Result<bool> translate(const PgoutputMessage& message, const MessagePlace& place, base::Lsn lsn);
+  base::Result<bool> translate(const PgoutputMessage& message, const PgoutputParser& parser, base::Lsn lsn) {
+    return translate(message, MessagePlace{.open_xid = parser.open_xid(), .in_stream = parser.in_stream()}, lsn);
+  }
   bool progress(base::Lsn lsn, base::UnixMicros server_time);
 
   struct Counts {
@@ -79,12 +88,12 @@ class FrameTranslator {
   bool put_abort(base::Xid xid, base::Xid subxid);
   bool put_aborts_of_others(const PgoutputMessage& message);
   base::Result<bool> put_streamed_commit(base::Xid xid, const lcr::TransactionMark& mark);
-  base::Result<bool> put_row(const PgoutputMessage& message, const PgoutputParser& parser);
+  base::Result<bool> put_row(const PgoutputMessage& message, const MessagePlace& place);
   // A row's frame as its table's rules want it: in memory that is reserved for it, or nothing at all.
   base::Result<bool> put_filtered(const lcr::RowFrame& row, Table& table);
   // Writes a row's frame as it is sent.
   base::Result<bool> put_row_frame(const lcr::RowFrame& row, Table& table);
-  base::Result<bool> put_truncate(const PgoutputMessage& message, const PgoutputParser& parser);
+  base::Result<bool> put_truncate(const PgoutputMessage& message, const MessagePlace& place);
   // The truncated relations whose rules let the truncate pass.
   base::Result<std::vector<base::RelationId>> truncated(const lcr::FrameView& truncate,
                                                         std::span<const base::RelationId> relations);
@@ -95,7 +104,7 @@ class FrameTranslator {
   // The table's TABLE frame, and its filter, unless they are there already. Withheld: the change must not be sent.
   base::Result<Announced> announce(Table& table, const ChangePlace& change);
   base::Result<void> check_withheld(base::Xid xid);
-  ChangePlace place_of(const PgoutputMessage& message, const PgoutputParser& parser) const;
+  ChangePlace place_of(const PgoutputMessage& message, const MessagePlace& place) const;
   base::Error placed(base::Error error, base::Xid xid) const;
   Table* find(base::RelationId relation);
 

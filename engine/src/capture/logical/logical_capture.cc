@@ -28,7 +28,6 @@ constexpr std::chrono::milliseconds kFeedbackIntervalMin{50};
 constexpr std::chrono::milliseconds kProgressInterval{100};
 // How late a stop, a new durable position or a due timer is noticed while nothing arrives.
 constexpr std::chrono::milliseconds kWaitMax{100};
-constexpr std::chrono::microseconds kFlowControlSlice{20'000};
 // Timers and counters are served after so many messages when the source never pauses.
 constexpr int kMessagesPerRound = 512;
 // How long a session of ours that the server has not missed yet may hold the slot.
@@ -57,132 +56,23 @@ std::unique_ptr<Capture> make_logical_capture(CaptureOptions options) {
   return std::make_unique<LogicalCapture>(std::move(options));
 }
 
-LogicalCapture::LogicalCapture(CaptureOptions options)
-    : options_(std::move(options)),
-      application_name_(capture_application_name(options_.stream_id)),
-      markers_(*options_.clock),
-      filters_(make_filters()) {}
-
-std::unique_ptr<RowFilters> LogicalCapture::make_filters() const {
-  if (options_.rules.tables.empty()) return nullptr;
-  return std::make_unique<RowFilters>(options_.rules, options_.source_conninfo,
-                                      pg::ConnectOptions{.application_name = application_name_, .abandon = &stop_},
-                                      *options_.clock);
-}
-
 LogicalCapture::~LogicalCapture() {
   request_stop();
   join();
 }
 
-// --- the owner's side
-
-void LogicalCapture::start() {
-  if (options_.tap != nullptr) options_.tap->restarted();
-  running_.store(true, std::memory_order_release);
-  enqueuing_.store(true, std::memory_order_release);
-  thread_ = std::thread([this] { run(); });
-}
-
-void LogicalCapture::request_stop() { stop_.store(true, std::memory_order_release); }
-
-void LogicalCapture::await_quiet() { enqueuing_.wait(true, std::memory_order_acquire); }
-
-void LogicalCapture::join() {
-  stop_.store(true, std::memory_order_release);
-  end_.store(true, std::memory_order_release);
-  if (thread_.joinable()) thread_.join();
-}
-
-CaptureStatus LogicalCapture::status() const {
-  CaptureStatus status;
-  status.running = running_.load(std::memory_order_acquire);
-  status.enqueuing = enqueuing_.load(std::memory_order_acquire);
-  {
-    const std::lock_guard lock(error_mutex_);
-    status.error = error_;
-  }
-  status.state = state_.get();
-  status.captured = {captured_.load(std::memory_order_relaxed)};
-  status.confirmed = {reported_.load(std::memory_order_relaxed)};
-  status.source_end = std::max(status.captured, {source_end_.load(std::memory_order_relaxed)});
-  return status;
-}
-
-base::Result<void> LogicalCapture::place_marker(const std::string& id, const std::string& label) {
-  if (options_.heartbeat_interval.count() == 0) {
-    return base::fail(ErrorCode::marker_refused, "The stream's heartbeat_interval is 0");
-  }
-  if (!running_.load(std::memory_order_acquire)) {
-    return base::fail(ErrorCode::marker_refused, "The capture does not run");
-  }
-  return markers_.place(id, label);
-}
-
-void LogicalCapture::add_to(telemetry::MarkerTrail& trail) const {
-  trail.placed = markers_.read();
-  trail.stages.push_back({.component = "CAPTURE", .stage = "CAPTURE", .passages = markers_captured_.read()});
-  trail.stages.push_back({.component = "QUEUE", .stage = "ENQUEUE", .passages = markers_enqueued_.read()});
-}
-
-telemetry::ComponentSample LogicalCapture::sample() const {
-  const uint64_t captured = captured_.load(std::memory_order_relaxed);
-  const uint64_t first = first_position_.load(std::memory_order_relaxed);
-  telemetry::ComponentSample out{.type = "CAPTURE",
-                                 .name = "capture",
-                                 .sub_component = {},
-                                 .server = 0,
-                                 .state = state_.get(),
-                                 .time_ns = time_.sample(),
-                                 .counters = {{"lcrs", lcrs_.get()},
-                                              {"transactions", transactions_.get()},
-                                              {"bytes", bytes_.get()},
-                                              {"wal_bytes", captured > first ? captured - first : 0},
-                                              {"batches", batches_.get()}},
-                                 .gauges = {{"latency_us", latency_us_.load(std::memory_order_relaxed)}}};
-  if (const int known = streaming_.load(std::memory_order_relaxed); known >= 0) {
-    out.gauges.emplace_back("streaming", known);
-  }
-  if (const auto latency = markers_enqueued_.latency_micros()) out.gauges.emplace_back("marker_latency_us", *latency);
-  return out;
-}
-
-std::vector<telemetry::RuleSample> LogicalCapture::rules() const {
-  return filters_ ? filters_->sample() : std::vector<telemetry::RuleSample>{};
-}
-
-// --- the agent's side
-
-void LogicalCapture::run() {
-  if (auto captured = capture(); !captured) fail(std::move(captured).error());
-  publish_counters();
-  stream_.reset();
-  fence_.reset();
-  probe_.reset();
-  enqueuing_.store(false, std::memory_order_release);
-  enqueuing_.notify_all();
-  running_.store(false, std::memory_order_release);
-}
-
-void LogicalCapture::fail(base::Error error) {
-  state_.set("ABORTING");
-  spdlog::warn("capture of stream {} ends: {}: {}", options_.stream_id, base::name_of(error.code), error.message);
-  const std::lock_guard lock(error_mutex_);
-  error_ = std::move(error);
-}
-
-base::Result<void> LogicalCapture::capture() {
+base::Result<void> LogicalCapture::work() {
   {
     const ActivityScope network(time_, Activity::network);
     THALWEG_TRY(connect());
   }
-  auto read = read_until_stopped();
-  options_.queue->flush();
-  if (read) state_.set("SHUTTING DOWN");  // before it is quiet: whoever waited for that sees this state
-  enqueuing_.store(false, std::memory_order_release);
-  enqueuing_.notify_all();
-  THALWEG_TRY(std::move(read));
-  return stay_connected_until_join();
+  return read_until_stopped();
+}
+
+void LogicalCapture::release() {
+  stream_.reset();
+  fence_.reset();
+  probe_.reset();
 }
 
 base::Result<void> LogicalCapture::connect() {
@@ -217,8 +107,7 @@ base::Result<void> LogicalCapture::connect() {
     THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, pg::text_array(options_.publications)));
   }
   if (filters_) THALWEG_TRY(filters_->locate());
-  first_position_.store(from.value, std::memory_order_relaxed);
-  captured_.store(from.value, std::memory_order_relaxed);
+  begin_at(from);
   received_ = from;
   progress_enqueued_ = from;
   if (forms.needs_text) {
@@ -277,11 +166,11 @@ base::Result<void> LogicalCapture::guard(const pg::SystemIdentity& identity) {
 }
 
 base::Result<void> LogicalCapture::read_until_stopped() {
-  while (!stop_.load(std::memory_order_acquire)) {
+  while (!is_stopped()) {
     time_.enter(Activity::busy);
     state_.set("CAPTURING CHANGES");
     THALWEG_TRY(drain());
-    if (stop_.load(std::memory_order_acquire)) break;
+    if (is_stopped()) break;
     options_.queue->flush();
     THALWEG_TRY(wait_for_wal());
   }
@@ -317,7 +206,7 @@ base::Result<void> LogicalCapture::drain() {
       THALWEG_ASSIGN(const auto message, stream_->receive(0ms));
       if (!message) return serve_timers();
       THALWEG_TRY(take(*message));
-      if (stop_.load(std::memory_order_relaxed)) return {};
+      if (is_stopped()) return {};
     }
     THALWEG_TRY(serve_timers());
   }
@@ -332,7 +221,7 @@ base::Result<void> LogicalCapture::take(const pg::StreamMessage& message) {
   BatchReader batch(message.payload);
   while (true) {
     THALWEG_ASSIGN(const auto batched, batch.next());
-    if (!batched || stop_.load(std::memory_order_relaxed)) return {};
+    if (!batched || is_stopped()) return {};
     received_ = std::max(received_, batched->lsn);
     THALWEG_TRY(take_message(batched->bytes, batched->lsn, message.server_time));
   }
@@ -342,32 +231,15 @@ base::Result<void> LogicalCapture::take_message(std::span<const std::byte> bytes
                                                 base::UnixMicros sent) {
   ++messages_;
   THALWEG_ASSIGN(const PgoutputMessage* parsed, parser_.parse(bytes));
-  if (parsed->kind == MessageKind::message) note_marker(*parsed);
-  THALWEG_ASSIGN(const bool taken, translator_.translate(*parsed, parser_, lsn));
-  if (!taken) {
-    if (sink_error_) return std::unexpected(*sink_error_);
-    return {};  // a stop was requested: the rest of the transaction comes again
-  }
+  if (parsed->kind == MessageKind::message && parser_.in_transaction()) note_marker(*parsed, parser_.open_xid());
+  THALWEG_ASSIGN(const bool translated, translator_.translate(*parsed, parser_, lsn));
+  THALWEG_ASSIGN(const bool taken, put(translated));
+  if (!taken) return {};  // a stop was requested: the rest of the transaction comes again
   if (parsed->kind == MessageKind::commit || parsed->kind == MessageKind::stream_commit) {
-    last_commit_time_ = parsed->commit_time;
+    note_commit(*parsed);
     send_delay_ = std::chrono::microseconds{sent.value - parsed->commit_time.value};
-    captured_.store(parsed->end_lsn.value, std::memory_order_relaxed);
-    if (marker_.xid && marker_.xid == parsed->xid) {
-      markers_.captured(marker_.content, parsed->xid, parsed->commit_lsn, parsed->commit_time);
-      markers_captured_.note({parsed->commit_lsn, parsed->commit_time, marker_.at});
-      markers_enqueued_.note({parsed->commit_lsn, parsed->commit_time, options_.clock->unix_now()});
-      marker_.xid = {};
-    }
   }
   return {};
-}
-
-// Other messages are other applications': nothing is made of them.
-void LogicalCapture::note_marker(const PgoutputMessage& message) {
-  if (message.prefix != options_.slot || !parser_.in_transaction()) return;
-  marker_.content = message.content;
-  marker_.xid = parser_.open_xid();
-  marker_.at = options_.clock->unix_now();
 }
 
 base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& message) {
@@ -379,8 +251,7 @@ base::Result<void> LogicalCapture::take_keepalive(const pg::StreamMessage& messa
   if (message.wal_end > progress_enqueued_) {
     progress_pending_ = message.wal_end;
     progress_time_ = message.server_time;
-    captured_.store(std::max(captured_.load(std::memory_order_relaxed), message.wal_end.value),
-                    std::memory_order_relaxed);
+    note_captured(message.wal_end);
   }
   // A server that requests a reply waits for a position: progress is due at once.
   if (message.reply_requested) progress_at_ = {};
@@ -399,9 +270,8 @@ base::Result<void> LogicalCapture::put_due_progress() {
   const auto now = options_.clock->steady_now();
   if (now - progress_at_ < kProgressInterval) return {};
   const base::Lsn lsn = std::exchange(progress_pending_, {});
-  if (!translator_.progress(lsn, progress_time_)) {
-    return sink_error_ ? base::Result<void>{std::unexpected(*sink_error_)} : base::Result<void>{};
-  }
+  THALWEG_ASSIGN(const bool taken, put_progress(lsn, progress_time_));
+  if (!taken) return {};
   progress_enqueued_ = lsn;
   progress_at_ = now;
   return {};
@@ -437,9 +307,9 @@ base::Result<void> LogicalCapture::watch_silence() {
 }
 
 // The consumer drains what is queued; the source must neither give us up nor miss what becomes durable meanwhile.
-base::Result<void> LogicalCapture::stay_connected_until_join() {
+base::Result<void> LogicalCapture::await_end() {
   const ActivityScope idle(time_, Activity::idle);
-  while (!end_.load(std::memory_order_acquire)) {
+  while (!is_ended()) {
     THALWEG_TRY(give_feedback_if_due());
     std::this_thread::sleep_for(5ms);
   }
@@ -455,44 +325,7 @@ std::chrono::milliseconds LogicalCapture::wait_limit() const {
 }
 
 bool LogicalCapture::caught_up() const {
-  return !parser_.in_transaction() &&
-         captured_.load(std::memory_order_relaxed) >= source_end_.load(std::memory_order_relaxed);
+  return !parser_.in_transaction() && captured() >= base::Lsn{source_end_.load(std::memory_order_relaxed)};
 }
-
-void LogicalCapture::publish_counters() {
-  const auto& counts = translator_.counts();
-  lcrs_.set(counts.lcrs);
-  transactions_.set(counts.transactions);
-  bytes_.set(counts.bytes);
-  if (last_commit_time_ != base::UnixMicros{}) {
-    const int64_t age = options_.clock->unix_now().value - std::exchange(last_commit_time_, {}).value;
-    latency_us_.store(std::max<int64_t>(age, 0), std::memory_order_relaxed);
-  }
-}
-
-// --- FrameSink
-
-std::span<std::byte> LogicalCapture::reserve(size_t frame_bytes) {
-  auto memory = options_.queue->reserve(frame_bytes, 0us);
-  if (!memory.empty()) [[likely]]
-    return memory;
-  const char* const before = state_.get();
-  state_.set("PAUSED FOR FLOW CONTROL");
-  const ActivityScope flow_control(time_, Activity::flow_control);
-  publish_counters();
-  while (memory.empty() && !stop_.load(std::memory_order_acquire)) {
-    options_.queue->flush();
-    memory = options_.queue->reserve(frame_bytes, kFlowControlSlice);
-    if (auto reported = give_feedback_if_due(); !reported) {
-      sink_error_ = std::move(reported).error();
-      return {};
-    }
-  }
-  if (memory.empty()) return {};
-  state_.set(before);
-  return memory;
-}
-
-void LogicalCapture::enqueue() { options_.queue->enqueue(); }
 
 }  // namespace thalweg::capture

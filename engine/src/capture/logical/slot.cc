@@ -25,6 +25,7 @@ struct SlotRow {
   int64_t active_pid = 0;  // 0: nobody reads it
   std::string holder;      // application_name of active_pid, where we may see it
   std::string invalidation_reason;
+  bool is_physical = false;
 };
 
 // The slot, by a script: a replication connection knows no parameters.
@@ -32,7 +33,8 @@ base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.script("SELECT s.plugin, s.database, s.wal_status, s.restart_lsn, s.confirmed_flush_lsn, "
                                    "s.active_pid, a.application_name, coalesce(to_jsonb(s) ->> 'invalidation_reason', "
-                                   "CASE WHEN (to_jsonb(s) ->> 'conflicting')::boolean THEN 'conflict' END) "
+                                   "CASE WHEN (to_jsonb(s) ->> 'conflicting')::boolean THEN 'conflict' END), "
+                                   "s.slot_type = 'physical' "
                                    "FROM pg_replication_slots s "
                                    "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = " +
                                    connection.quote_literal(slot)));
@@ -44,7 +46,8 @@ base::Result<std::optional<SlotRow>> find_slot(pg::Connection& connection, const
                  .confirmed_flush = base::parse_lsn(rows.text(0, 4)).value_or(base::Lsn{}),
                  .active_pid = rows.integer(0, 5),
                  .holder = std::string{rows.text(0, 6)},
-                 .invalidation_reason = std::string{rows.text(0, 7)}};
+                 .invalidation_reason = std::string{rows.text(0, 7)},
+                 .is_physical = rows.boolean(0, 8)};
 }
 
 base::Error in_use(const std::string& slot, const SlotRow& row) {
@@ -67,6 +70,25 @@ base::Result<std::optional<SlotRow>> await_free(pg::Connection& connection, cons
     if (!may_be_ours || std::chrono::steady_clock::now() >= deadline) return std::unexpected(in_use(slot, *row));
     std::this_thread::sleep_for(kRetryInterval);
   }
+}
+
+base::Result<void> check_kind(const SlotRow& row, pg::OutputPlugin plugin, const pg::SystemIdentity& identity,
+                              const SlotExpectation& expected) {
+  if (!expected.shared && row.is_physical != expected.is_physical) {
+    return base::fail(ErrorCode::slot_lost,
+                      fmt::format("The slot {} is a {} one: the stream was made with another capture_kind.",
+                                  expected.slot, row.is_physical ? "physical" : "logical"));
+  }
+  if (row.is_physical) return {};
+  if (row.plugin != pg::name_of(plugin)) {
+    return base::fail(ErrorCode::slot_lost,
+                      fmt::format("The slot {} is not ours: its plugin is {}.", expected.slot, row.plugin));
+  }
+  if (row.database != identity.database) {
+    return base::fail(ErrorCode::source_changed, fmt::format("The slot {} belongs to database {}, not to {}.",
+                                                             expected.slot, row.database, identity.database));
+  }
+  return {};
 }
 
 }  // namespace
@@ -184,16 +206,9 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
                  expected.shared ? find_slot(connection, expected.slot)
                                  : await_free(connection, expected.slot, expected.application_name, expected.patience));
   if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
-  const auto plugin = row->plugin == pg::name_of(pg::OutputPlugin::pgoutput) ? pg::OutputPlugin::pgoutput
-                                                                             : pg::OutputPlugin::thalweg_output;
-  if (row->plugin != pg::name_of(plugin)) {
-    return base::fail(ErrorCode::slot_lost,
-                      fmt::format("The slot {} is not ours: its plugin is {}.", expected.slot, row->plugin));
-  }
-  if (row->database != identity.database) {
-    return base::fail(ErrorCode::source_changed, fmt::format("The slot {} belongs to database {}, not to {}.",
-                                                             expected.slot, row->database, identity.database));
-  }
+  const auto plugin = row->plugin == pg::name_of(pg::OutputPlugin::thalweg_output) ? pg::OutputPlugin::thalweg_output
+                                                                                   : pg::OutputPlugin::pgoutput;
+  THALWEG_TRY(check_kind(*row, plugin, identity, expected));
   if (row->wal_status == "lost") {
     return base::fail(ErrorCode::slot_lost, lost_in_words(expected.slot, row->invalidation_reason));
   }

@@ -57,11 +57,12 @@ struct SlotExpectation {
   std::chrono::milliseconds patience{10'000};  // for our own dead session
   bool shared = false;                         // another engine captures from it: in use is as it should be
   bool at_standby = false;                     // a standby may be read
+  bool is_physical = false;                    // its WAL is mined; where the slot is shared, nobody asks
 };
 struct SlotState {
   pg::OutputPlugin plugin;
   base::Lsn restart_lsn;
-  base::Lsn confirmed_flush;
+  base::Lsn confirmed_flush;  // none of a physical one
 };
 // Whether the stream can go on from this slot of the server that `source` has identified: source_changed,
 // source_read_only (a standby, unless it is to be read), slot_lost, position_gap (with the gap's bytes) or slot_in_use

@@ -51,13 +51,13 @@ class Scene:
             cluster.sql("postgres", f'DROP DATABASE IF EXISTS "{self.database}" WITH (FORCE)')
 
     def _drop_slots(self) -> None:
+        ours = f"database = '{self.database}' OR slot_name = 'thalweg_{self.stream}'"  # a physical one has none
+
         def dropped() -> bool:
             with suppress(Exception):
                 self.source.sql("postgres", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-                                            f"WHERE database = '{self.database}' AND NOT active")
-            left = self.source.value("postgres", "SELECT count(*) FROM pg_replication_slots "
-                                                 f"WHERE database = '{self.database}'")
-            return int(left) == 0
+                                            f"WHERE ({ours}) AND NOT active")
+            return int(self.source.value("postgres", f"SELECT count(*) FROM pg_replication_slots WHERE {ours}")) == 0
         wait_for(dropped, 30, "slots are dropped")
 
     # --- short forms

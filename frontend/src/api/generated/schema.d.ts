@@ -3205,6 +3205,12 @@ export interface components {
             since: string | null;
         };
         /**
+         * CaptureKind
+         * @description logical: the source decodes its WAL. wal: the engine receives the WAL and mines it on its own host.
+         * @enum {string}
+         */
+        CaptureKind: "logical" | "wal";
+        /**
          * CastColumn
          * @description The destination gets each value as PostgreSQL's cast makes it. Columns of the key cannot be cast.
          */
@@ -6515,6 +6521,11 @@ export interface components {
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
             /**
+             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later.
+             * @default logical
+             */
+            capture_kind: components["schemas"]["CaptureKind"];
+            /**
              * Parameters
              * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
              */
@@ -7929,6 +7940,8 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             capture_engine: components["schemas"]["EngineRef"];
+            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later. */
+            capture_kind: components["schemas"]["CaptureKind"];
             /** Destinations */
             destinations: components["schemas"]["StreamDestination"][];
             mode: components["schemas"]["StreamMode"];
@@ -8050,6 +8063,11 @@ export interface components {
              */
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
+            /**
+             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later.
+             * @default logical
+             */
+            capture_kind: components["schemas"]["CaptureKind"];
             /**
              * Parameters
              * @description By their names; error_policies is a list of ErrorPolicy, conflict_handlers one of ConflictHandler, conflict_detection one of ComparedTable, statement_handlers one of StatementHandler (only administrators may change it).
@@ -8431,6 +8449,8 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             capture_engine: components["schemas"]["EngineRef"];
+            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later. */
+            capture_kind: components["schemas"]["CaptureKind"];
             /** Destinations */
             destinations: components["schemas"]["DestinationSummary"][];
             mode: components["schemas"]["StreamMode"];

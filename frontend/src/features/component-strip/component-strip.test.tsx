@@ -183,6 +183,34 @@ describe("ComponentStrip over two engines", () => {
   });
 });
 
+describe("ComponentStrip of a stream that mines", () => {
+  it("shows what is staged and held, and no output plugin", () => {
+    const parts = [
+      component("shipment", {
+        type: "CAPTURE",
+        sub_component: "WAL SHIPMENT",
+        state: "PAUSED FOR STAGING SPACE",
+        gauges: { staged_bytes: 1024 ** 3, staging_limit_bytes: 10 * 1024 ** 3, unsynced_bytes: 0 },
+      }),
+      component("builder", {
+        type: "CAPTURE",
+        sub_component: "LOGMINER BUILDER",
+        gauges: { held_bytes: 1024 ** 2, memory_limit_bytes: 256 * 1024 ** 2, open_transactions: 1 },
+      }),
+      ...components.map((part) => (part.type === "CAPTURE" ? { ...part, counters: { lcrs: 9 } } : part)),
+    ];
+    renderUi(
+      <ComponentStrip sample={sample(AT, { components: parts })} stream={stream({ capture_kind: "wal" })} />,
+    );
+    const capture = screen.getByRole("listitem", { name: "Capture" });
+    expect(capture).toHaveTextContent("Capturing changes");
+    expect(capture).toHaveTextContent("Paused for staging space");
+    expect(capture).toHaveTextContent(/Staged: 1\S* GiB of 10\S* GiB/);
+    expect(capture).toHaveTextContent(/Held: 1\S* MiB of 256\S* MiB/);
+    expect(capture).not.toHaveTextContent("pgoutput");
+  });
+});
+
 describe("ComponentStrip of several destinations", () => {
   const spill = component("reports:backlog", {
     type: "QUEUE",

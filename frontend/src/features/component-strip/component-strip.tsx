@@ -10,7 +10,10 @@ import {
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { ComponentSample, Sample, Stream, StreamDestination } from "@/api/types";
+import { asText, bytes } from "@/lib/format";
+import { stateInWords } from "@/lib/states";
 import { TimeLegend } from "@/ui/time-bar";
+import { ToneBadge } from "@/ui/tone";
 import { Appliers, Card, QueueDepth } from "./component-cards";
 import classes from "./component-strip.module.css";
 import { arrange, ofDestination, outputPlugin, type StripComponents } from "./components";
@@ -46,7 +49,7 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
         </Group>
         <StripMarksContext value={marksOf?.(null) ?? noMarks}>
           <ol className={classes.strip} data-cards={2} aria-label="Components">
-            <SharedCards parts={arrange(sample.components)} />
+            <SharedCards parts={arrange(sample.components)} mines={stream.capture_kind === "wal"} />
           </ol>
         </StripMarksContext>
         {below?.(null)}
@@ -80,17 +83,47 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
   );
 }
 
-function SharedCards({ parts: { capture, queue } }: { parts: StripComponents }) {
+interface SharedCardsProps {
+  parts: StripComponents;
+  mines: boolean;
+}
+
+function SharedCards({ parts: { capture, shipment, builder, queue }, mines }: SharedCardsProps) {
   return (
     <>
       <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture}>
-        {capture && <OutputPlugin capture={capture} />}
-        {capture && <LargeTransactions capture={capture} />}
+        {capture && !mines && <OutputPlugin capture={capture} />}
+        {capture && !mines && <LargeTransactions capture={capture} />}
+        {mines && shipment && <Shipment shipment={shipment} />}
+        {mines && builder && <Held builder={builder} />}
       </Card>
       <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
         {queue && <QueueDepth queue={queue} />}
       </Card>
     </>
+  );
+}
+
+function Shipment({ shipment: { state, gauges } }: { shipment: ComponentSample }) {
+  return (
+    <Group gap={6}>
+      <ToneBadge state={stateInWords(state)} compact wrap />
+      <Tooltip label="The source's WAL on the engine's disk, and its limit. At the limit the source keeps what follows.">
+        <Text size="xs" c="dimmed">
+          {`Staged: ${asText(bytes(gauges.staged_bytes))} of ${asText(bytes(gauges.staging_limit_bytes))}`}
+        </Text>
+      </Tooltip>
+    </Group>
+  );
+}
+
+function Held({ builder: { gauges } }: { builder: ComponentSample }) {
+  return (
+    <Tooltip label="Rows of open transactions in the engine's memory. Above the limit large ones go out before their commit.">
+      <Text size="xs" c="dimmed">
+        {`Held: ${asText(bytes(gauges.held_bytes))} of ${asText(bytes(gauges.memory_limit_bytes))}`}
+      </Text>
+    </Tooltip>
   );
 }
 

@@ -8,6 +8,9 @@ const isBacklog = ({ sub_component }: ComponentSample) => sub_component === "QUE
 
 export interface StripComponents {
   capture: ComponentSample | null;
+  /** Parts of a capture that mines. */
+  shipment: ComponentSample | null;
+  builder: ComponentSample | null;
   queue: ComponentSample | null;
   sender: ComponentSample | null;
   receiver: ComponentSample | null;
@@ -21,8 +24,12 @@ export interface StripComponents {
 export function arrange(components: ComponentSample[]): StripComponents {
   const apply = (sub: string) =>
     components.find((component) => component.type === "APPLY" && component.sub_component === sub) ?? null;
+  const capture = (sub: string | null) =>
+    components.find((component) => component.type === "CAPTURE" && component.sub_component === sub) ?? null;
   return {
-    capture: components.find((component) => component.type === "CAPTURE") ?? null,
+    capture: capture(null),
+    shipment: capture("WAL SHIPMENT"),
+    builder: capture("LOGMINER BUILDER"),
     queue:
       components.find(
         (component) => component.type === "QUEUE" && !isApplyQueue(component) && !isBacklog(component),
@@ -64,6 +71,10 @@ export function componentName(component: ComponentSample): string {
       return "Coordinator";
     case "APPLY SERVER":
       return `Applier ${component.server ?? "?"}`;
+    case "WAL SHIPMENT":
+      return "WAL shipment";
+    case "LOGMINER BUILDER":
+      return "Log miner";
     default:
       if (isBacklog(component)) return "Backlog";
       if (isApplyQueue(component)) return "Apply queue";

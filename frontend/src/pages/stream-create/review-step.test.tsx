@@ -11,6 +11,7 @@ it("shows the rules of the stream and of a destination, in words and as YAML", a
   const state = {
     ...emptyWizard,
     name: "a to b",
+    captureKind: "wal" as const,
     destinationIds: ["dest0001"],
     rules: {
       ...emptyWizard.rules,
@@ -33,12 +34,14 @@ it("shows the rules of the stream and of a destination, in words and as YAML", a
   );
   expect(screen.getByText("the schema public: only some rows and changes.")).toBeVisible();
   expect(screen.getByText("At warehouse")).toBeVisible();
+  expect(screen.getByText(/^log mining: the engine stages/)).toBeVisible();
   expect(screen.getByText("all tables: only some of these rows and changes.")).toBeVisible();
   await userEvent.click(screen.getByRole("radio", { name: "YAML" }));
   const text = document.querySelector("pre")?.textContent;
   expect(text).toContain(
     "  - database_id: dest0001\n    row_rules:\n      - scope: global\n        positive:\n",
   );
+  expect(text).toContain("capture_kind: wal");
   expect(text).toContain('condition: "amount < 50"');
   expect(screen.getByText("thalweg streams create-from stream.yaml")).toBeVisible();
 });

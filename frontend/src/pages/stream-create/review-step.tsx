@@ -6,6 +6,7 @@ import { AcceptedChecks, acceptedChecks } from "@/features/preflight/accepted-ch
 import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { stepInWords } from "@/features/table-rules/transformation-drafts";
 import { asText, bytes, counted } from "@/lib/format";
+import { captureInWords } from "@/lib/states";
 import { estimatedRows } from "@/lib/sums";
 import { yaml } from "@/lib/yaml";
 import { CopyBlock } from "@/ui/copy-block";
@@ -65,6 +66,7 @@ export function ReviewStep(props: ReviewStepProps) {
           <Panel title="What will happen">
             <Stack gap={7}>
               <Fact label="Source">{source?.name ?? "–"}</Fact>
+              <Fact label="Captured by">{captureInWords(body.capture_kind)}</Fact>
               {destinations.map(({ database, engine: applies }) => (
                 <Fact key={database.id} label="Destination">
                   {database.name}

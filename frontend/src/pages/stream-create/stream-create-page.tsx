@@ -75,6 +75,7 @@ function Wizard({ databases, engines, definitions }: WizardProps) {
       source_id: body.source_id,
       ...(body.capture_engine_id ? { capture_engine_id: body.capture_engine_id } : {}),
       destinations: body.destinations,
+      capture_kind: body.capture_kind,
       rules: body.rules,
       parameters: body.parameters ?? {},
     }),

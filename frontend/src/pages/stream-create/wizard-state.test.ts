@@ -139,6 +139,7 @@ describe("the request", () => {
       source_id: "source01",
       destinations: [{ database_id: "dest0001" }],
       rules: emptyWizard.rules,
+      capture_kind: "logical",
       parameters: { parallelism: 8 },
       start: true,
     });

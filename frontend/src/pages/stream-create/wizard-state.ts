@@ -1,5 +1,6 @@
 // The wizard's state and what each step needs before the next one opens. Pure: tested without a browser.
 import type {
+  CaptureKind,
   Engine,
   ParameterValue,
   ScopedRules,
@@ -24,6 +25,7 @@ export const stepLabels: Record<Step, { label: string; description: string }> = 
 
 export interface WizardState {
   sourceId: string | null;
+  captureKind: CaptureKind;
   /** In the order of choice. Several share one capture and one queue. */
   destinationIds: string[];
   /** Captures; also applies, where no other engine is chosen for that. */
@@ -52,6 +54,7 @@ export function untouchedRules(rules: TableRules, tables: readonly { schema: str
 
 export const emptyWizard: WizardState = {
   sourceId: null,
+  captureKind: "logical",
   destinationIds: [],
   engineId: null,
   applyEngineIds: {},
@@ -159,6 +162,7 @@ export function toStreamCreate(state: WizardState, definitions: StreamParameter[
     source_id: state.sourceId ?? "",
     ...(state.engineId ? { capture_engine_id: state.engineId } : {}),
     destinations: destinations(state),
+    capture_kind: state.captureKind,
     rules: completeRules(state.rules),
     parameters: changedValues(defaults(definitions), state.parameters),
     ...(state.accepted.length > 0 ? { accept: state.accepted } : {}),

@@ -10,6 +10,7 @@ import type { MaskKey } from "@/features/table-rules/mask-key-field";
 import type { PreviewQuery } from "@/features/table-rules/use-preview";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
+import { CaptureChoice } from "./capture-choice";
 import { DatabaseStep, DestinationsStep } from "./database-step";
 import { EngineChoice } from "./engine-choice";
 import { ReviewStep } from "./review-step";
@@ -44,12 +45,18 @@ export function WizardStep(props: WizardStepProps) {
   switch (step) {
     case "source":
       return (
-        <DatabaseStep
-          label="Source database"
-          databases={databases}
-          value={state.sourceId}
-          onChange={(id) => onChange((now) => withSource(now, id))}
-        />
+        <Stack gap="md">
+          <DatabaseStep
+            label="Source database"
+            databases={databases}
+            value={state.sourceId}
+            onChange={(id) => onChange((now) => withSource(now, id))}
+          />
+          <CaptureChoice
+            value={state.captureKind}
+            onChange={(captureKind) => onChange((now) => ({ ...now, captureKind }))}
+          />
+        </Stack>
       );
     case "destination":
       return (

@@ -256,7 +256,8 @@ function Facts({ stream }: { stream: Stream }) {
           </span>
         ))}
         <Text size="sm" c="dimmed">
-          · {enginesInWords(stream)} · {counted(stream.table_count, "table")}
+          · {enginesInWords(stream)}
+          {stream.capture_kind === "wal" && " · by log mining"} · {counted(stream.table_count, "table")}
         </Text>
       </Group>
       <StreamVerdict stream={stream} />

@@ -1,16 +1,14 @@
-#include "mining/type_forms.h"
-
 #include <gtest/gtest.h>
 
-#include "mining/mined_stream.h"
+#include "capture/wal/mined_stream.h"
 
 // Values whose form the catalogs decide: of rows that are older than a column, of types that change, of extensions; and
 // what is refused.
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 namespace {
 
-class TypeFormsTest : public MinedStreamTest {
+class MinedTypesTest : public MinedStreamTest {
  protected:
   // The catalog as it is now is told by SQL only: nothing is left that would bring its pages into the WAL.
   void see_no_images() {
@@ -27,7 +25,7 @@ class TypeFormsTest : public MinedStreamTest {
   }
 };
 
-TEST_F(TypeFormsTest, RowsThatAreOlderThanAColumn) {
+TEST_F(MinedTypesTest, RowsThatAreOlderThanAColumn) {
   run("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN short AS text; CREATE TYPE pair AS (a int, b text)");
   run("CREATE TABLE m (id int); ALTER TABLE m REPLICA IDENTITY FULL; INSERT INTO m SELECT generate_series(1, 200);"
       "ALTER TABLE m ADD a int DEFAULT 7, ADD b text DEFAULT 'x', ADD c text DEFAULT repeat('long ', 700),"
@@ -60,7 +58,7 @@ TEST_F(TypeFormsTest, RowsThatAreOlderThanAColumn) {
   compare();
 }
 
-TEST_F(TypeFormsTest, CompositesOfTypesThatChange) {
+TEST_F(MinedTypesTest, CompositesOfTypesThatChange) {
   run("CREATE TYPE pair AS (a int, b text, c numeric); CREATE TYPE nest AS (p pair, q pair[], r text)");
   run("CREATE TABLE rowtype (x int, y text); CREATE DOMAIN of_pair AS pair");
   begin(
@@ -97,7 +95,7 @@ TEST_F(TypeFormsTest, CompositesOfTypesThatChange) {
   compare();
 }
 
-TEST_F(TypeFormsTest, TypesOfExtensionsThatComeLater) {
+TEST_F(MinedTypesTest, TypesOfExtensionsThatComeLater) {
   begin("CREATE SCHEMA s; CREATE TABLE t (id int)");
   run("BEGIN; CREATE EXTENSION hstore SCHEMA s; CREATE TABLE h (v s.hstore); INSERT INTO h VALUES ('a=>1,b=>NULL'); "
       "COMMIT");
@@ -107,7 +105,7 @@ TEST_F(TypeFormsTest, TypesOfExtensionsThatComeLater) {
   compare();
 }
 
-TEST_F(TypeFormsTest, RefusesTypesThatAreNotKnown) {
+TEST_F(MinedTypesTest, RefusesTypesThatAreNotKnown) {
   begin("CREATE EXTENSION seg; CREATE TABLE fine (id int); CREATE TABLE refused (id int, \"a segment\" seg[])");
   run("INSERT INTO fine VALUES (1)");
   compare();
@@ -116,7 +114,7 @@ TEST_F(TypeFormsTest, RefusesTypesThatAreNotKnown) {
 }
 
 // It has the extension's name and place, and is not the extension's.
-TEST_F(TypeFormsTest, RefusesATypeThatHasTheNameOfAnExtensions) {
+TEST_F(MinedTypesTest, RefusesATypeThatHasTheNameOfAnExtensions) {
   begin("CREATE SCHEMA s; CREATE EXTENSION hstore SCHEMA s; CREATE EXTENSION lo");
   run("CREATE TYPE hstore; CREATE FUNCTION i(cstring) RETURNS hstore LANGUAGE internal IMMUTABLE STRICT AS 'textin';"
       "CREATE FUNCTION o(hstore) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'textout';"
@@ -126,7 +124,7 @@ TEST_F(TypeFormsTest, RefusesATypeThatHasTheNameOfAnExtensions) {
 }
 
 // SQL told the value when the capture began; its label has another name now.
-TEST_F(TypeFormsTest, RefusesAnOldValueWhoseTypeHasChanged) {
+TEST_F(MinedTypesTest, RefusesAnOldValueWhoseTypeHasChanged) {
   run("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE refused (id int); INSERT INTO refused VALUES (1), (2);"
       " ALTER TABLE refused ADD m mood DEFAULT 'ok', REPLICA IDENTITY FULL");
   see_no_images();
@@ -139,7 +137,7 @@ TEST_F(TypeFormsTest, RefusesAnOldValueWhoseTypeHasChanged) {
 }
 
 // A default without a form to be sent in does not keep a capture from starting.
-TEST_F(TypeFormsTest, StartsBesideOldValuesThatCannotBeSent) {
+TEST_F(MinedTypesTest, StartsBesideOldValuesThatCannotBeSent) {
   begin(
       "CREATE TYPE holder AS (a aclitem); CREATE TABLE fine (id int); CREATE TABLE refused (id int);"
       " INSERT INTO refused VALUES (1); ALTER TABLE refused ADD a holder[] DEFAULT ARRAY[ROW('=r/postgres')::holder]");
@@ -150,4 +148,4 @@ TEST_F(TypeFormsTest, StartsBesideOldValuesThatCannotBeSent) {
 }
 
 }  // namespace
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture

@@ -1,20 +1,18 @@
-#include "mining/builder.h"
-
 #include <gtest/gtest.h>
 
 #include <future>
 #include <random>
 
-#include "mining/mined_stream.h"
+#include "capture/wal/mined_stream.h"
 
 // Frames built from the WAL beside those that logical decoding gives for the same transactions of a real server.
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 namespace {
 
-class BuilderTest : public MinedStreamTest {};
+class MinedFramesTest : public MinedStreamTest {};
 
-TEST_F(BuilderTest, RowsSubtransactionsAndPreparedTransactions) {
+TEST_F(MinedFramesTest, RowsSubtransactionsAndPreparedTransactions) {
   begin(
       "CREATE TABLE t (id int PRIMARY KEY, note text, amount numeric(12,3)); CREATE TABLE f (a int, b text);"
       " ALTER TABLE f REPLICA IDENTITY FULL; INSERT INTO t VALUES (1, 'before', 1)");
@@ -42,7 +40,49 @@ TEST_F(BuilderTest, RowsSubtransactionsAndPreparedTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, ValuesOutsideOfTheirRows) {
+TEST_F(MinedFramesTest, TransactionsThatComeInPieces) {
+  allow_little_memory();
+  begin(
+      "CREATE TABLE t (id int PRIMARY KEY, note text); CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY "
+      "FULL; INSERT INTO f VALUES (0, 'before'); INSERT INTO t VALUES (0, 'before')");
+  pg::Connection other = connect();
+  run("BEGIN; INSERT INTO t SELECT n, repeat(md5(n::text), 200) FROM generate_series(1, 20) n");
+  MinedSource::value(other, "BEGIN; INSERT INTO f SELECT n, 'of the other' FROM generate_series(1, 20) n");
+  run("SAVEPOINT a; UPDATE t SET note = 'gone'; SAVEPOINT b; DELETE FROM t WHERE id > 10; RELEASE b; ROLLBACK TO a");
+  MinedSource::value(other, "SAVEPOINT c; DELETE FROM f WHERE a < 10; RELEASE c; COMMIT");
+  run("SAVEPOINT d; TRUNCATE f; SAVEPOINT e; INSERT INTO t VALUES (100, 'kept'); RELEASE e; RELEASE d; COMMIT");
+  run("BEGIN; INSERT INTO t VALUES (200, 'gone'); ROLLBACK");
+  run("BEGIN; INSERT INTO t VALUES (201, 'prepared'); PREPARE TRANSACTION 'p'");
+  run("INSERT INTO t VALUES (202) ON CONFLICT DO NOTHING");
+  EXPECT_FALSE(builder().first_open()) << "nothing was read yet";
+  run("COMMIT PREPARED 'p'");
+  compare();
+  EXPECT_EQ(in_pieces(), 2U);
+  EXPECT_EQ(builder().held_bytes(), 0U);
+  EXPECT_FALSE(builder().first_open());
+  MinedSource::value(other, "BEGIN; INSERT INTO f VALUES (1)");
+  const base::Lsn before = *base::parse_lsn(MinedSource::value(session(), "SELECT pg_current_wal_insert_lsn()"));
+  run("INSERT INTO t VALUES (300)");
+  catch_up();
+  EXPECT_TRUE(builder().first_open());
+  EXPECT_LT(builder().first_open(), before);
+}
+
+// Type aclitem has no binary form: no row with one can be sent.
+TEST_F(MinedFramesTest, WhatCannotBeReadCountsOnceItIsCommitted) {
+  begin("CREATE TABLE t (id int PRIMARY KEY)");
+  run("BEGIN; ALTER TABLE t ADD COLUMN a aclitem; INSERT INTO t VALUES (1), (2); ROLLBACK");
+  run("BEGIN; INSERT INTO t VALUES (3); SAVEPOINT s; ALTER TABLE t ADD COLUMN a aclitem; INSERT INTO t VALUES (4);"
+      " ROLLBACK TO s; INSERT INTO t VALUES (5); COMMIT");
+  compare();
+  run("ALTER TABLE t ADD COLUMN a aclitem");
+  run("INSERT INTO t VALUES (6)");
+  const auto caught_up = source().catch_up();
+  EXPECT_FALSE(caught_up);
+  EXPECT_NE(std::string{caught_up.message()}.find("column a"), std::string::npos) << caught_up.message();
+}
+
+TEST_F(MinedFramesTest, ValuesOutsideOfTheirRows) {
   begin(
       "CREATE TABLE t (id int PRIMARY KEY, a text, b text, c bytea); ALTER TABLE t ALTER b SET STORAGE EXTERNAL;"
       " ALTER TABLE t ALTER c SET COMPRESSION lz4; CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY "
@@ -63,7 +103,7 @@ TEST_F(BuilderTest, ValuesOutsideOfTheirRows) {
   compare();
 }
 
-TEST_F(BuilderTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
+TEST_F(MinedFramesTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
   begin("CREATE TABLE t (id int PRIMARY KEY, a text)");
   run("INSERT INTO t VALUES (1, 'one')");
   run("BEGIN; ALTER TABLE t ADD COLUMN b int; INSERT INTO t VALUES (2, 'two', 2); SAVEPOINT s; ALTER TABLE t DROP "
@@ -86,7 +126,7 @@ TEST_F(BuilderTest, ChangesOfTheSchemaBetweenRowsAndWithinTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, ValuesOfTheTypes) {
+TEST_F(MinedFramesTest, ValuesOfTheTypes) {
   run("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN short AS text CHECK (length(value) < 10)");
   begin(
       "CREATE TABLE v (id serial PRIMARY KEY, a bool, b bytea, c \"char\", d name, e int8, f int2, g oid, h json, i "
@@ -116,7 +156,7 @@ TEST_F(BuilderTest, ValuesOfTheTypes) {
 }
 
 // Transactions of several sessions at once, with subtransactions, values outside of their rows, and changes of schemas.
-TEST_F(BuilderTest, RandomTransactions) {
+TEST_F(MinedFramesTest, RandomTransactions) {
   begin(
       "CREATE TABLE a (id int PRIMARY KEY, x text, y int); CREATE TABLE b (id int, x text, y int);"
       " ALTER TABLE b REPLICA IDENTITY FULL; CREATE TABLE c (id bigint PRIMARY KEY, x text COMPRESSION lz4, y int)");
@@ -187,7 +227,7 @@ TEST_F(BuilderTest, RandomTransactions) {
   compare();
 }
 
-TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
+TEST_F(MinedFramesTest, StartsWhileTransactionsAreOpen) {
   pg::Connection first = connect();
   pg::Connection second = connect();
   pg::Connection third = connect();
@@ -215,4 +255,4 @@ TEST_F(BuilderTest, StartsWhileTransactionsAreOpen) {
 }
 
 }  // namespace
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture

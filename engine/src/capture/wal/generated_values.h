@@ -5,7 +5,7 @@
 
 // Tests: random values of each type, made by the source itself. random() goes on from setseed().
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 
 // Functions and types that the expressions below use.
 inline constexpr const char* kGenerators = R"SQL(
@@ -329,4 +329,4 @@ inline const std::vector<std::vector<Generated>> kGenerated = {
      {"wide", "g.wide()"}},
 };
 
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture

@@ -2,14 +2,14 @@
 
 #include <cstdlib>
 
-#include "mining/generated_values.h"
-#include "mining/mined_stream.h"
+#include "capture/wal/generated_values.h"
+#include "capture/wal/mined_stream.h"
 
 // Random values of every type that is known, alone and in arrays: the mined form of each is that of its send function,
 // as logical decoding gives it.
 // THALWEG_VALUES: how many of each type (500). THALWEG_VALUES_SEED: which ones (1).
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 namespace {
 
 uint32_t setting(const char* name, uint32_t otherwise) {
@@ -17,10 +17,10 @@ uint32_t setting(const char* name, uint32_t otherwise) {
   return given == nullptr ? otherwise : static_cast<uint32_t>(std::stoul(given));
 }
 
-class ValuesTest : public MinedStreamTest {
+class MinedValuesTest : public MinedStreamTest {
  protected:
   // WAL that was compared need not be kept: a run of millions has more of it than memory.
-  ValuesTest()
+  MinedValuesTest()
       : MinedStreamTest({{"logical_decoding_work_mem", "1GB"}, {"wal_keep_size", "0"}, {"lock_timeout", "0"}}) {}
 
   // For each type a column, and one of arrays.
@@ -52,7 +52,7 @@ class ValuesTest : public MinedStreamTest {
   }
 };
 
-TEST_F(ValuesTest, OfEveryTypeAreThoseThatAreSent) {
+TEST_F(MinedValuesTest, OfEveryTypeAreThoseThatAreSent) {
   std::string tables = kGenerators;
   for (size_t i = 0; i < kGenerated.size(); ++i) tables += table(i, kGenerated[i]);
   begin(tables);
@@ -81,4 +81,4 @@ TEST_F(ValuesTest, OfEveryTypeAreThoseThatAreSent) {
 }
 
 }  // namespace
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture

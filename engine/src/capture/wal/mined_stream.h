@@ -9,23 +9,26 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "dictionary/mined_source.h"
+#include "lcr/frame.h"
 #include "mining/builder.h"
+#include "mining/change_sink.h"
 #include "pg/replication_stream.h"
 
 // Frames built from the WAL beside those that logical decoding gives for the same transactions of a real server.
 
-namespace thalweg::mining {
+namespace thalweg::capture {
 
 using dictionary::MinedSource;
 
 // Owner: the test.
-class Frames final : public capture::FrameSink {
+class Frames final : public FrameSink {
  public:
   struct Frame {
     std::string header;  // what of it is compared, as text
@@ -79,6 +82,92 @@ inline std::string difference(const Frames::Frame& ours, const Frames::Frame& th
   return text;
 }
 
+// The builder's changes as frames. What came in pieces is shown as if it had come whole: at its commit, without what
+// was rolled back.
+class FramesOf final : public mining::ChangeSink {
+ public:
+  explicit FramesOf(Frames& frames) : frames_(frames) {}
+  base::Result<void> begin(base::Xid xid, const lcr::TransactionMark& mark) override {
+    frames_.take(lcr::make_begin_frame(xid, mark));
+    return {};
+  }
+  base::Result<void> describe(const lcr::TableDescription& table) override {
+    lcr::TableDescription& last = tables_[table.relation];
+    const uint32_t version = last.version + 1;
+    last = table;
+    last.version = version;
+    undescribed_.insert(table.relation);
+    return {};
+  }
+  base::Result<void> change(const lcr::RowFrame& row) override {
+    lcr::RowFrame whole = row;
+    whole.flags &= ~lcr::kStreamed;
+    whole.subxid = {};
+    whole.table_version = tables_.at(row.relation).version;
+    std::vector<std::byte> bytes(lcr::row_frame_bytes(whole));
+    lcr::write_row_frame(whole, bytes);
+    take(row.flags, row.xid, row.subxid, {row.relation}, std::move(bytes));
+    return {};
+  }
+  base::Result<void> truncate(const mining::TruncateChange& truncate) override {
+    const auto flags = static_cast<uint16_t>(truncate.flags & ~lcr::kStreamed);
+    take(truncate.flags, truncate.xid, truncate.subxid, {truncate.relations.begin(), truncate.relations.end()},
+         lcr::make_truncate_frame(truncate.xid, {}, truncate.lsn, flags, truncate.relations));
+    return {};
+  }
+  base::Result<void> message(base::Xid, std::string_view) override { return {}; }
+  base::Result<void> rolled_back(base::Xid xid, base::Xid subxid, base::Lsn) override {
+    EXPECT_TRUE(pieces_.contains(xid)) << "nothing of it went out";
+    std::erase_if(pieces_[xid], [&](const Piece& piece) { return !subxid || piece.subxid == subxid; });
+    if (!subxid) pieces_.erase(xid);
+    return {};
+  }
+  base::Result<void> commit(base::Xid xid, const lcr::TransactionMark& mark) override {
+    frames_.take(lcr::make_commit_frame(xid, false, mark));
+    return {};
+  }
+  base::Result<void> commit_streamed(base::Xid xid, const lcr::TransactionMark& mark,
+                                     std::span<const base::Xid> subtransactions) override {
+    ++in_pieces;
+    auto pieces = pieces_.extract(xid);
+    EXPECT_FALSE(pieces.empty());
+    std::erase_if(pieces.mapped(), [&](const Piece& piece) {
+      return piece.subxid && std::ranges::find(subtransactions, piece.subxid) == subtransactions.end();
+    });
+    if (pieces.mapped().empty()) return {};
+    lcr::TransactionMark begun = mark;
+    begun.end_lsn = {};
+    frames_.take(lcr::make_begin_frame(xid, begun));
+    for (Piece& piece : pieces.mapped()) take(0, xid, {}, piece.relations, std::move(piece.frame));
+    frames_.take(lcr::make_commit_frame(xid, false, mark));
+    return {};
+  }
+  size_t in_pieces = 0;  // transactions
+
+ private:
+  struct Piece {
+    base::Xid subxid;
+    std::vector<base::RelationId> relations;
+    std::vector<std::byte> frame;
+  };
+  void take(uint16_t flags, base::Xid xid, base::Xid subxid, std::vector<base::RelationId> relations,
+            std::vector<std::byte> frame) {
+    if ((flags & lcr::kStreamed) != 0) {
+      pieces_[xid].push_back({subxid, std::move(relations), std::move(frame)});
+      return;
+    }
+    for (const base::RelationId relation : relations) {
+      if (undescribed_.erase(relation) != 0) frames_.take(lcr::make_table_frame(tables_.at(relation)));
+    }
+    frames_.take(frame);
+  }
+
+  Frames& frames_;
+  std::unordered_map<base::RelationId, lcr::TableDescription> tables_;
+  std::set<base::RelationId> undescribed_;
+  std::unordered_map<base::Xid, std::vector<Piece>> pieces_;
+};
+
 class MinedStreamTest : public ::testing::Test {
  protected:
   explicit MinedStreamTest(std::map<std::string, std::string> settings = {{"logical_decoding_work_mem", "1GB"}})
@@ -96,9 +185,11 @@ class MinedStreamTest : public ::testing::Test {
   void start(dictionary::FirstContents contents) {
     from_ = contents.as_of;
     source_.begin(std::move(contents));
-    builder_.emplace(source_.dictionary(), BuilderOptions{.from = from_,
-                                                          .is_wanted = [](const auto&, const auto&) { return true; },
-                                                          .take = [this](auto frame) { mined_.take(frame); }});
+    builder_.emplace(source_.dictionary(),
+                     mining::BuilderOptions{.from = from_,
+                                            .is_wanted = [](auto) { return mining::Wanted::everything; },
+                                            .sink = &sink_,
+                                            .memory_bytes = memory_bytes_});
     source_.give_to([this](const auto& record, const auto& parts, const auto& format) {
       auto applied = builder_->apply(record, parts, format);
       if (!applied) refusal_ = applied.error();
@@ -127,6 +218,10 @@ class MinedStreamTest : public ::testing::Test {
   void keep_wal() { source_.keep_wal(); }
   MinedSource& source() { return source_; }
   dictionary::FirstContents first_contents() const { return source_.first_contents(); }
+  // Nearly all transactions come in pieces; what is open at the start is less than this.
+  void allow_little_memory() { memory_bytes_ = 3000; }
+  const mining::Builder& builder() const { return *builder_; }
+  size_t in_pieces() const { return sink_.in_pieces; }
   void catch_up() { ASSERT_TRUE(source_.catch_up()); }
   const std::vector<Frames::Frame>& mined() const { return mined_.all; }
   base::Lsn compared_until() const { return compared_until_; }
@@ -166,15 +261,17 @@ class MinedStreamTest : public ::testing::Test {
   MinedSource source_;
   pg::Connection session_ = source_.connect();
   base::Lsn from_;
-  std::optional<Builder> builder_;
+  uint64_t memory_bytes_ = UINT64_MAX;
+  std::optional<mining::Builder> builder_;
   Frames mined_;
+  FramesOf sink_{mined_};
   Frames decoded_;
   std::optional<pg::ReplicationStream> stream_;  // of the logical slot, from the first comparison on
-  capture::PgoutputParser parser_;
-  capture::FrameTranslator translator_{decoded_};
+  PgoutputParser parser_;
+  FrameTranslator translator_{decoded_};
   base::Lsn compared_until_;
   size_t frames_ = 0;
   std::optional<base::Error> refusal_;  // the builder's
 };
 
-}  // namespace thalweg::mining
+}  // namespace thalweg::capture

@@ -1,0 +1,205 @@
+"""Streams whose source's WAL is mined: how they are made, checked and told to the engine."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, body_of, created
+from tests.support.engine_double import EngineDouble
+from tests.support.serving import eventually
+from tests.test_collector import collector  # noqa: F401
+from tests.test_preflight import checks_of, failed
+from thalweg.inspection import mining
+from thalweg.inspection.checks import Checklist
+from thalweg.inspection.schemas import CheckSide, CheckStatus
+
+ENGINE = Path(__file__).resolve().parents[3] / "engine" / "src"
+MINED = {"capture_kind": "wal"}
+
+
+def told(engine: EngineDouble) -> dict[str, Any]:
+    return {stream["name"]: stream.get("capture_kind") for stream in engine.desired["streams"]}
+
+
+async def test_the_engine_is_told_of_a_kind_that_is_not_the_default(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    only = {"rules": {"include": [{"schema": "public", "table": "orders"}]}}
+    other = {"rules": {"include": [{"schema": "public", "table": "customers"}]}}
+    plain = await created(admin, registered, **only)
+    mined = await created(admin, registered, name="mined", **MINED, **other)
+    assert (plain["capture_kind"], mined["capture_kind"]) == ("logical", "wal")
+
+    async def is_told() -> bool:
+        return told(engine) == {"shop to warehouse": None, "mined": "wal"}
+
+    await eventually(is_told)
+    shown = {stream["name"]: stream["capture_kind"] for stream in (await admin.get(STREAMS)).json()["items"]}
+    assert shown == {"shop to warehouse": "logical", "mined": "wal"}
+    entries = (await admin.get("/api/v1/audit")).json()["items"]
+    kinds = [entry["after"]["capture_kind"] for entry in entries if entry["action"] == "streams_create"]
+    assert kinds == ["wal", "logical"]
+
+
+async def test_limits_are_parameters_to_users_and_members_to_the_engine(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    limits = {"staging_limit_mb": 64, "capture_memory_mb": 8}
+    mined = await created(operator, registered, **MINED, parameters={**limits, "parallelism": 2})
+    assert mined["parameters"] == {**limits, "parallelism": 2}
+
+    def told_as(**members: Any) -> bool:
+        streams = engine.desired["streams"]
+        own = {name: streams[0][name] for name in limits if name in streams[0]} if streams else None
+        return own == members and streams[0]["parameters"] == {"parallelism": 2}
+
+    async def is_told() -> bool:
+        return told_as(**limits)
+
+    await eventually(is_told)
+    path, force = f"{STREAMS}/{mined['id']}", {"If-Match": "*"}
+    raised = await operator.patch(path, json={"parameters": {"capture_memory_mb": 512}}, headers=force)
+    assert raised.status_code == 200 and raised.json()["effective_parameters"]["capture_memory_mb"] == 512
+
+    async def is_raised() -> bool:
+        return told_as(staging_limit_mb=64, capture_memory_mb=512)
+
+    await eventually(is_raised)
+    low = await operator.patch(path, json={"parameters": {"staging_limit_mb": 63}}, headers=force)
+    assert low.status_code == 422 and "from 64 to 16777216 MiB" in low.text
+
+
+@pytest.mark.usefixtures("engine")
+async def test_limits_go_to_no_engine_that_decodes(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    await created(operator, registered, parameters={"staging_limit_mb": 64})
+
+    async def is_told() -> bool:
+        return bool(engine.desired["streams"])
+
+    await eventually(is_told)
+    (stream,) = engine.desired["streams"]
+    assert stream["parameters"] == {} and not {"staging_limit_mb", "capture_kind"} & stream.keys()
+
+
+@pytest.mark.usefixtures("engine")
+async def test_the_kind_is_fixed_and_one_of_two(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
+    mined = await created(operator, registered, **MINED)
+    path = f"{STREAMS}/{mined['id']}"
+    refused = await operator.patch(path, json={"capture_kind": "logical"}, headers={"If-Match": "*"})
+    assert refused.status_code == 422, refused.text
+    assert "capture_kind" in refused.text
+    assert (await operator.get(path)).json()["capture_kind"] == "wal"
+    wrong = await operator.post(STREAMS, json=body_of(registered, name="b", capture_kind="trigger"))
+    assert wrong.status_code == 422
+    assert "/capture_kind" in wrong.text
+
+
+@pytest.mark.usefixtures("engine")
+async def test_ready_without_questions_of_plugins(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    mined = await checks_of(operator, registered, **MINED)
+    assert failed(mined) == set()
+    of_mining = {name for name in mined if name.startswith(("source:min", "source:full"))}
+    assert of_mining == {
+        "source:mining_primary", "source:mining_version", "source:mining_encoding", "source:mining_blocks",
+        "source:mined_tables", "source:mined_types", "source:full_page_writes",
+    }  # fmt: skip
+    assert "source:output_plugin" not in mined
+    logical = await checks_of(operator, registered)
+    assert not of_mining & logical.keys() and "source:output_plugin" in logical
+    # The slot of another stream that mines is no standby's.
+    sides.on_source("SELECT pg_create_physical_replication_slot('thalweg_other')")
+    sides.on_source("SELECT pg_create_physical_replication_slot('standby1')")
+    try:
+        found = [(await checks_of(operator, registered, **kind))["source:failover"] for kind in ({}, MINED)]
+    finally:
+        sides.on_source("SELECT pg_drop_replication_slot('thalweg_other')")
+        sides.on_source("SELECT pg_drop_replication_slot('standby1')")
+    assert all(check["status"] == "warning" and "(standby1)" in check["detail"] for check in found)
+    assert "does not follow a failover" in found[1]["detail"]
+
+
+@pytest.mark.usefixtures("engine")
+async def test_tables_that_cannot_be_mined(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    user = sides.source["user"]
+    sides.on_source(
+        "CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts DEFAULT",
+        "CREATE TYPE mood AS ENUM ('good')",
+        "CREATE DOMAIN moods AS mood[]",
+        "CREATE DOMAIN documents AS jsonb",
+        "CREATE TYPE pair AS (a int8range, b aclitem)",
+        "CREATE DOMAIN pairs AS pair[]",
+        "CREATE TABLE odd (id int PRIMARY KEY, fine moods, rights aclitem, old aclitem, many documents[], "
+        "span datemultirange, made aclitem[] GENERATED ALWAYS AS (NULL) STORED, number numeric(5, 2)[], deep pairs)",
+        "ALTER TABLE odd DROP COLUMN old",
+        *(f"ALTER TABLE {table} OWNER TO {user}" for table in ("parts", "parts_1", "odd")),
+    )
+    checks = await checks_of(operator, registered, **MINED)
+    assert failed(checks) == {"source:mined_tables", "source:mined_types"}
+    assert checks["source:mined_tables"]["detail"].startswith("public.parts: ")
+    assert checks["source:mined_types"]["detail"].startswith("public.odd.rights (aclitem), public.odd.deep (aclitem): ")
+    refused = await operator.post(STREAMS, json=body_of(registered, **MINED))
+    assert refused.status_code == 409 and "Types that can be mined" in refused.text
+    assert failed(await checks_of(operator, registered)) == set()
+
+
+@pytest.mark.usefixtures("engine")
+async def test_whole_pages_and_their_cure(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    sides.cluster.execute("ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()")
+    try:
+
+        async def is_off() -> bool:
+            return failed(await checks_of(operator, registered, **MINED)) == {"source:full_page_writes"}
+
+        await eventually(is_off)
+        assert failed(await checks_of(operator, registered)) == set()
+        check = (await checks_of(operator, registered, **MINED))["source:full_page_writes"]
+        sides.cluster.execute(*check["sql"].splitlines())
+
+        async def is_on() -> bool:
+            return failed(await checks_of(operator, registered, **MINED)) == set()
+
+        await eventually(is_on)
+    finally:
+        sides.cluster.execute("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()")
+
+
+def test_servers_that_cannot_be_mined() -> None:
+    checklist = Checklist(CheckSide.SOURCE)
+    server = {"major": 20, "version": "20.1", "full_page_writes": "on", "encoding": "LATIN1", "block_bytes": "16384"}
+    mining._check_server(checklist, server, reads_standby=True)
+    failures = {check.id: check for check in checklist.checks if check.status is CheckStatus.FAILED}
+    assert failures.keys() == {"mining_primary", "mining_version", "mining_encoding", "mining_blocks"}
+    assert all(check.cure and "ogical decoding" in check.cure for check in failures.values())
+    assert "LATIN1" in failures["mining_encoding"].detail and "20.1" in failures["mining_version"].detail
+
+
+def test_versions_and_types_are_those_of_the_engine() -> None:
+    formats = (ENGINE / "wal" / "wal_format.cc").read_text()
+    versions = {int(found) for found in re.findall(r"(?:\.version = |since_15\(0x\w+, )(\d+)", formats)}
+    assert versions == set(mining.MAJORS)
+    listed = (ENGINE / "mining" / "known_types.cc").read_text()
+    assert [int(found) for found in re.findall(r"^ +\{(\d+), \{append_", listed, re.MULTILINE)] == list(mining.TYPES)
+    of_extensions = re.findall(r'^ +\{"(\w+)", "(\w+)", append_', listed, re.MULTILINE)
+    assert [".".join(found) for found in of_extensions] == list(mining.EXTENSION_TYPES)

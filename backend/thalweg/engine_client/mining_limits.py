@@ -1,0 +1,29 @@
+"""Limits of streams that mine. Users see them among the parameters; the engine takes them beside these
+(engine/contract/control-api.md, Connections)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+MINING_LIMITS: Final[list[dict[str, Any]]] = [
+    {
+        "name": "staging_limit_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 10240,
+        "minimum": 64, "maximum": 16777216, "unit": "MiB", "live": False,
+        "description": "Only for log mining: disk space at the engine for the source's WAL. At the limit the source "
+        "keeps what follows.",
+    },
+    {
+        "name": "capture_memory_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 256,
+        "minimum": 1, "maximum": 16777216, "unit": "MiB", "live": False,
+        "description": "Only for log mining: memory for rows of transactions that are open at the source. Above it, "
+        "large ones go on before their commit; while the stream starts, it fails with capture_memory_reached.",
+    },
+]  # fmt: skip
+NAMES: Final = frozenset(limit["name"] for limit in MINING_LIMITS)
+
+
+def without_limits(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name not in NAMES}
+
+
+def limits_in(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name in NAMES}

@@ -1,0 +1,308 @@
+#include "capture/wal/wal_capture.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "capture/wal/wal_start.h"
+
+namespace thalweg::capture {
+
+namespace {
+
+using base::ErrorCode;
+using telemetry::Activity;
+using telemetry::ActivityScope;
+using namespace std::chrono_literals;
+
+// PROGRESS frames are not more frequent than this.
+constexpr std::chrono::milliseconds kProgressInterval{100};
+// How late a stop or a new durable position is noticed while nothing arrives.
+constexpr std::chrono::milliseconds kWaitMax{100};
+// The state is written, and so WAL and dictionaries are dropped, not more often than this.
+constexpr std::chrono::milliseconds kStateInterval{1000};
+// Marks of what destinations have not got yet. Beyond that every second one goes: a restart then begins a little
+// earlier.
+constexpr size_t kMarksMax = 4096;
+// So many dictionaries are saved at their interval; while more wait for their turn, later ones come at a longer one.
+constexpr uint64_t kDictionariesNear = 8;
+// Of the staged WAL's limit: what is older than a dictionary can go, so there have to be some within it.
+constexpr uint64_t kDictionariesOfStaging = 4;
+constexpr std::chrono::seconds kStuckPatience{5};
+
+}  // namespace
+
+std::unique_ptr<Capture> make_wal_capture(CaptureOptions options) {
+  return std::make_unique<WalCapture>(std::move(options));
+}
+
+WalCapture::WalCapture(CaptureOptions options)
+    : CaptureAgent(std::move(options)),
+      dictionary_interval_(std::min(options_.mining.dictionary_interval_bytes,
+                                    options_.mining.staging_bytes_max / kDictionariesOfStaging)),
+      folder_(options_.mining.folder),
+      shipment_({.source = options_.source_conninfo,
+                 .slot = options_.slot,
+                 .directory = folder_.staging(),
+                 .clock = *options_.clock,
+                 .stop = nullptr,
+                 .bytes_max = options_.mining.staging_bytes_max}) {}
+
+WalCapture::~WalCapture() {
+  request_stop();
+  join();
+}
+
+std::vector<telemetry::ComponentSample> WalCapture::parts() const {
+  return {shipment_.sample(),
+          {.type = "CAPTURE",
+           .name = "capture",
+           .sub_component = "LOGMINER BUILDER",
+           .server = 0,
+           .state = state_.get(),
+           .time_ns = {},
+           .counters = {{"records", records_.get()}, {"streamed_transactions", streamed_transactions_.get()}},
+           .gauges = {{"held_bytes", held_bytes_.load(std::memory_order_relaxed)},
+                      {"memory_limit_bytes", static_cast<int64_t>(options_.mining.memory_bytes)},
+                      {"open_transactions", open_transactions_.load(std::memory_order_relaxed)}}}};
+}
+
+base::Result<void> WalCapture::work() {
+  {
+    const ActivityScope network(time_, Activity::network);
+    THALWEG_TRY(connect());
+    THALWEG_TRY(open_shipment());
+  }
+  if (is_stopped()) return {};
+  THALWEG_TRY(begin_mining());
+  auto mined = mine_until_stopped();
+  // A transaction that was being enqueued when the stop came, comes again.
+  if (!mined && mined.error().code == ErrorCode::engine_stopping && is_stopped()) return {};
+  return mined;
+}
+
+base::Result<void> WalCapture::connect() {
+  const pg::ConnectOptions session{.application_name = application_name_, .abandon = &stop_};
+  THALWEG_ASSIGN(pg::ReplicationStream replication, pg::ReplicationStream::open(options_.source_conninfo, session));
+  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
+  if (options_.timeline != 0 && identity.timeline != options_.timeline) {
+    return base::fail(
+        ErrorCode::connection_lost,
+        fmt::format("the source has gone from timeline {} to {} meanwhile", options_.timeline, identity.timeline),
+        base::ErrorSide::source);
+  }
+  THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, identity.system_identifier, options_.start));
+  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options_.source_conninfo, session));
+  THALWEG_TRY(check_source(source));
+  THALWEG_ASSIGN(tables_, MinedTables::read(source, options_.publications));
+  if (filters_) THALWEG_TRY(filters_->locate());
+  probe_.emplace(options_.source_conninfo, application_name_,
+                 SourceEndProbe::Heartbeats{.primary = {},
+                                            .system_identifier = identity.system_identifier,
+                                            .board = &markers_,
+                                            .prefix = options_.slot,
+                                            .interval = options_.heartbeat_interval,
+                                            .clock = options_.clock});
+  return {};
+}
+
+base::Result<void> WalCapture::open_shipment() {
+  shipment_.begin();
+  while (!shipment_.report() && !is_stopped()) {
+    const uint32_t ticket = shipment_.bell().ticket();
+    if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
+    if (!shipment_.report()) shipment_.bell().wait(ticket, kWaitMax);
+  }
+  return {};
+}
+
+base::Result<void> WalCapture::begin_mining() {
+  const shipment::StagingReport report = *shipment_.report();
+  THALWEG_ASSIGN(MiningBegin begun, folder_.begin(state_on_disk_));
+  const base::Lsn from = std::max(options_.start, state_on_disk_.confirmed);
+  dictionary_.emplace(std::move(begun.dictionary));
+  builder_.emplace(
+      *dictionary_,
+      mining::BuilderOptions{.from = from,
+                             .is_wanted = [this](uint32_t table) { return tables_.wanted(table); },
+                             .sink = this,
+                             .message_prefix = options_.heartbeat_interval.count() > 0 ? options_.slot : std::string{},
+                             .memory_bytes = options_.mining.memory_bytes});
+  staged_.emplace(
+      shipment::StagedWalOptions{
+          .directory = folder_.staging(), .segment_bytes = report.segment_bytes, .timeline = report.timeline},
+      base::Lsn{begun.from.value - begun.from.value % wal::kPageBytes});
+  reader_.emplace(wal::WalReaderOptions{.start = begun.from, .segment_bytes = report.segment_bytes});
+  mined_ = begun.from;
+  if (dictionary_->is_ready()) saved_at_ = begun.from;
+  begin_at(from);
+  progress_enqueued_ = from;
+  reported_.store(state_on_disk_.confirmed.value, std::memory_order_relaxed);
+  streaming_.store(0, std::memory_order_relaxed);
+  THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
+  shipment_.set_needed_from(needed);
+  base::log_event(base::LogLevel::info, "mining_goes_on",
+                  {{"stream", options_.stream_id},
+                   {"mines_from", base::to_string(begun.from)},
+                   {"captures_from", base::to_string(from)}});
+  return {};
+}
+
+base::Result<void> WalCapture::mine_until_stopped() {
+  while (!is_stopped()) {
+    const uint32_t ticket = shipment_.bell().ticket();
+    THALWEG_ASSIGN(const auto bytes, staged_->read(staged_end()));
+    if (!bytes.empty()) {
+      time_.enter(Activity::busy);
+      state_.set(dictionary_->is_ready() ? "CAPTURING CHANGES" : "DICTIONARY INITIALIZATION");
+      THALWEG_TRY(mine(bytes));
+      THALWEG_TRY(serve_timers());
+      continue;
+    }
+    if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
+    options_.queue->flush();
+    THALWEG_TRY(serve_timers());
+    look_at_staging(options_.clock->steady_now());
+    await_wal(ticket);
+  }
+  return {};
+}
+
+base::Result<void> WalCapture::mine(std::span<const std::byte> bytes) {
+  reader_->feed(bytes);
+  while (true) {
+    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
+    if (record == nullptr) return {};
+    THALWEG_TRY(parts_.parse(*record, *reader_->format()));
+    THALWEG_TRY(builder_->apply(*record, parts_, *reader_->format()));
+    mined_ = record->end;
+    records_.add();
+  }
+}
+
+void WalCapture::await_wal(uint32_t ticket) {
+  const bool has_all = staged_end().value >= source_end_.load(std::memory_order_relaxed);
+  if (has_all && dictionary_->is_ready()) state_.set("WAITING FOR WAL");
+  time_.enter(has_all ? Activity::idle : Activity::network);
+  shipment_.bell().wait(ticket, kWaitMax);
+}
+
+base::Lsn WalCapture::staged_end() const {
+  const auto report = shipment_.report();
+  return report ? report->end : base::Lsn{};
+}
+
+// --- positions
+
+base::Result<void> WalCapture::serve_timers() {
+  const auto now = options_.clock->steady_now();
+  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
+  if (dictionary_->is_ready()) {
+    note_captured(mined_);
+    THALWEG_TRY(put_due_progress(now));
+  }
+  THALWEG_TRY(save_due_dictionary());
+  THALWEG_TRY(note_confirmed(false));
+  streamed_transactions_.set(builder_->streamed_transactions());
+  held_bytes_.store(static_cast<int64_t>(builder_->held_bytes()), std::memory_order_relaxed);
+  open_transactions_.store(static_cast<int64_t>(builder_->open_transactions()), std::memory_order_relaxed);
+  publish_counters();
+  return {};
+}
+
+base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_point now) {
+  if (mined_ <= progress_enqueued_ || now - progress_at_ < kProgressInterval) return {};
+  const auto report = shipment_.report();
+  const bool is_known = report && report->server_time != base::UnixMicros{};
+  THALWEG_ASSIGN(const bool taken, put_progress(mined_, is_known ? report->server_time : options_.clock->unix_now()));
+  if (!taken) return {};
+  progress_enqueued_ = mined_;
+  progress_at_ = now;
+  add_mark();
+  return {};
+}
+
+void WalCapture::add_mark() {
+  const base::Lsn first_open = builder_->first_open();
+  marks_.push_back({.position = mined_, .restart = first_open ? std::min(first_open, mined_) : mined_});
+  if (marks_.size() <= kMarksMax) return;
+  bool keeps = false;
+  std::erase_if(marks_, [&](const Mark&) { return !std::exchange(keeps, !keeps); });
+}
+
+base::Result<void> WalCapture::note_confirmed(bool at_once) {
+  const base::Lsn durable = confirmed();
+  while (!marks_.empty() && marks_.front().position <= durable) {
+    confirmed_ = marks_.front();
+    marks_.pop_front();
+  }
+  const auto now = options_.clock->steady_now();
+  if (!confirmed_ || (!at_once && now - state_written_at_ < kStateInterval)) return {};
+  state_written_at_ = now;
+  state_on_disk_.confirmed = confirmed_->position;
+  state_on_disk_.restart = confirmed_->restart;
+  confirmed_.reset();
+  THALWEG_TRY(folder_.write_state(state_on_disk_));
+  reported_.store(state_on_disk_.confirmed.value, std::memory_order_relaxed);
+  THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
+  shipment_.set_needed_from(needed);
+  return {};
+}
+
+base::Result<void> WalCapture::save_due_dictionary() {
+  if (!dictionary_->is_ready()) return {};
+  const uint64_t interval = dictionary_interval_ * std::max<uint64_t>(1, folder_.dictionaries() / kDictionariesNear);
+  if (saved_at_ && mined_.value - saved_at_.value < interval) return {};
+  THALWEG_ASSIGN(const bool is_saved, folder_.save(*dictionary_));
+  if (is_saved) saved_at_ = mined_;
+  return {};
+}
+
+void WalCapture::look_at_staging(std::chrono::steady_clock::time_point now) {
+  const auto report = shipment_.report();
+  if (!report || !report->is_full) {
+    if (std::exchange(stuck_since_, {})) set_trouble({});
+    return;
+  }
+  if (!stuck_since_) stuck_since_ = now;
+  if (now - *stuck_since_ < kStuckPatience) return;
+  const base::Lsn first_open = builder_->first_open();
+  set_trouble(base::fail(ErrorCode::spill_limit_reached,
+                         fmt::format("The staged WAL has reached staging_limit_mb ({} MiB), and all of it is mined. {}",
+                                     options_.mining.staging_bytes_max >> 20,
+                                     first_open && first_open < confirmed()
+                                         ? fmt::format("A transaction that is open since {} needs it.",
+                                                       base::to_string(first_open))
+                                         : "Destinations do not have it yet."),
+                         base::ErrorSide::engine)
+                  .error());
+}
+
+// --- the end
+
+base::Result<void> WalCapture::while_held_back() {
+  if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
+  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
+  return note_confirmed(false);
+}
+
+// A dictionary at the end, where nothing is open: the next start then begins there.
+base::Result<void> WalCapture::await_end() {
+  const ActivityScope idle(time_, Activity::idle);
+  while (!is_ended()) {
+    THALWEG_TRY(note_confirmed(false));
+    std::this_thread::sleep_for(5ms);
+  }
+  if (dictionary_ && dictionary_->is_ready()) THALWEG_TRY(folder_.save(*dictionary_));
+  return builder_ ? note_confirmed(true) : base::Result<void>{};
+}
+
+void WalCapture::release() {
+  shipment_.end();
+  probe_.reset();
+}
+
+}  // namespace thalweg::capture

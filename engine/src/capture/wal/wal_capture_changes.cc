@@ -1,0 +1,111 @@
+#include "capture/wal/wal_capture.h"
+
+// Changes that are built, on their way through the translator: they are given to it as the messages that the source's
+// decoding would have sent.
+
+namespace thalweg::capture {
+
+namespace {
+
+constexpr uint16_t kOldFlags = lcr::kOldKey | lcr::kOldRow;
+constexpr uint16_t kTruncateFlags = lcr::kCascade | lcr::kRestartIdentity;
+
+MessageKind kind_of(lcr::FrameKind kind) {
+  if (kind == lcr::FrameKind::insert) return MessageKind::insert;
+  return kind == lcr::FrameKind::update ? MessageKind::update : MessageKind::remove;
+}
+
+}  // namespace
+
+base::Result<void> WalCapture::translate(MessagePlace place, base::Lsn lsn) {
+  THALWEG_ASSIGN(const bool translated, translator_.translate(message_, place, lsn));
+  THALWEG_ASSIGN(const bool taken, put(translated));
+  if (taken) return {};
+  return base::fail(base::ErrorCode::engine_stopping, "The capture stops");
+}
+
+void WalCapture::set_mark(base::Xid xid, const lcr::TransactionMark& mark) {
+  message_.xid = xid;
+  message_.commit_lsn = mark.commit_lsn;
+  message_.end_lsn = mark.end_lsn;
+  message_.commit_time = mark.commit_time;
+}
+
+base::Result<void> WalCapture::begin(base::Xid xid, const lcr::TransactionMark& mark) {
+  block_ = {};
+  message_.kind = MessageKind::begin;
+  set_mark(xid, mark);
+  return translate({.open_xid = xid}, mark.commit_lsn);
+}
+
+base::Result<void> WalCapture::describe(const lcr::TableDescription& table) {
+  message_.kind = MessageKind::relation;
+  message_.table = table;
+  return translate({}, {});
+}
+
+base::Result<void> WalCapture::change(const lcr::RowFrame& row) {
+  const MessagePlace place{.open_xid = row.xid, .in_stream = (row.flags & lcr::kStreamed) != 0};
+  if (place.in_stream && !(block_ == row.xid)) {
+    block_ = message_.xid = row.xid;
+    message_.kind = MessageKind::stream_start;
+    THALWEG_TRY(translate(place, row.lsn));
+    streaming_.store(1, std::memory_order_relaxed);
+  }
+  message_.kind = kind_of(row.kind);
+  message_.xid = row.subxid ? row.subxid : row.xid;
+  message_.relation = row.relation;
+  message_.old_flags = row.flags & kOldFlags;
+  message_.old_tuple = row.old_tuple;
+  message_.new_tuple = row.new_tuple;
+  return translate(place, row.lsn);
+}
+
+base::Result<void> WalCapture::truncate(const mining::TruncateChange& truncate) {
+  message_.kind = MessageKind::truncate;
+  message_.xid = truncate.subxid ? truncate.subxid : truncate.xid;
+  message_.truncate_flags = truncate.flags & kTruncateFlags;
+  message_.truncated.assign(truncate.relations.begin(), truncate.relations.end());
+  return translate({.open_xid = truncate.xid, .in_stream = (truncate.flags & lcr::kStreamed) != 0}, truncate.lsn);
+}
+
+base::Result<void> WalCapture::message(base::Xid xid, std::string_view content) {
+  message_.kind = MessageKind::message;
+  message_.xid = xid;
+  message_.prefix = options_.slot;
+  message_.content = content;
+  note_marker(message_, xid);
+  return {};
+}
+
+base::Result<void> WalCapture::rolled_back(base::Xid xid, base::Xid subxid, base::Lsn lsn) {
+  block_ = {};
+  message_.kind = MessageKind::stream_abort;
+  message_.xid = xid;
+  message_.subxid = subxid ? subxid : xid;
+  return translate({.open_xid = xid, .in_stream = true}, lsn);
+}
+
+base::Result<void> WalCapture::commit(base::Xid xid, const lcr::TransactionMark& mark) {
+  message_.kind = MessageKind::commit;
+  set_mark(xid, mark);
+  THALWEG_TRY(translate({.open_xid = xid}, mark.commit_lsn));
+  note_commit(message_);
+  return {};
+}
+
+base::Result<void> WalCapture::commit_streamed(base::Xid xid, const lcr::TransactionMark& mark,
+                                               std::span<const base::Xid> subtransactions) {
+  block_ = {};
+  message_.kind = MessageKind::committed_subtransactions;
+  message_.xid = xid;
+  message_.subxids.assign(subtransactions.begin(), subtransactions.end());
+  THALWEG_TRY(translate({.open_xid = xid, .in_stream = true}, mark.commit_lsn));
+  message_.kind = MessageKind::stream_commit;
+  set_mark(xid, mark);
+  THALWEG_TRY(translate({.open_xid = xid}, mark.commit_lsn));
+  note_commit(message_);
+  return {};
+}
+
+}  // namespace thalweg::capture

@@ -1,0 +1,121 @@
+#include "capture/wal/wal_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "dictionary/first_contents_file.h"
+#include "dictionary/mined_source.h"
+
+namespace thalweg::capture {
+namespace {
+
+using dictionary::MinedSource;
+
+class WalFolderTest : public testing::Test {
+ protected:
+  WalFolderTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-wal-folder-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~WalFolderTest() override { std::filesystem::remove_all(path_); }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(WalFolderTest, TheStateSurvives) {
+  const WalFolder folder(path_ / "mined");
+  ASSERT_TRUE(folder.read_state());
+  EXPECT_FALSE(*folder.read_state());
+  const MiningState state{.system_identifier = "7012345678901234567",
+                          .kept_from = {0x1000028},
+                          .started_at = {0x2000028},
+                          .confirmed = {0x1'0000'0000},
+                          .restart = {0x2'0000'0040}};
+  ASSERT_TRUE(folder.write_state(state));
+  const auto read = folder.read_state();
+  ASSERT_TRUE(read && *read);
+  EXPECT_EQ((*read)->system_identifier, state.system_identifier);
+  EXPECT_EQ((*read)->kept_from, state.kept_from);
+  EXPECT_EQ((*read)->started_at, state.started_at);
+  EXPECT_EQ((*read)->confirmed, state.confirmed);
+  EXPECT_EQ((*read)->restart, state.restart);
+  std::ofstream(path_ / "mined/mining.json") << "{";
+  EXPECT_EQ(folder.read_state().error().code, base::ErrorCode::file_error);
+  ASSERT_TRUE(folder.clear());
+  EXPECT_FALSE(*folder.read_state());
+}
+
+// The newest dictionary that is old enough; the first contents before there is one.
+TEST_F(WalFolderTest, ARestartBeginsWithWhatItNeedsAndTheRestGoes) {
+  MinedSource source;
+  auto session = source.connect();
+  MinedSource::value(session, "CREATE TABLE t (id int PRIMARY KEY)");
+  source.keep_wal();
+  auto contents = source.first_contents();
+  WalFolder folder(path_);
+  ASSERT_TRUE(dictionary::save_first_contents(contents, folder.first_contents()));
+  MiningState state{.kept_from = {0x28}, .started_at = contents.as_of, .restart = {0x28}};
+  source.begin(std::move(contents));
+  EXPECT_EQ(*folder.save(source.dictionary()), false) << "it has not come to its first contents";
+  {
+    const auto begun = folder.begin(state);
+    ASSERT_TRUE(begun) << begun.error().message;
+    EXPECT_EQ(begun->from, state.kept_from);
+    EXPECT_FALSE(begun->dictionary.is_ready());
+  }
+  std::vector<base::Lsn> positions;
+  for (int i = 0; i < 3; ++i) {
+    MinedSource::value(session, fmt::format("ALTER TABLE t ADD COLUMN c{} int", i));
+    ASSERT_TRUE(source.catch_up());
+    ASSERT_TRUE(*folder.save(source.dictionary()));
+    positions.push_back(source.dictionary().position());
+  }
+  EXPECT_EQ(*folder.drop_unneeded(state), state.kept_from);
+  state.restart = {positions[1].value + 8};
+  EXPECT_EQ(*folder.drop_unneeded(state), positions[1]);
+  EXPECT_EQ(folder.dictionaries(), 2U);
+  EXPECT_FALSE(std::filesystem::exists(folder.first_contents()));
+  WalFolder again(path_);
+  const auto begun = again.begin(state);
+  ASSERT_TRUE(begun) << begun.error().message;
+  EXPECT_EQ(begun->from, positions[1]);
+  EXPECT_EQ(begun->dictionary.position(), positions[1]);
+  size_t columns = 0;
+  begun->dictionary.rows(dictionary::Catalog::pg_attribute, {}, [&](const dictionary::Row& row) {
+    const std::string& name = std::get<std::string>(row[1]);
+    columns += name == "c0" || name == "c1" || name == "c2";
+  });
+  EXPECT_EQ(columns, 2U);
+}
+
+TEST_F(WalFolderTest, FirstContentsOnTheDiskAreTheSame) {
+  const MinedSource source;
+  const auto contents = source.first_contents();
+  const auto file = path_ / "first";
+  ASSERT_TRUE(dictionary::save_first_contents(contents, file));
+  const auto read = dictionary::load_first_contents(file);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->as_of, contents.as_of);
+  for (size_t i = 0; i < dictionary::kCatalogs; ++i) {
+    const auto& one = contents.catalogs.at(i);
+    const auto& other = read->catalogs.at(i);
+    EXPECT_EQ(one.file, other.file);
+    ASSERT_EQ(one.columns.size(), other.columns.size());
+    for (size_t column = 0; column < one.columns.size(); ++column) {
+      EXPECT_EQ(one.columns[column].name, other.columns[column].name);
+      EXPECT_EQ(one.columns[column].length, other.columns[column].length);
+      EXPECT_EQ(one.columns[column].align, other.columns[column].align);
+    }
+    ASSERT_EQ(one.rows.size(), other.rows.size());
+    for (size_t row = 0; row < one.rows.size(); ++row) {
+      EXPECT_EQ(one.rows[row].place, other.rows[row].place);
+      EXPECT_EQ(one.rows[row].row, other.rows[row].row);
+    }
+  }
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  EXPECT_EQ(dictionary::load_first_contents(file).error().code, base::ErrorCode::file_error);
+}
+
+}  // namespace
+}  // namespace thalweg::capture

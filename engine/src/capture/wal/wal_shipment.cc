@@ -1,0 +1,71 @@
+#include "capture/wal/wal_shipment.h"
+
+#include <utility>
+
+namespace thalweg::capture {
+
+using telemetry::Activity;
+
+WalShipment::WalShipment(shipment::ReceiverOptions options)
+    : options_([&] {
+        options.stop = &stop_;
+        options.needed_from = &needed_from_;
+        options.on_staged = [this](const shipment::StagingReport& report) { take(report); };
+        return std::move(options);
+      }()) {}
+
+void WalShipment::begin() {
+  thread_ = std::thread([this] {
+    time_.enter(Activity::network);
+    auto ran = shipment::Receiver(options_).run();
+    state_.set(ran ? "STOPPED" : "ABORTING");
+    time_.enter(Activity::idle);
+    if (!ran) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::move(ran).error();
+    }
+    bell_.ring();
+  });
+}
+
+void WalShipment::end() {
+  stop_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+void WalShipment::take(const shipment::StagingReport& report) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (report_ && report.end > report_->end) received_bytes_.add(report.end.value - report_->end.value);
+    report_ = report;
+  }
+  state_.set(report.is_full ? "PAUSED FOR STAGING SPACE" : "RECEIVING WAL");
+  time_.enter(report.is_full ? Activity::flow_control : Activity::network);
+  bell_.ring();
+}
+
+std::optional<shipment::StagingReport> WalShipment::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+std::optional<base::Error> WalShipment::failure() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+telemetry::ComponentSample WalShipment::sample() const {
+  const shipment::StagingReport report = this->report().value_or(shipment::StagingReport{});
+  return {.type = "CAPTURE",
+          .name = "capture",
+          .sub_component = "WAL SHIPMENT",
+          .server = 0,
+          .state = state_.get(),
+          .time_ns = time_.sample(),
+          .counters = {{"received_bytes", received_bytes_.get()}},
+          .gauges = {{"staged_bytes", static_cast<int64_t>(report.bytes)},
+                     {"staging_limit_bytes", static_cast<int64_t>(options_.bytes_max)},
+                     {"unsynced_bytes", static_cast<int64_t>(report.end.value - report.durable.value)}}};
+}
+
+}  // namespace thalweg::capture

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/doorbell.h"
+#include "base/error.h"
+#include "shipment/receiver.h"
+#include "telemetry/agent.h"
+#include "telemetry/sample.h"
+
+// The source's WAL on its way to this host's disk, beside the agent that mines it.
+
+namespace thalweg::capture {
+
+// Thread-safe. Its thread runs from begin() to end(), or until it fails.
+class WalShipment {
+ public:
+  // `options`: without what it sets itself, the callbacks and what is shared.
+  explicit WalShipment(shipment::ReceiverOptions options);
+  ~WalShipment() { end(); }
+  WalShipment(const WalShipment&) = delete;
+  WalShipment& operator=(const WalShipment&) = delete;
+
+  void begin();
+  void end();
+
+  // None before the first connection.
+  std::optional<shipment::StagingReport> report() const;
+  std::optional<base::Error> failure() const;
+  // Rings whenever one of these two has changed.
+  base::Doorbell& bell() { return bell_; }
+  // Segments that end there or before may go.
+  void set_needed_from(base::Lsn lsn) { needed_from_.store(lsn.value, std::memory_order_release); }
+
+  telemetry::ComponentSample sample() const;
+
+ private:
+  void take(const shipment::StagingReport& report);
+
+  std::atomic<bool> stop_{false};         // writer: the owner. Reader: the thread
+  std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
+  const shipment::ReceiverOptions options_;
+  base::Doorbell bell_;
+
+  mutable std::mutex mutex_;  // guards these
+  std::optional<shipment::StagingReport> report_;
+  std::optional<base::Error> error_;
+
+  // The thread's; read by anybody.
+  telemetry::StateText state_{"INITIALIZING"};
+  telemetry::TimeAccount time_;
+  telemetry::Counter received_bytes_;
+  std::thread thread_;
+};
+
+}  // namespace thalweg::capture

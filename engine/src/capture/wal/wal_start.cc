@@ -1,0 +1,80 @@
+#include "capture/wal/wal_start.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "capture/logical/slot.h"
+#include "capture/wal/mined_tables.h"
+#include "dictionary/first_contents.h"
+#include "dictionary/first_contents_file.h"
+#include "mining/table_check.h"
+
+namespace thalweg::capture {
+
+namespace {
+
+base::Result<WalStart> begin(const WalStartOptions& options, const MinedTables& tables, const WalFolder& folder,
+                             pg::Connection& source) {
+  THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(options.source, options.session));
+  THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
+  THALWEG_ASSIGN(const base::Lsn kept_from, stream.create_physical_slot(options.slot, false));
+  THALWEG_ASSIGN(pg::CreatedSlot slot, stream.create_slot(options.copy_slot, true));
+  THALWEG_TRY(source.script(fmt::format("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+                                        source.quote_literal(slot.snapshot_name))));
+  THALWEG_ASSIGN(const dictionary::FirstContents contents,
+                 dictionary::read_first_contents(source, slot.consistent_point));
+  THALWEG_TRY(source.script("COMMIT"));
+  // A record behind the position: an idle source would write the next one much later, and only that completes the
+  // dictionary.
+  THALWEG_TRY(source.script("SELECT pg_catalog.pg_logical_emit_message(true, 'thalweg', '')"));
+  THALWEG_TRY(mining::check_tables(contents, tables.oids(), [&](uint32_t table) { return tables.wanted(table); }));
+  THALWEG_TRY(dictionary::save_first_contents(contents, folder.first_contents()));
+  THALWEG_TRY(folder.write_state({.system_identifier = identity.system_identifier,
+                                  .kept_from = kept_from,
+                                  .started_at = slot.consistent_point,
+                                  .confirmed = slot.consistent_point,
+                                  .restart = kept_from}));
+  base::log_event(base::LogLevel::info, "mining_begun",
+                  {{"slot", options.slot},
+                   {"kept_from", base::to_string(kept_from)},
+                   {"consistent_point", base::to_string(slot.consistent_point)}});
+  return WalStart{.stream = std::move(stream), .slot = std::move(slot), .identity = std::move(identity)};
+}
+
+}  // namespace
+
+base::Result<WalStart> start_wal(const WalStartOptions& options) {
+  THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options.source, options.session));
+  THALWEG_TRY(check_source(source));
+  THALWEG_ASSIGN(const MinedTables tables, MinedTables::read(source, options.publications));
+  const WalFolder folder(options.folder);
+  THALWEG_TRY(folder.clear());
+  auto begun = begin(options, tables, folder, source);
+  // A slot without anybody who reads it holds WAL for ever. Best effort: whoever comes next finds it and drops it.
+  if (!begun) {
+    static_cast<void>(source.script("ROLLBACK"));
+    static_cast<void>(drop_slot(source, options.slot, options.session.application_name, std::chrono::seconds(2)));
+  }
+  return begun;
+}
+
+base::Result<MiningState> check_mining(const WalFolder& folder, const std::string& system_identifier, base::Lsn from) {
+  const auto gap = [&](std::string message) {
+    base::Error error = base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
+    error.lsn = from;
+    return std::unexpected(std::move(error));
+  };
+  THALWEG_ASSIGN(const auto state, folder.read_state());
+  if (!state) return gap("The engine has lost what it had staged and mined of the source's WAL.");
+  if (state->system_identifier != system_identifier) {
+    return base::fail(base::ErrorCode::source_changed,
+                      fmt::format("The source's system identifier is {}, the WAL was staged from {}.",
+                                  system_identifier, state->system_identifier));
+  }
+  if (!from || from >= state->confirmed) return *state;
+  return gap(
+      fmt::format("The engine has the WAL of what commits from {} on, and the destination has applied up to {} only.",
+                  base::to_string(state->confirmed), base::to_string(from)));
+}
+
+}  // namespace thalweg::capture

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "capture/wal/wal_folder.h"
+#include "pg/connection.h"
+#include "pg/replication_stream.h"
+
+// The one-time beginning of a stream whose source's WAL is mined.
+
+namespace thalweg::capture {
+
+struct WalStartOptions {
+  base::Conninfo source;
+  pg::ConnectOptions session;
+  std::string slot;       // physical; an error if it is there
+  std::string copy_slot;  // temporary: its snapshot is that of the first contents and of the copy
+  std::vector<std::string> publications;
+  std::filesystem::path folder;  // of the stream's mining; what an earlier beginning has left there goes
+};
+
+struct WalStart {
+  pg::ReplicationStream stream;  // holds the snapshot: importable until the next command on it or its end
+  pg::CreatedSlot slot;          // what commits from its position on is mined
+  pg::SystemIdentity identity;
+};
+
+// Makes the slot, which keeps WAL from a redo pointer on, and reads the first contents in a snapshot behind it. Waits
+// for the transactions that run at the source, unless `session` gives up. Fails as check_source() and MinedTables do,
+// and with unsupported_table where a column cannot be mined.
+base::Result<WalStart> start_wal(const WalStartOptions& options);
+
+// Whether what was mined goes on from `from`, where it is one: source_changed, or position_gap, also where nothing is
+// left of it.
+base::Result<MiningState> check_mining(const WalFolder& folder, const std::string& system_identifier, base::Lsn from);
+
+}  // namespace thalweg::capture

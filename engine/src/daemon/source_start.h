@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "capture/logical/slot.h"
+#include "control/desired_state.h"
+#include "daemon/database_work.h"
+#include "daemon/queue_producer.h"
+#include "pg/connection.h"
+#include "pg/replication_stream.h"
+
+// The source's part of a start, and what it shares with that of a destination.
+
+namespace thalweg::daemon {
+
+base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id,
+                                     const DatabaseWork& work);
+pg::ConnectOptions capture_session(const control::StreamDefinition& definition, const DatabaseWork& work);
+CaptureIdentity identity_of(const pg::SystemIdentity& identity);
+
+// Says which side failed: both messages of libpq look the same.
+template <typename T>
+base::Result<T> on_side(std::string_view side, const std::string& database, base::Result<T> result) {
+  if (!result) result.error().message = std::string(side) + " \"" + database + "\": " + result.error().message;
+  return result;
+}
+
+bool mines(const control::StreamDefinition& definition);
+// The stream's slot, and a snapshot of its position. `folder`: of its mining, if it mines.
+base::Result<capture::NewSlot> make_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
+                                         const std::filesystem::path& folder);
+void log_undone(const control::StreamDefinition& definition, const base::Result<void>& ended);
+
+}  // namespace thalweg::daemon

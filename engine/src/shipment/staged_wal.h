@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/ids.h"
+
+// The staged segments, read from one position on while they grow.
+
+namespace thalweg::shipment {
+
+struct StagedWalOptions {
+  std::filesystem::path directory;
+  uint32_t segment_bytes = 0;
+  uint32_t timeline = 0;
+};
+
+// Owner: one thread, another one than the staging's. What was received is in the files, and stays as it is.
+class StagedWal {
+ public:
+  static constexpr size_t kPortionBytes = size_t{1} << 20;
+
+  StagedWal(StagedWalOptions options, base::Lsn from) : options_(std::move(options)), position_(from) {}
+
+  // The next bytes before `end`, a portion at most; none: the position is there. They are valid until the next call.
+  // Fails with position_gap where a segment is missing.
+  base::Result<std::span<const std::byte>> read(base::Lsn end);
+  base::Lsn position() const { return position_; }  // of the next byte
+
+ private:
+  base::Result<void> open();
+
+  const StagedWalOptions options_;
+  base::Lsn position_;
+  base::File file_;  // of the segment that the position is in
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace thalweg::shipment

@@ -1,0 +1,257 @@
+"""Streams that mine the source's WAL: exactly once through kills, restarts, several destinations, bounds, refusals."""
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import PASSWORD, Cluster, wait_for
+from harness.engine import SECONDS
+from harness.fan_out import FanOut
+from harness.markers import passed
+from harness.mining import (
+    TABLES,
+    WANTED,
+    RandomWork,
+    change_schema,
+    part,
+    restart_lsn,
+    start_mining,
+    start_mining_fan_out,
+)
+from harness.outage import assert_says_what_to_do
+from harness.scene import Scene
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def fan_out(scene: Scene) -> Iterator[FanOut]:
+    fan_out = FanOut(scene)
+    yield fan_out
+    fan_out.close()
+
+
+def wait_aborted(scene: Scene, code: str, naming: str = "") -> None:
+    status = scene.engine.wait_status(scene.stream, lambda found: found["status"] == "ABORTED", SECONDS, "ABORTED")
+    assert_says_what_to_do(status["error"], code)
+    assert naming in status["error"]["message"], status["error"]
+
+
+def retry(scene: Scene) -> None:
+    """Returns once the error that is there now is past."""
+    before = scene.engine.status(scene.stream)["error"]
+    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
+    wait_for(lambda: scene.engine.status(scene.stream)["error"] != before, SECONDS, "another try")
+
+
+def kill_engine(scene: Scene) -> None:
+    scene.engine.kill()
+    scene.engine.start()
+
+
+def crash_source(scene: Scene) -> None:
+    scene.source.restart("immediate")
+
+
+def crash_destination(scene: Scene) -> None:
+    scene.destination.restart("immediate")
+
+
+def test_the_copy_and_what_comes_after_it(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    scene.run_at_source("INSERT INTO accounts VALUES (1001, 'later', 'NaN'); DELETE FROM items WHERE kind = 1;"
+                        "UPDATE accounts SET note = repeat('long ', 5000) WHERE id = 7;"
+                        "INSERT INTO log VALUES (1, 'a');"
+                        "UPDATE accounts SET balance = 0 WHERE id = 7; TRUNCATE log; INSERT INTO log VALUES (2, 'b')")
+    scene.wait_applied()
+    scene.assert_same(WANTED)
+    plugins = scene.source.sql("postgres", "SELECT slot_type FROM pg_replication_slots WHERE slot_name = "
+                               f"'thalweg_{scene.stream}' OR database = '{scene.database}'")
+    assert plugins == [("physical",)], "no slot decodes"
+    assert part(scene, "WAL SHIPMENT")["state"] == "RECEIVING WAL"
+    assert part(scene, "LOGMINER BUILDER")["counters"]["records"] > 0
+    scene.engine.request("POST", f"/v1/streams/{scene.stream}/markers", {"id": "m7x3c9v1", "label": "here"})
+    stages = ["CAPTURE", "ENQUEUE", "DEQUEUE", "DISPATCH", "COMMIT"]
+    wait_for(lambda: passed([scene.engine], scene.stream, "m7x3c9v1", stages), SECONDS, "the marker has passed")
+    scene.engine.set_stream(scene.stream, status="DROPPED")
+    scene.engine.wait_status(scene.stream, lambda found: found["status"] == "DROPPED", SECONDS, "DROPPED")
+    scene.assert_nothing_left()
+
+
+def test_a_restart_goes_on_where_it_was(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    with scene.source.connect(scene.database, "thalweg") as session:
+        session.execute("BEGIN")
+        session.execute("INSERT INTO log VALUES (1, 'before the restart')")
+        scene.run_at_source("INSERT INTO log VALUES (2, 'and committed')")
+        scene.wait_applied()
+        assert scene.engine.terminate() == 0
+        session.execute("INSERT INTO log VALUES (1, 'while it was down')")
+        scene.run_at_source("INSERT INTO accounts VALUES (2001, 'x')")
+        scene.engine.start()
+        scene.wait_replicating()
+        session.execute("SAVEPOINT s")
+        session.execute("INSERT INTO log VALUES (1, 'rolled back')")
+        session.execute("ROLLBACK TO s")
+        session.execute("COMMIT")
+    scene.wait_applied()
+    scene.assert_same(WANTED)
+    assert int(str(scene.at_destination("SELECT count(*) FROM log WHERE writer = 1")[0][0])) == 2
+
+
+def test_kills_of_all_three_lose_and_duplicate_nothing(scene: Scene, random_: random.Random) -> None:
+    scene.run_at_source(TABLES)
+    with RandomWork(scene, random_) as work:
+        start_mining(scene, WANTED, parameters={"parallelism": 3})
+        before = restart_lsn(scene)
+        faults = [kill_engine, crash_source, crash_destination, kill_engine, crash_source, kill_engine]
+        for n, fault in enumerate(random_.sample(faults, len(faults))):
+            work.wait_for_more(random_.randint(10, 60))
+            change_schema(scene, n)
+            time.sleep(random_.uniform(0, 0.4))
+            print(f"fault: {fault.__name__}")
+            fault(scene)
+        work.wait_for_more(20)
+    scene.wait_applied(2 * SECONDS)
+    scene.assert_same(WANTED)
+    assert restart_lsn(scene) > before, "the source keeps WAL that is staged"
+
+
+def test_two_destinations(fan_out: FanOut, random_: random.Random) -> None:
+    scene = fan_out.scene
+    scene.run_at_source(TABLES)
+    with RandomWork(scene, random_) as work:
+        start_mining_fan_out(fan_out, "one", "two")
+        work.wait_for_more(30)
+        fan_out.made["two"].relay.cut()
+        work.wait_for_more(60)
+        scene.engine.kill()
+        scene.engine.start()
+        work.wait_for_more(30)
+        fan_out.mend("two")
+        work.wait_for_more(10)
+    fan_out.wait_applied("one", "two", seconds=2 * SECONDS)
+    fan_out.assert_same("one", "two", tables=WANTED)
+
+
+def test_a_transaction_above_the_memory_comes_in_pieces(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED, capture_memory_mb=1)
+    scene.run_at_source("""
+        BEGIN; INSERT INTO items SELECT 50, n, repeat(md5(n::text), 5), NULL FROM generate_series(1, 20000) n;
+        SAVEPOINT a; INSERT INTO items SELECT 51, n, repeat(md5(n::text), 5), NULL FROM generate_series(1, 20000) n;
+        ROLLBACK TO a; UPDATE items SET body = 'u' WHERE kind = 50 AND number % 2 = 0;
+        SAVEPOINT b; DELETE FROM items WHERE kind = 50 AND number % 3 = 0; RELEASE b; COMMIT;
+        BEGIN; INSERT INTO items SELECT 52, n, repeat(md5(n::text), 5), NULL FROM generate_series(1, 20000) n; ROLLBACK;
+        INSERT INTO log VALUES (1, 'behind them');""")
+    scene.wait_applied()
+    scene.assert_same(WANTED)
+    builder = part(scene, "LOGMINER BUILDER")
+    assert builder["counters"]["streamed_transactions"] == 2
+    assert builder["gauges"]["held_bytes"] < MIB
+
+
+def test_a_full_staging_holds_the_source_back(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED, staging_limit_mb=64, parameters={"queue_memory_mb": 1, "queue_size": 64})
+    with scene.destination.connect(scene.database) as blocker:
+        blocker.execute("BEGIN")
+        blocker.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
+        for n in range(8):
+            scene.run_at_source(f"INSERT INTO log SELECT {n}, repeat(md5(n::text), 60) FROM "
+                                "generate_series(1, 8000) n")
+        wait_for(lambda: part(scene, "WAL SHIPMENT")["state"] == "PAUSED FOR STAGING SPACE", SECONDS, "it is full")
+        assert part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"] < 68 * MIB
+        held = restart_lsn(scene)
+        time.sleep(1)
+        assert restart_lsn(scene) == held
+        blocker.execute("ROLLBACK")
+    scene.wait_applied(2 * SECONDS)
+    scene.assert_same(WANTED)
+
+
+def test_refusals_say_what_to_do(scene: Scene) -> None:
+    scene.run_at_source(TABLES + "CREATE TABLE odd (id int PRIMARY KEY, shape aclitem)")
+    start_mining(scene, [("public", "odd")], wait=False)
+    wait_aborted(scene, "unsupported_table", "shape")
+    assert scene.slots() == 0, "a slot that nobody reads"
+    scene.run_at_source("ALTER TABLE odd DROP COLUMN shape")
+    scene.source.set(full_page_writes="off")
+    scene.source.reload()
+    try:
+        retry(scene)
+        wait_aborted(scene, "full_page_writes_off")
+    finally:
+        scene.source.set(full_page_writes="on")
+        scene.source.reload()
+    retry(scene)
+    scene.wait_replicating()
+    scene.run_at_source("INSERT INTO odd VALUES (1)")
+    scene.wait_applied()
+    # A column that comes later stops the stream where it stands.
+    scene.at_destination("ALTER TABLE odd ADD COLUMN shape aclitem")
+    scene.run_at_source("ALTER TABLE odd ADD COLUMN shape aclitem; INSERT INTO odd VALUES (2, 'thalweg=r/thalweg')")
+    wait_aborted(scene, "unsupported_table", "shape")
+
+
+def test_a_slot_that_is_gone(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    scene.engine.kill()
+    wait_for(lambda: not scene.source.value("postgres", "SELECT active FROM pg_replication_slots WHERE slot_name = "
+                                            f"'thalweg_{scene.stream}'"), SECONDS, "the slot is free")
+    scene.source.sql("postgres", f"SELECT pg_drop_replication_slot('thalweg_{scene.stream}')")
+    scene.engine.start()
+    wait_aborted(scene, "slot_lost")
+
+
+def test_a_staging_that_is_lost(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    scene.wait_applied()
+    scene.engine.kill()
+    (folder,) = (scene.engine.directory / "state").glob(f"spill/{scene.stream}/mined-wal")
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    scene.engine.start()
+    wait_aborted(scene, "position_gap")
+
+
+def test_rights_and_settings_of_the_source(scene: Scene, workspace: Path) -> None:
+    scene.run_at_source(TABLES)
+    scene.source.sql("postgres", f"CREATE ROLE plain{scene.stream} LOGIN PASSWORD '{PASSWORD}' IN ROLE thalweg")
+    try:
+        conninfo = scene.source.conninfo(scene.database, f"plain{scene.stream}")
+        scene.engine.put_stream(scene.stream, conninfo, scene.destination_conninfo, WANTED, {}, capture_kind="wal")
+        wait_aborted(scene, "insufficient_privilege")
+    finally:
+        scene.source.sql("postgres", f"DROP ROLE plain{scene.stream}")
+    low = Cluster(workspace, f"low-{scene.database}", {"wal_level": "replica", "fsync": "off"})
+    low.initialise()
+    low.start()
+    try:
+        elsewhere = Scene(low, scene.destination, scene.engine, scene.database)
+        elsewhere.make_source()
+        elsewhere.run_at_source(TABLES)
+        scene.engine.put_stream(elsewhere.stream, elsewhere.source_conninfo, scene.destination_conninfo, WANTED, {},
+                                capture_kind="wal")
+        wait_aborted(elsewhere, "wal_level_too_low")
+    finally:
+        low.stop("immediate")
+
+
+def test_a_stream_keeps_its_kind(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    scene.start_stream(WANTED)
+    scene.engine.set_stream(scene.stream, capture_kind="wal")
+    wait_aborted(scene, "slot_lost", "capture_kind")
+    scene.engine.set_stream(scene.stream, capture_kind="logical")
+    scene.wait_replicating()
+    scene.run_at_source("INSERT INTO log VALUES (1, 'still logical')")
+    scene.wait_applied()
+    scene.assert_same(WANTED)

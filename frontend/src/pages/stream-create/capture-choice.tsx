@@ -1,0 +1,32 @@
+import { Radio, Stack } from "@mantine/core";
+import type { CaptureKind } from "@/api/types";
+
+interface CaptureChoiceProps {
+  value: CaptureKind;
+  onChange: (kind: CaptureKind) => void;
+}
+
+/** The choice between decoding and mining. It cannot be changed once the stream is there. */
+export function CaptureChoice({ value, onChange }: CaptureChoiceProps) {
+  return (
+    <Radio.Group
+      label="How changes are captured"
+      description="Fixed once the stream is created."
+      value={value}
+      onChange={(chosen) => onChange(chosen as CaptureKind)}
+    >
+      <Stack gap={6} mt={8}>
+        <Radio
+          value="logical"
+          label="Logical decoding"
+          description="The source decodes its WAL, for all types and tables. It spends processor time for each stream, and keeps WAL for as long as a destination is behind."
+        />
+        <Radio
+          value="wal"
+          label="Log mining"
+          description="The engine receives the whole WAL, stages it on its own disk and mines it there; the source keeps nothing longer. Needs full_page_writes, a primary in UTF8, tables without partitions, and room on the engine's disk. Some types, jsonb among them, cannot be mined."
+        />
+      </Stack>
+    </Radio.Group>
+  );
+}
