@@ -28,9 +28,13 @@ base::Result<Dictionary> Dictionary::begin(FirstContents contents) {
   return dictionary;
 }
 
+base::Result<void> Dictionary::reach(base::Lsn begin) {
+  return first_ && begin >= first_->as_of ? settle() : base::Result<void>{};
+}
+
 base::Result<void> Dictionary::apply(const wal::WalRecord& record, const wal::RecordParts& parts,
                                      const wal::WalFormat& format) {
-  if (first_ && record.begin >= first_->as_of) THALWEG_TRY(settle());
+  THALWEG_TRY(reach(record.begin));
   if (parts.top_level_xid()) transactions_.assign(record.xid, parts.top_level_xid());
   switch (record.rmgr) {
     case wal::Rmgr::heap:

@@ -39,6 +39,8 @@ class Dictionary {
   // Applies the next record; records come in their order and without a gap. A protocol_violation: the record, or an
   // image in it, contradicts what is known.
   base::Result<void> apply(const wal::WalRecord& record, const wal::RecordParts& parts, const wal::WalFormat& format);
+  // The next record begins there. apply() does this, too: whoever has to ask before that record counts, calls it.
+  base::Result<void> reach(base::Lsn begin);
 
   // Whether it has come to the position of its first contents. Before, it must not be asked.
   bool is_ready() const { return !first_; }

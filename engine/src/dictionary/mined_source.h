@@ -59,12 +59,14 @@ class MinedSource {
     value(connection, "SELECT pg_create_physical_replication_slot('mined', true)");
     redo_ = lsn(connection, "SELECT restart_lsn FROM pg_replication_slots WHERE slot_name = 'mined'");
   }
-  // The second: a snapshot, and what SQL tells in it. Waits for the transactions that run.
-  FirstContents first_contents() const {
+  // The second: a snapshot, and what SQL tells in it. Waits for the transactions that run. `then` runs once the
+  // position is known.
+  FirstContents first_contents(const std::function<void()>& then = [] {}) const {
     auto stream = pg::ReplicationStream::open(base::Conninfo{cluster_.conninfo()}, "dictionary");
     if (!stream) throw std::runtime_error(stream.error().message);
     const auto slot = stream->create_slot("first", true);
     if (!slot) throw std::runtime_error(slot.error().message);
+    then();
     pg::Connection connection = connect();
     value(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '" + slot->snapshot_name + "'");
     auto contents = read_first_contents(connection, slot->consistent_point);

@@ -35,11 +35,13 @@ bool is_heap(const wal::WalRecord& record) { return record.rmgr == wal::Rmgr::he
 
 base::Result<void> Builder::apply(const wal::WalRecord& record, const wal::RecordParts& parts,
                                   const wal::WalFormat& format) {
-  THALWEG_TRY(dictionary_.apply(record, parts, format));
+  // Before the record: it may end a transaction that is kept, and then nobody knows its subtransactions any more.
+  THALWEG_TRY(dictionary_.reach(record.begin));
   if (!was_ready_ && dictionary_.is_ready()) {
     was_ready_ = true;
     THALWEG_TRY(read_kept(format));
   }
+  THALWEG_TRY(dictionary_.apply(record, parts, format));
   if (is_heap(record)) {
     THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record, parts));
     return held_bytes_ > options_.memory_bytes ? stream_largest() : base::Result<void>{};

@@ -254,5 +254,31 @@ TEST_F(MinedFramesTest, StartsWhileTransactionsAreOpen) {
   EXPECT_EQ(rows, 3U) << "those of the third; what had committed before is in the copy";
 }
 
+// The record at the position itself ends a transaction: its subtransactions' rows, which came before, are its own.
+TEST_F(MinedFramesTest, StartsWhereATransactionCommits) {
+  pg::Connection first = connect();
+  pg::Connection second = connect();
+  pg::Connection third = connect();
+  run("CREATE TABLE t (id int PRIMARY KEY, a text); INSERT INTO t SELECT n, 'before' FROM generate_series(1, 9) n");
+  run("CREATE PUBLICATION everything FOR ALL TABLES; CHECKPOINT");
+  keep_wal();
+  MinedSource::value(first, "BEGIN; INSERT INTO t VALUES (101)");
+  auto contents =
+      std::async(std::launch::async, [&] { return first_contents([&] { MinedSource::value(third, "COMMIT"); }); });
+  source().wait_for_slot(first);
+  MinedSource::value(second, "BEGIN; INSERT INTO t VALUES (102)");
+  MinedSource::value(first, "COMMIT");
+  source().wait_for_slot(second);
+  MinedSource::value(third,
+                     "BEGIN; INSERT INTO t VALUES (103); SAVEPOINT a; INSERT INTO t VALUES (104); RELEASE a;"
+                     " SAVEPOINT b; DELETE FROM t WHERE id = 1");
+  MinedSource::value(second, "COMMIT");
+  start(contents.get());
+  catch_up();
+  size_t rows = 0;
+  for (const auto& [header, body] : mined()) rows += header.starts_with("kind 3") || header.starts_with("kind 5");
+  EXPECT_EQ(rows, 3U) << "those of the third, and of its subtransactions";
+}
+
 }  // namespace
 }  // namespace thalweg::capture

@@ -217,7 +217,9 @@ class MinedStreamTest : public ::testing::Test {
   pg::Connection connect() const { return source_.connect(); }
   void keep_wal() { source_.keep_wal(); }
   MinedSource& source() { return source_; }
-  dictionary::FirstContents first_contents() const { return source_.first_contents(); }
+  dictionary::FirstContents first_contents(const std::function<void()>& then = [] {}) const {
+    return source_.first_contents(then);
+  }
   // Nearly all transactions come in pieces; what is open at the start is less than this.
   void allow_little_memory() { memory_bytes_ = 3000; }
   const mining::Builder& builder() const { return *builder_; }
