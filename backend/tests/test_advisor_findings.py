@@ -19,17 +19,19 @@ from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.features.advisor.facts import conditions_of
 from thalweg.inspection.performance import Activity, DestinationFacts, SourceFacts, Trigger
 from thalweg.inspection.sessions import Blocker, Waits
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import Sample
 
 
 def findings(
     name: str, source: SourceFacts | None = None, destination: DestinationFacts | None = None,
-    samples: list[Sample] | None = None, conditions: int = 0,
+    samples: list[Sample] | None = None, conditions: int = 0, kind: CaptureKind = CaptureKind.LOGICAL,
 ) -> list[Finding]:  # fmt: skip
     _, view = analysed(samples or recorded(name))
     parameters = {"parallelism": Parameter(4, 4, True, 64), "group_size": Parameter(20000, 20000, True, 100_000)}
-    facts = StreamFacts("source", "destination", parameters, [("public", "item")], conditions, source, destination)
+    tables = [("public", "item")]
+    facts = StreamFacts("source", "destination", parameters, tables, conditions, source, destination, kind)
     return find([view], {view.path.path.path_id: facts}, 15.0)
 
 
@@ -143,6 +145,15 @@ def test_index_that_is_not_unique_is_missed_only_where_the_table_is_seen_being_r
     assert not told()
     facts.after = {item: replace(activity, seq_scan=4, seq_tup_read=8000)}
     assert told()
+
+
+def test_a_source_whose_log_is_mined_is_not_told_to_decode_faster() -> None:
+    logical, *_ = findings("expensive_decode")
+    mined, *_ = findings("expensive_decode", kind=CaptureKind.WAL)
+    assert (logical.code, mined.code) == ("capture_decode", "capture_shipment")
+    assert not any("decod" in text for text in [mined.title, mined.explanation, *(cure.text for cure in mined.cures)])
+    busy, *_ = findings("rule_evaluation", kind=CaptureKind.WAL)
+    assert (busy.code, "mines" in busy.explanation) == ("capture_cpu", True)
 
 
 def test_conditions_of_rules_are_told_where_capture_is_fully_busy() -> None:

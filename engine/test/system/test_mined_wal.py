@@ -104,6 +104,17 @@ def test_a_restart_goes_on_where_it_was(scene: Scene) -> None:
     assert int(str(scene.at_destination("SELECT count(*) FROM log WHERE writer = 1")[0][0])) == 2
 
 
+@pytest.mark.parametrize("round_", range(4))
+def test_starts_beside_open_transactions(scene: Scene, random_: random.Random, round_: int) -> None:
+    scene.run_at_source(TABLES)
+    with RandomWork(scene, random_, writers=6) as work:
+        work.wait_for_more(round_)
+        start_mining(scene, WANTED, parameters={"parallelism": 3})
+        work.wait_for_more(5)
+    scene.wait_applied(2 * SECONDS)
+    scene.assert_same(WANTED)
+
+
 def test_kills_of_all_three_lose_and_duplicate_nothing(scene: Scene, random_: random.Random) -> None:
     scene.run_at_source(TABLES)
     with RandomWork(scene, random_) as work:

@@ -1,4 +1,4 @@
-"""The source's side: decoding, the way from the source, and the network between two engines."""
+"""The source's side: decoding, or shipping WAL, the way from the source, and the network between two engines."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.sessions import CPU
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.live.schemas import ComponentType
 
 SENDING = ("Client:WalSenderWriteData", "Client:ClientWrite")
@@ -31,7 +32,7 @@ def capturing(clues: Clues) -> Iterator[Finding]:
 
 
 def _source(clues: Clues, stage: Stage) -> Finding:
-    """Capture waits for messages while the source is ahead: either the source decodes slowly, or the way is slow."""
+    """Capture waits while the source is ahead: the way is slow, or the source decodes, or ships its WAL, slowly."""
     facts, load = clues.facts.source, stage.loads[0]
     evidence = [
         clues.share(stage, SOURCE, "network"),
@@ -50,11 +51,24 @@ def _source(clues: Clues, stage: Stage) -> Finding:
                     "that applies.")],
             stage=stage, share=share,
         )  # fmt: skip
+    if _is_mined(clues):
+        return clues.finding(
+            "capture_shipment", "The source's WAL arrives slowly",
+            "Log mining waits for WAL that the source has written and not sent, and the network does not hold it up.",
+            evidence,
+            [action("Look for what slows the source's disk, from which its walsender reads, and the disk of the "
+                    "engine's host, on which WAL is staged; raise the stream's staging_limit_mb where it is reached.")],
+            stage=stage, share=share,
+        )  # fmt: skip
     return clues.finding(
         "capture_decode", "The source is slow in decoding its WAL",
         "Capture waits for the source: its walsender reads all WAL of the server, and decodes what the stream wants.",
         evidence, _decode_cures(clues, evidence), stage=stage, share=share,
     )  # fmt: skip
+
+
+def _is_mined(clues: Clues) -> bool:
+    return clues.facts.capture_kind is CaptureKind.WAL
 
 
 def _walsender(what: str, share: float) -> Evidence:
@@ -97,9 +111,10 @@ def _decode_cures(clues: Clues, evidence: list[Evidence]) -> list[Cure]:
 def _capture_cpu(clues: Clues, stage: Stage) -> Finding:
     load, conditions = stage.loads[0], clues.facts.conditions
     evidence = [clues.share(stage, "CPU", "busy"), clues.rate(load, "lcrs", "CAPTURE RATE", "MESSAGES PER SECOND")]
-    text, cures = "One thread turns the source's messages into LCRs.", []
+    what = "One thread " + ("mines the source's WAL" if _is_mined(clues) else "turns the source's messages into LCRs")
+    text, cures = what + ".", []
     if conditions:
-        text = "One thread turns the source's messages into LCRs, and evaluates the conditions of the stream's rules."
+        text = what + ", and evaluates the conditions of the stream's rules."
         evidence.append(fact("CONDITIONS OF RULES", "stream", float(conditions), "CONDITIONS"))
         cures.append(
             action(

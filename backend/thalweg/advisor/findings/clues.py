@@ -9,6 +9,7 @@ from thalweg.advisor.findings.codes import FindingCode
 from thalweg.advisor.load import Load
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import DestinationFacts, SourceFacts
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.live.schemas import Sample
 
 GAIN_MAX = 900.0
@@ -41,6 +42,7 @@ class StreamFacts:
     """The number of conditions in the rules that its capture evaluates."""
     source: SourceFacts | None = None
     destination: DestinationFacts | None = None
+    capture_kind: CaptureKind = CaptureKind.LOGICAL
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ FindingCode = Literal[
     "capture_cpu",
     "capture_decode",
     "capture_network",
+    "capture_shipment",
     "destination_down",
     "engine_down",
     "engine_trouble",

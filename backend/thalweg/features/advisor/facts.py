@@ -130,8 +130,9 @@ def _known(
         for name, item in contract.items()
     }
     return StreamFacts(
-        row.source_id, end.database_id, parameters, list(_tables(row).values()), conditions_of(row), source, destination
-    )
+        row.source_id, end.database_id, parameters, list(_tables(row).values()), conditions_of(row), source,
+        destination, row.capture_kind,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=4)
