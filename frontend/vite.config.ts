@@ -23,6 +23,7 @@ export default defineConfig({
   },
   test: {
     testTimeout: 180_000,
+    hookTimeout: 180_000,
     projects: [
       // A document costs a second for each file: only what draws gets one.
       { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },
