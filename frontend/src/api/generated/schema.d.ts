@@ -7722,7 +7722,7 @@ export interface components {
         SlotOwner: "stream" | "unknown_stream" | "orphan" | "other";
         /**
          * SlotServer
-         * @description One server, by its address, read through the connection of one of its registered databases.
+         * @description One running server, read through the connection of one of its registered databases.
          */
         SlotServer: {
             /**
@@ -7730,6 +7730,11 @@ export interface components {
              * @description host:port
              */
             address: string;
+            /**
+             * Other Addresses
+             * @description Other spellings of its address, under which databases are registered: the same system identifier answers there, and the same start of the server.
+             */
+            other_addresses: string[];
             /**
              * Databases
              * @description The registered ones, sources of streams first.
