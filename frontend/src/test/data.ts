@@ -197,6 +197,7 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     lag: lag(),
     backlog: null,
     error_queue_transactions: 0,
+    error_queue_oldest_at: null,
     parks_since: null,
     stalled_since: null,
     retrying_transactions: 0,

@@ -311,7 +311,10 @@ def _engines(stream: Json) -> str:
 def print_destinations(stream: Json) -> None:
     at = datetime.now(UTC)
     print_table(
-        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
+        [
+            "DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", ">OLDEST",
+            "ERROR",
+        ],
         [
             [
                 destination["database"]["name"], destination["engine"]["name"], state_of(destination),
@@ -319,12 +322,18 @@ def print_destinations(stream: Json) -> None:
                 size(destination["lag"]["bytes"]),
                 size(destination["backlog"]["bytes"]) if destination["backlog"] else "–",
                 size(destination["backlog"]["limit_bytes"]) if destination["backlog"] else "–",
-                number(destination["error_queue_transactions"]),
+                number(destination["error_queue_transactions"]), _oldest_parked(destination, at),
                 destination["error"]["message"] if destination["error"] else "",
             ]
             for destination in stream["destinations"]
         ],
     )  # fmt: skip
+
+
+def _oldest_parked(destination: Json, at: datetime) -> str:
+    """For how long the oldest transaction in its error queue is parked."""
+    parked_at = destination["error_queue_oldest_at"]
+    return "–" if parked_at is None else ago((at - datetime.fromisoformat(parked_at)).total_seconds())
 
 
 def destination_of(api: Api, text: str) -> Json:

@@ -417,6 +417,9 @@ class DestinationSummary(Resource):
         description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
     )
     error_queue_transactions: int | None
+    error_queue_oldest_at: datetime | None = Field(
+        default=None, description="When the oldest of them was parked. Null: there is none, or it is not known yet."
+    )
     parks_since: datetime | None = Field(
         default=None,
         description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",

@@ -4136,6 +4136,11 @@ export interface components {
              */
             error_queue_transactions: number | null;
             /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
+            /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
              */
@@ -4179,6 +4184,11 @@ export interface components {
             backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
+            /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
             /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
@@ -8124,6 +8134,11 @@ export interface components {
             backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
+            /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
             /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.

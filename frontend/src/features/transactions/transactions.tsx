@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { Stream, StreamDestination, StreamTransactions, Transaction } from "@/api/types";
 import { asText, bytes, compactCount, counted, duration, formatTime } from "@/lib/format";
 import { type ShownState, stateInWords } from "@/lib/states";
+import { oldestParked } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -93,6 +94,7 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
             {parkedInWords(destination.error_queue_transactions)} in the error queue of{" "}
             {destination.database.name}
           </AnchorLink>
+          {destination.error_queue_oldest_at && ` (${oldestParked([destination])})`}
         </span>
       ))}
       .
