@@ -5893,9 +5893,19 @@ export interface components {
             state: components["schemas"]["OutageState"];
             /**
              * Reason
-             * @description In words.
+             * @description The first cause, in words.
              */
             reason: string;
+            /**
+             * Became
+             * @description The present cause, or the last one, in words. Null: it is still the first, or the first again.
+             */
+            became: string | null;
+            /**
+             * Became At
+             * @description Since when that is the cause.
+             */
+            became_at: string | null;
             /**
              * Since
              * Format: date-time
