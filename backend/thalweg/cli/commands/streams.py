@@ -201,11 +201,11 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for words in effects_in_words(stream["destinations"]):
         out.print(line(words), style="dim")
     print_table(
-        ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
+        ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES", ">TRUNCATES", ">LAST CHANGE"],
         [
             [
                 named(table), replicated(table), table_state(table, stream["destinations"]),
-                number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
+                *(number(table[kind]) for kind in ("inserts", "updates", "deletes", "truncates")), last_change(table),
             ]
             for table in stream["tables"]
         ],
@@ -259,6 +259,15 @@ def replicated(table: Json) -> str:
     return f"{replicates}, by rules" if table["filtered"] else replicates
 
 
+def last_change(table: Json) -> str:
+    """When the newest of the counted changes reached the destination: only that tells of a table that is truncated."""
+    known = table["last_change"]
+    if known is None:
+        return "–"
+    at = datetime.fromisoformat(known["at_destination"])
+    return f"{ago((datetime.now(UTC) - at).total_seconds())} ago"
+
+
 def table_state(table: Json, destinations: list[Json]) -> str:
     """In words; where destinations differ, of each by its name."""
     words = {destination["database"]["name"]: _state_at(table, destination) for destination in destinations}
@@ -282,8 +291,8 @@ def counted(destinations: list[Json]) -> str:
     """Since when the tables' counts run; of several destinations, since the earliest."""
     known = [destination["counted_since"] for destination in destinations if destination["counted_since"]]
     if not known:
-        return "Inserts, updates and deletes count from apply's next start."
-    return f"Inserts, updates and deletes count since apply started, {ago_and_when(min(known))}."
+        return "Changes count from apply's next start."
+    return f"Changes count since apply started, {ago_and_when(min(known))}."
 
 
 def ago_and_when(time: str) -> str:
