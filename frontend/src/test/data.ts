@@ -255,6 +255,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     parameters: {},
     effective_parameters: { parallelism: 4 },
     mask_key_set: false,
+    mask_key_version: null,
     restart_needed: false,
     positions: null,
     tables: [

@@ -1,5 +1,6 @@
 """From a stream's row, what was observed and its latest sample to what the API shows."""
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -92,6 +93,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     return Stream(
         **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
         mask_key_set=row.mask_key_sealed is not None,
+        mask_key_version=_version_of(row.mask_key_sealed),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed and any(map(_is_pending, destinations)),
         positions=_positions(observed.get("positions")),
@@ -195,6 +197,11 @@ def _destination(
         counted_since=time_of(observed.get("counted_since")),
         tables=_tables(row, observed, heard=heard, ruled=destination.row_rules),
     )  # fmt: skip
+
+
+def _version_of(sealed: str | None) -> str | None:
+    """The same secret sealed again is another text: nobody finds the secret from it."""
+    return None if sealed is None else hashlib.sha256(sealed.encode()).hexdigest()[:12]
 
 
 def _in_effect(row: StreamRow, destination: DestinationRow, observed: dict[str, Any]) -> InEffect | None:

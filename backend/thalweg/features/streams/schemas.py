@@ -534,6 +534,9 @@ class Stream(StreamSummary):
     )
     rules: TableRules
     mask_key_set: bool = Field(description="There is a key of the masks `hash` and `digits`.")
+    mask_key_version: str | None = Field(
+        description="Another one after each change of that key, of which it tells nothing else. Null: there is no key."
+    )
     parameters: dict[str, ParameterValue] = Field(description="The parameters that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All parameters, including the defaults.")
     restart_needed: bool = Field(

@@ -8026,6 +8026,11 @@ export interface components {
              */
             mask_key_set: boolean;
             /**
+             * Mask Key Version
+             * @description Another one after each change of that key, of which it tells nothing else. Null: there is no key.
+             */
+            mask_key_version: string | null;
+            /**
              * Parameters
              * @description The parameters that were set.
              */
