@@ -17,6 +17,15 @@ const show = (values: Partial<StreamDestination>) =>
     />,
   );
 
+it("offers its choices one below the other on a phone, where a row of them would be cut off", () => {
+  const wide = window.matchMedia;
+  vi.stubGlobal("matchMedia", (query: string) => ({ ...wide(query), matches: query.includes("max-width") }));
+  show({});
+  const choices = screen.getByRole("radiogroup", { name: "Transactions to show" });
+  expect(choices).toHaveAttribute("data-orientation", "vertical");
+  vi.stubGlobal("matchMedia", wide);
+});
+
 it("calls all committed only where it is applied", () => {
   const { unmount } = show({});
   expect(

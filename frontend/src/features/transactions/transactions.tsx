@@ -8,6 +8,7 @@ import { oldestParked } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
+import { useNarrow } from "@/ui/narrow";
 import { Panel } from "@/ui/panel";
 import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
@@ -16,6 +17,7 @@ import { type Kind, kinds, ofKind } from "./sums";
 /** Transactions of the source that are not committed at the destination yet. */
 export function Transactions({ now, stream }: { now: StreamTransactions; stream: Stream }) {
   const [kind, setKind] = useState<Kind>("all");
+  const narrow = useNarrow();
   const rows = ofKind(now.transactions, kind);
   const total = now.open + now.waiting + now.executing;
   const several = now.transactions.some(({ destination_id }) => destination_id !== null);
@@ -24,6 +26,7 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
       <Group justify="space-between">
         <SegmentedControl
           size="xs"
+          orientation={narrow ? "vertical" : "horizontal"}
           aria-label="Transactions to show"
           value={kind}
           onChange={(value) => setKind(value as Kind)}
