@@ -58,7 +58,7 @@ def sample(count: int | None) -> Sample:
 
 
 async def turn(known: OldestParked, engine: Engine, count: int | None, at: datetime) -> datetime | None:
-    """What the sample of a poll says; the answers that it asks for have come afterwards."""
+    """Returns what the sample of a poll says; the answers that it asks for have come afterwards."""
     own = sample(count)
     shown = known.with_oldest(own).destinations[0].error_queue_oldest_at
     known.ask(cast(EngineClient, engine), own, at)

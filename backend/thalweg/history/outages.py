@@ -91,7 +91,7 @@ async def _begin(
 def _go_on(row: OutageRow, trouble: Trouble, at: datetime) -> None:
     """The first cause stays: what is wrong now may only follow from it."""
     row.state = trouble.state
-    is_first = trouble.reason == row.reason or (trouble.code != "" and trouble.code == row.code)
+    is_first = trouble.reason == row.reason or (bool(trouble.code) and trouble.code == row.code)
     became = None if is_first else trouble.reason
     if became != row.became:
         row.became, row.became_at = became, None if became is None else at

@@ -207,7 +207,7 @@ def _parked_text(own: DestinationSample) -> str:
 
 
 def _parked_of(text: bytes) -> dict[str, object]:
-    """Of earlier versions it is the number alone."""
+    """Reads what `_parked_text` wrote, and the number alone, which earlier versions wrote."""
     count, _, oldest = text.decode().partition(" ")
     return {
         "error_queue_transactions": int(count),

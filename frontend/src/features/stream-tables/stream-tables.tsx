@@ -66,7 +66,7 @@ function State({ trouble, state }: StreamTable) {
   );
 }
 
-// What tells of changes comes first: a window of 1280 px cuts off the rest where a table's name is long.
+// Figures of changes come first: a window of 1280 px cuts off the rest where a table's name is long.
 const columns: Column<TableRow>[] = [
   {
     key: "table",
