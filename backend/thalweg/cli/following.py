@@ -123,7 +123,7 @@ def _is_superseded(changed: Json, stream: Json, only: str | None) -> bool:
     return not kept or any(own[id_] != present[id_] for id_ in kept)
 
 
-def _definitions(stream: Json, only: str | None) -> dict[str, list[Json]]:
+def _definitions(stream: Json, only: str | None) -> dict[str, list[Json | str | None]]:
     """Rules, the key of their masks and parameters of each destination; of one that is being dropped there are none. A
     stop, a start or a new name changes nothing of them."""
     if stream["desired_status"] == DesiredStatus.DROPPED:
