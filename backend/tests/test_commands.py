@@ -380,6 +380,27 @@ async def test_updates_of_a_table_without_a_key_are_given_up(
         }  # fmt: skip
 
 
+async def test_a_table_that_was_only_truncated_shows_it(
+    shell: Shell,
+    users: Users,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    run = with_token(shell, users)
+    none = {"inserts": 0, "updates": 0, "deletes": 0}
+    at = {"at_source": "2026-11-21T10:00:00.120000Z", "at_destination": "2026-11-21T10:00:00.124500Z"}
+    engine.troubles["orders"] = {**none, "truncates": 3, "last_change": at}
+    engine.troubles["customers"] = {**none, "truncates": 0, "last_change": None}
+    choice = ["--source", "shop", "--to", "warehouse", "--include", "public.*"]
+    assert (await run("streams", "create", "s", *choice, "--wait")).code == 0
+    lines = [line.split() for line in (await run("streams", "show", "s")).out.splitlines() if "public." in line]
+    told = {cells[0]: cells for cells in lines}
+    assert told["public.orders"][-7:-3] == ["0", "0", "0", "3"]
+    assert told["public.orders"][-1] == "ago"
+    assert told["public.customers"][-5:] == ["0", "0", "0", "0", "–"]
+
+
 async def test_rules_of_tables_come_from_a_file(
     shell: Shell,
     users: Users,

@@ -188,6 +188,37 @@ def test_parked_transactions_are_at_a_destination() -> None:
     assert reason(a=None, b=0) == reason(a=None) == "Replicating."
 
 
+def test_how_long_the_oldest_is_parked() -> None:
+    share = parked(0, 0).destinations[0]
+
+    def reason(**hours: int | None) -> str:
+        shares = [
+            share.model_copy(
+                update={
+                    "destination_id": name, "error_queue_transactions": 2,
+                    "error_queue_oldest_at": None if ago is None else AT - timedelta(hours=ago),
+                }
+            )
+            for name, ago in hours.items()
+        ]  # fmt: skip
+        sample = parked(0, 0).model_copy(update={"destinations": shares})
+        return told(*map(destination, hours), sample=sample)[1]
+
+    assert reason(a=3) == "2 transactions are parked in the error queue, the oldest for 3 h."
+    assert reason(a=3, b=50).endswith("error queues of Warehouse (2) and Reports (2), the oldest for 2 days.")
+    assert reason(a=None, b=3).endswith("error queues of Warehouse (2) and Reports (2), the oldest for 3 h.")
+    parks = share.model_copy(
+        update={
+            "error_queue_transactions": 3, "parks_since": AT - timedelta(minutes=5),
+            "error_queue_oldest_at": AT - timedelta(hours=4),
+        }
+    )  # fmt: skip
+    sample = parked(0, 3).model_copy(update={"destinations": [parks]})
+    assert told(destination("a"), sample=sample)[1].endswith(
+        "3 transactions are parked in its error queue, the oldest for 4 h."
+    )
+
+
 def parked(seconds: int, count: int, rate: float = 0.0) -> Sample:
     sample = sample_at(AT + timedelta(seconds=seconds), UNKNOWN)
     share = {"error_queue_transactions": count, "lcrs_per_second": rate}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import Users
 from tests.features.test_streams import STREAMS, created
+from tests.features.test_transformations import HASHED, KEY
 from tests.support.engine_double import EngineDouble, example
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
@@ -234,6 +235,31 @@ async def test_the_command_line_tells_no_position_of_somebody_else_s_change(
     assert told.code == 1 and "0/1B00000" not in told.out
     assert "It is superseded by a later change (operator, 20" in told.err
     assert "`thalweg streams show shop`" in told.err
+
+
+async def test_another_mask_key_supersedes_a_change_that_is_waited_for(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Running,  # noqa: F811
+    shell: Shell,  # noqa: F811
+    users: Users,
+) -> None:
+    thalweg = with_token(shell, users)
+    stream = await created(operator, registered, rules=HASHED, mask_key=KEY)
+    path = f"{STREAMS}/{stream['id']}"
+    await until_from(operator, path, "0/1A00000")
+    engine.takes_effect = False
+    waiting = asyncio.create_task(thalweg(*CHANGES["streams"], "--wait", "--timeout", "30"))
+    await eventually(lambda: _is_set(operator, path, 64))
+    await asyncio.sleep(1)
+    key = {"rules": HASHED, "mask_key": f"{KEY}!", "accept": ["mask_key_changed"]}
+    later = await operator.patch(path, json=key, headers={"If-Match": "*"})
+    assert later.status_code == 200, later.text
+    engine.takes_effect, engine.effect_from = True, "0/1B00000"
+    told = await waiting
+    assert told.code == 1 and "0/1B00000" not in told.out
+    assert "It is superseded by a later change (operator, 20" in told.err
 
 
 def test_several_aborted_destinations_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

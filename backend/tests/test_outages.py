@@ -94,3 +94,36 @@ async def test_each_outage_keeps_its_own_cause(resources: Resources) -> None:
         await note(session, subject, None, STOPPED, at[3], KEPT, worked_at=at[2])
         await note(session, subject, STOPPED, None, at[4], KEPT)
         assert await told(session, subject, NOON, at[4]) == [("RETRYING", 0, 10), ("ABORTED", 30, 10)]
+
+
+async def test_an_outage_keeps_its_first_cause_and_tells_what_it_has_become(resources: Resources) -> None:
+    at = [NOON + timedelta(seconds=second) for second in range(0, 70, 10)]
+    full = Trouble("RETRYING", "backlog_full", "The backlog is full.")
+    fuller = Trouble("ABORTED", "backlog_full", "The backlog is full: 9 GiB.")
+    async with resources.sessions() as session:
+        subject = await engine_subject(session)
+
+        async def causes() -> list[tuple[str, str, str | None, int | None]]:
+            rows = await outages_between(session, "none", [str(subject.engine_id)], NOON, NOON + KEPT)
+            return [
+                (
+                    row.state, row.reason, row.became,
+                    None if row.became_at is None else round((row.became_at - NOON).total_seconds()),
+                )
+                for row in rows
+            ]  # fmt: skip
+
+        await note(session, subject, None, TRIES, at[0], KEPT)
+        assert await causes() == [("RETRYING", TRIES.reason, None, None)]
+        await note(session, subject, TRIES, full, at[1], KEPT)
+        assert await causes() == [("RETRYING", TRIES.reason, full.reason, 10)]
+        await note(session, subject, full, TRIES, at[2], KEPT)
+        assert await causes() == [("RETRYING", TRIES.reason, None, None)], "the first again"
+        await note(session, subject, TRIES, None, at[3], KEPT)
+        await note(session, subject, None, STOPPED, at[4], KEPT)
+        assert await causes() == [("ABORTED", TRIES.reason, STOPPED.reason, 40)], "it has come back soon"
+        await note(session, subject, STOPPED, None, at[5], KEPT)
+        await note(session, subject, None, full, at[6], KEPT, worked_at=at[5])
+        await note(session, subject, full, fuller, at[6], KEPT)
+        *_, last = await causes()
+        assert last == ("ABORTED", full.reason, None, None), "the same error, in other words"

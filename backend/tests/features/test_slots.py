@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Generator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -21,10 +21,10 @@ from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
 from tests.test_commands import Shell, shell, with_token  # noqa: F401
 from thalweg.composition import close_resources, make_resources
-from thalweg.db.models import SourceReadingRow
+from thalweg.db.models import DatabaseRow, SourceReadingRow
 from thalweg.db.readings import forget_slot, readings_of
 from thalweg.features.slots.schemas import SlotEngine, SlotOwner
-from thalweg.features.slots.service import Owners, owner_of, why_no_forecast
+from thalweg.features.slots.service import Owners, by_server, owner_of, why_no_forecast
 from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Resources
@@ -223,6 +223,59 @@ async def test_a_dropped_slot_is_forgotten_under_every_spelling_of_its_server(
     servers = (await viewer.get("/api/v1/slots")).json()["servers"]
     assert len(servers) == 2
     assert {slot["name"] for server in servers for slot in server["slots"]} == {OTHERS}
+
+
+async def test_two_spellings_of_one_server_are_one_server(
+    admin: httpx.AsyncClient,
+    viewer: httpx.AsyncClient,
+    registered: dict[str, str],
+    slots: Sides,
+    collector: Any,  # noqa: F811
+) -> None:
+    body = {**slots.source, "name": "spelled", "host": "localhost"}
+    other = (await admin.post("/api/v1/databases", json=body)).json()["id"]
+
+    async def all_are_read() -> list[dict[str, Any]] | None:
+        servers: list[dict[str, Any]] = (await viewer.get("/api/v1/slots")).json()["servers"]
+        names = [database["id"] for server in servers for database in server["databases"] if server["read_at"]]
+        return servers if len(names) == 3 and len(servers) == 1 else None
+
+    (server,) = await eventually(all_are_read)
+    port = slots.cluster.port
+    assert [server["address"], *server["other_addresses"]] == [f"127.0.0.1:{port}", f"localhost:{port}"]
+    assert {database["id"] for database in server["databases"]} == {*registered.values(), other}
+    assert sorted(slot["name"] for slot in server["slots"]) == [OTHERS, ORPHAN]
+
+
+def database_at(name: str, host: str) -> DatabaseRow:
+    return DatabaseRow(id=name, name=name, host=host, port=5432, dbname="app", read_from="primary")
+
+
+def read_from(database_id: str, system: str | None, started_at: datetime | None) -> SourceReadingRow:
+    state = SourceState(system_identifier=system, started_at=started_at, current_lsn=100, slots={})
+    document = SourceReading(read_at=now(), state=state).model_dump(mode="json")
+    return SourceReadingRow(database_id=database_id, asked_at=now(), failure=None, document=document)
+
+
+def test_what_makes_two_databases_those_of_one_server() -> None:
+    """A standby, or a copy of the files, has the same system identifier and was started at another moment."""
+    start = now()
+    databases = [
+        database_at("primary", "10.0.0.1"), database_at("standby", "10.0.0.2"), database_at("by name", "db1.local"),
+        database_at("never read", "db2.local"), database_at("may not ask", "db3.local"),
+        database_at("after it was read", "10.0.0.1"),
+    ]  # fmt: skip
+    readings = {
+        row.database_id: row
+        for row in (
+            read_from("primary", "7711", start), read_from("standby", "7711", start + timedelta(seconds=1)),
+            read_from("by name", "7711", start), read_from("may not ask", None, start),
+        )
+    }  # fmt: skip
+    servers = [{row.name for row in rows} for rows in by_server(databases, readings)]
+    assert sorted(servers, key=len) == [
+        {"standby"}, {"never read"}, {"may not ask"}, {"primary", "by name", "after it was read"},
+    ]  # fmt: skip
 
 
 def test_the_collectors_memory_forgets_it_too() -> None:

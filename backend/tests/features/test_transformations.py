@@ -63,7 +63,7 @@ async def test_a_key_that_was_not_given_is_made_once_and_never_shown(
 ) -> None:
     stream = await created(operator, registered, rules=MASKED)
     path = f"{STREAMS}/{stream['id']}"
-    assert stream["mask_key_set"] is False
+    assert (stream["mask_key_set"], stream["mask_key_version"]) == (False, None)
     hashed = {"rules": HASHED, "accept": ["transformations_changed"]}
     changed = await operator.patch(path, json=hashed, headers={"If-Match": "*"})
     assert changed.status_code == 200, changed.text
@@ -77,6 +77,7 @@ async def test_a_key_that_was_not_given_is_made_once_and_never_shown(
     assert len(key) == 64
     again = await operator.patch(path, json={**hashed, "name": "another"}, headers={"If-Match": "*"})
     assert again.status_code == 200
+    assert again.json()["mask_key_version"] == changed.json()["mask_key_version"] is not None
 
     async def renamed() -> bool:
         return bool(engine.desired["streams"][0]["name"] == "another")

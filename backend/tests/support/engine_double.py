@@ -106,6 +106,8 @@ class EngineDouble:
         """Transactions of the error queue that a table's copy has made obsolete, by its name."""
         self.resolved: list[tuple[str, dict[str, Any]]] = []
         self.parked = 1
+        self.counts_parked = False
+        """Whether statistics have the number of parked transactions, too."""
         self.why = "duplicate key"
         self.contents_take = 0.0  # seconds
         """How many transactions the error queue holds."""
@@ -352,6 +354,8 @@ class EngineDouble:
         document["monotonic_ns"] = self.ticks * 1_000_000_000
         document["process"]["cpu_ns"] = self.ticks * 250_000_000
         pattern = document["streams"][0]
+        if self.counts_parked:
+            pattern["error_queue_transactions"] = self.parked
         for component in pattern["components"]:
             component["counters"] = {name: value * self.ticks for name, value in component["counters"].items()}
             if component["time_ns"]:

@@ -123,15 +123,18 @@ def _is_superseded(changed: Json, stream: Json, only: str | None) -> bool:
     return not kept or any(own[id_] != present[id_] for id_ in kept)
 
 
-def _definitions(stream: Json, only: str | None) -> dict[str, list[Json]]:
-    """Rules and parameters of each destination; of one that is being dropped there are none. A stop, a start or a new
-    name changes nothing of them."""
+def _definitions(stream: Json, only: str | None) -> dict[str, list[Json | str | None]]:
+    """Rules, the key of their masks and parameters of each destination; of one that is being dropped there are none. A
+    stop, a start or a new name changes nothing of them."""
     if stream["desired_status"] == DesiredStatus.DROPPED:
         return {}
     return {
-        part["id"]: [stream["rules"], stream["parameters"], part["row_rules"], part["parameters"]]
+        part["id"]: [
+            stream["rules"], stream.get("mask_key_version"), stream["parameters"], part["row_rules"],
+            part["parameters"],
+        ]
         for part in _concerned(stream, only)
-    }
+    }  # fmt: skip
 
 
 def _last_change(api: Api, stream: Json) -> str:

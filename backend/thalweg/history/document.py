@@ -53,7 +53,8 @@ def document_of(sample: Sample) -> Json:
     a number of its own: what only waits is not mixed with what has arrived."""
     figures = {"lag": MOMENTARY, "latency": {"at_least"}}
     left_out: dict[str, Any] = {"stream_id": True, "state": True, **figures}
-    left_out["destinations"] = {"__all__": {**figures, "state": True, "parks_since": True, "stalled_since": True}}
+    of_now = {"state", "parks_since", "stalled_since", "error_queue_oldest_at"}
+    left_out["destinations"] = {"__all__": {**figures, **dict.fromkeys(of_now, True)}}
     document = sample.model_dump(mode="json", by_alias=True, exclude=left_out)
     owners: list[tuple[Json, Sample | DestinationSample]] = [(document, sample)]
     owners += zip(document["destinations"], sample.destinations, strict=True)

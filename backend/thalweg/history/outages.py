@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Update, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import OutageRow
@@ -54,16 +54,14 @@ async def note(
     """Writes what has changed between two looks. What ended longer than `kept` ago is forgotten. `worked_at`: what had
     ended by then is over, however soon the next one begins."""
     if before is not None and after is None:
-        await session.execute(_of_open(subject).values(ended_at=at))
+        of_open = update(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))
+        await session.execute(of_open.values(ended_at=at))
     elif before is None and after is not None:
         since = at - SAME if worked_at is None else max(at - SAME, worked_at)
         await _begin(session, subject, after, at, kept, since)
     elif after is not None and before is not None and (before.state, before.code) != (after.state, after.code):
-        await session.execute(_of_open(subject).values(state=after.state, reason=after.reason))
-
-
-def _of_open(subject: Subject) -> Update:
-    return update(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))
+        for row in await session.scalars(select(OutageRow).where(subject.rows, OutageRow.ended_at.is_(None))):
+            _go_on(row, after, at)
 
 
 async def _begin(
@@ -78,13 +76,25 @@ async def _begin(
         .limit(1)
     )
     row = await session.scalar(last)
-    if row is None:
-        row = OutageRow(
+    if row is not None:
+        row.ended_at = None
+        _go_on(row, trouble, at)
+        return
+    session.add(
+        OutageRow(
             stream_id=subject.stream_id, destination_id=subject.destination_id, engine_id=subject.engine_id,
-            name=subject.name, began_at=at,
-        )  # fmt: skip
-        session.add(row)
-    row.state, row.reason, row.ended_at = trouble.state, trouble.reason, None
+            name=subject.name, began_at=at, state=trouble.state, code=trouble.code, reason=trouble.reason,
+        )
+    )  # fmt: skip
+
+
+def _go_on(row: OutageRow, trouble: Trouble, at: datetime) -> None:
+    """The first cause stays: what is wrong now may only follow from it."""
+    row.state = trouble.state
+    is_first = trouble.reason == row.reason or (bool(trouble.code) and trouble.code == row.code)
+    became = None if is_first else trouble.reason
+    if became != row.became:
+        row.became, row.became_at = became, None if became is None else at
 
 
 async def outages_between(

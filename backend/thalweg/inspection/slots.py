@@ -1,5 +1,6 @@
 """Replication slots of a server, read with no more privilege than to connect: the view is for everybody."""
 
+from datetime import datetime
 from typing import Any
 
 from psycopg import errors
@@ -26,7 +27,7 @@ SELECT ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_cur
        AS keep_bytes,
        (SELECT nullif(setting::float8 * CASE unit WHEN 'min' THEN 60 WHEN 'ms' THEN 0.001 ELSE 1 END, 0)
           FROM pg_settings WHERE name = 'idle_replication_slot_timeout') AS idle_timeout_seconds,
-       current_setting('max_replication_slots')::int AS slots_max
+       current_setting('max_replication_slots')::int AS slots_max, pg_postmaster_start_time() AS started_at
 """
 SLOTS = """
 SELECT slot_name, plugin, slot_type, database, temporary, active, active_pid, wal_status, safe_wal_size,
@@ -94,6 +95,8 @@ class SourceState(BaseModel):
     """A server at one moment."""
 
     system_identifier: str | None = None
+    started_at: datetime | None = None
+    """When the server was started, by its clock: standbys and copies have the same system identifier."""
     version: int = 0
     current_lsn: int
     keep_bytes: int | None = None
@@ -125,8 +128,9 @@ async def _read(connection: Connection) -> SourceState:
     rows = await read_all(connection, SLOTS, rows_max=FEW_ROWS_MAX)
     end = await read_row(connection, END)
     return SourceState(
-        system_identifier=await read_system_identifier(connection), version=end["version"], current_lsn=end["lsn"],
-        keep_bytes=end["keep_bytes"], idle_timeout_seconds=end["idle_timeout_seconds"], slots_max=end["slots_max"],
+        system_identifier=await read_system_identifier(connection), started_at=end["started_at"],
+        version=end["version"], current_lsn=end["lsn"], keep_bytes=end["keep_bytes"],
+        idle_timeout_seconds=end["idle_timeout_seconds"], slots_max=end["slots_max"],
         slots={str(row["slot_name"]): _slot(row, int(end["lsn"])) for row in rows},
     )  # fmt: skip
 

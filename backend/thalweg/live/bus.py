@@ -127,8 +127,11 @@ class Bus:
         nothing parks more of them, and whoever works through them tells `forget_parked`."""
         pipeline = self._redis.pipeline(transaction=False)
         for sample in samples:
-            counts = {own.destination_id: own.error_queue_transactions for own in sample.destinations}
-            known = {name: count for name, count in counts.items() if count is not None}
+            known = {
+                own.destination_id: _parked_text(own)
+                for own in sample.destinations
+                if own.error_queue_transactions is not None
+            }
             if known:
                 pipeline.hset(parked_key(sample.stream_id), mapping=cast(Any, known))
             for own in sample.destinations:
@@ -198,14 +201,27 @@ def _rests_unknown(own: DestinationSample) -> bool:
     return own.error_queue_transactions is None and own.status in (ObservedStatus.DISABLED, ObservedStatus.ABORTED)
 
 
+def _parked_text(own: DestinationSample) -> str:
+    oldest = own.error_queue_oldest_at
+    return f"{own.error_queue_transactions} {oldest.isoformat() if oldest is not None else ''}"
+
+
+def _parked_of(text: bytes) -> dict[str, object]:
+    """Reads what `_parked_text` wrote, and the number alone, which earlier versions wrote."""
+    count, _, oldest = text.decode().partition(" ")
+    return {
+        "error_queue_transactions": int(count),
+        "error_queue_oldest_at": datetime.fromisoformat(oldest) if oldest else None,
+    }
+
+
 def _with_parked(sample: Sample, last: dict[bytes, bytes]) -> Sample:
     if not last:
         return sample
     destinations = []
     for own in sample.destinations:
-        count = last.get(own.destination_id.encode()) if _rests_unknown(own) else None
-        update = {} if count is None else {"error_queue_transactions": int(count)}
-        destinations.append(own.model_copy(update=update))
+        known = last.get(own.destination_id.encode()) if _rests_unknown(own) else None
+        destinations.append(own.model_copy(update={} if known is None else _parked_of(known)))
     parked = known_sum([own.error_queue_transactions for own in destinations])
     return sample.model_copy(update={"destinations": destinations, "error_queue_transactions": parked})
 

@@ -151,7 +151,7 @@ def _troubles(facts: Facts, at: datetime) -> list[Health]:
         *_full(facts, destinations), *_broken(facts, destinations, ShownState.ABORTED), *_parking(facts, at),
         *_retried(facts, destinations), *_stalled(facts, destinations, at),
         *[_health(HealthLevel.WARNING, wait) for wait in waits_in_words(facts.observed, at)],
-        *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING), *_parked(facts),
+        *_table_troubles(facts), *_broken(facts, destinations, ShownState.RETRYING), *_parked(facts, at),
     ]  # fmt: skip
 
 
@@ -245,23 +245,33 @@ def _parking(facts: Facts, at: datetime) -> Iterator[Health]:
     names = [_name(facts, destination.destination_id) for destination in parking]
     count = parked_in_words(Sum.of(destination.error_queue_transactions for destination in parking))
     if len(parking) == 1:
-        reason = f"{names[0]} has parked everything for {times[0]} and applies nothing: {count} in its error queue."
+        reason = f"{names[0]} has parked everything for {times[0]} and applies nothing: {count} in its error queue"
     else:
         named = listed([f"{name} (for {time})" for name, time in zip(names, times, strict=True)])
-        reason = f"{named} have parked everything and apply nothing: {count} in their error queues."
-    yield _health(HealthLevel.ERROR, reason)
+        reason = f"{named} have parked everything and apply nothing: {count} in their error queues"
+    yield _health(HealthLevel.ERROR, f"{reason}{_oldest_in_words(parking, at)}.")
 
 
-def _parked(facts: Facts) -> Iterator[Health]:
+def _oldest_in_words(destinations: list[DestinationSample], at: datetime) -> str:
+    """Goes on with a sentence about what is parked."""
+    oldest = min(
+        (since for destination in destinations if (since := destination.error_queue_oldest_at) is not None),
+        default=None,
+    )
+    return "" if oldest is None else f", the oldest for {duration(max(0, round((at - oldest).total_seconds())))}"
+
+
+def _parked(facts: Facts, at: datetime) -> Iterator[Health]:
     """Where others park everything, these are told of by themselves. An unknown error queue makes a lower bound of the
     sum, as in the console."""
     parking = [destination.destination_id for destination in that_park(facts.sample)]
     destinations = facts.sample.destinations if facts.sample is not None else []
-    queues = {
-        _name(facts, destination.destination_id): destination.error_queue_transactions
+    others = [
+        destination
         for destination in destinations
         if destination.destination_id not in parking and destination.error_queue_transactions != 0
-    }
+    ]
+    queues = {_name(facts, destination.destination_id): destination.error_queue_transactions for destination in others}
     parked = Sum.of(queues.values())
     if not parked.value:
         return
@@ -272,7 +282,8 @@ def _parked(facts: Facts) -> Iterator[Health]:
     else:
         counts = [f"{name} ({'unknown' if count is None else grouped(count)})" for name, count in queues.items()]
         where = f"error queues of {listed(counts)}"
-    yield _health(HealthLevel.WARNING, f"{capitalised(parked_in_words(parked))} in the {where}.")
+    count = capitalised(parked_in_words(parked))
+    yield _health(HealthLevel.WARNING, f"{count} in the {where}{_oldest_in_words(others, at)}.")
 
 
 def _table_troubles(facts: Facts) -> Iterator[Health]:

@@ -156,6 +156,9 @@ class DestinationSample(Resource):
         description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
     )
     error_queue_transactions: int | None = Field(description="Null: unknown, as where nothing applies now.")
+    error_queue_oldest_at: datetime | None = Field(
+        default=None, description="When the oldest of them was parked. Null: there is none, or it is not known yet."
+    )
     parks_since: datetime | None = Field(
         default=None,
         description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",

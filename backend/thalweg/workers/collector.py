@@ -180,6 +180,8 @@ class Collector:
             return False
         if memory.losses == losses:
             self._offer(engine_id, memory, outcome.own_samples)
+        for sample in outcome.own_samples:
+            self._remembered.oldest_parked.ask(client, sample, now())
         self._alerts.live.put(outcome.samples, now())
         if answer.stats is not None:
             self._alerts.live.put_disk(engine_id, answer.stats.process)
@@ -302,6 +304,7 @@ class Collector:
         await self._alerts.stop()
         for engine_id in list(self._loops):
             await self._stop_loop(engine_id)
+        await self._remembered.oldest_parked.stop()
         if self._history_task is not None:
             task, self._history_task = self._history_task, None
             await stop_task(task)

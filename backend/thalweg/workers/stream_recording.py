@@ -25,6 +25,7 @@ from thalweg.workers.copy_trails import follow_copies
 from thalweg.workers.effects import note_effects
 from thalweg.workers.lags import Lags
 from thalweg.workers.last_latency import LastLatencies
+from thalweg.workers.oldest_parked import OldestParked
 from thalweg.workers.outages import Replicated, note_stream
 from thalweg.workers.parking import Parking
 from thalweg.workers.polling import Poll
@@ -55,6 +56,7 @@ class Memories:
     table_rates: TableRates = field(default_factory=TableRates)
     latencies: LastLatencies = field(default_factory=LastLatencies)
     parking: Parking = field(default_factory=Parking)
+    oldest_parked: OldestParked = field(default_factory=OldestParked)
     stalls: Stalls = field(default_factory=Stalls)
     replicated: Replicated = field(default_factory=Replicated)
 
@@ -62,6 +64,7 @@ class Memories:
         self.table_rates.forget_before(at)
         self.latencies.forget_before(at)
         self.parking.forget_before(at)
+        self.oldest_parked.forget_before(at)
         self.stalls.forget_before(at)
         self.replicated.forget_before(at)
 
@@ -152,7 +155,8 @@ class _Recorder:
         sample = with_least_latency(memories.latencies.with_last_latency(memories.lags.measured(sample, row, self.at)))
         self.outcome.own_samples[-1] = with_bounds(self.outcome.own_samples[-1], sample)
         retrying = {destination.id for destination in seen.status.destinations if destination.next_retry}
-        sample = memories.stalls.with_stalls(memories.parking.with_parking(sample), retrying)
+        sample = memories.oldest_parked.with_oldest(memories.parking.with_parking(sample))
+        sample = memories.stalls.with_stalls(sample, retrying)
         sample = self.samples[row.id] = with_states(sample, row.desired_status)
         return sample
 

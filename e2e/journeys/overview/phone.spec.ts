@@ -38,6 +38,43 @@ test("a card for each stream leads to its page; the drawer leads everywhere", as
   }
 });
 
+test("a failed stream's page shows the whole error, however long its names are", async ({ page }) => {
+  const key = `Key (region)=(${"a_value_without_any_space_".repeat(4)}) is not present in table "regions".`;
+  const table = `public.${"a_table_with_a_long_name_".repeat(2)}`;
+  const error = {
+    code: "apply_failed",
+    side: "destination",
+    class: "permanent",
+    title: "A change could not be applied",
+    message: "A row of another table is missing.",
+    detail: key,
+    cure: `Repair the row: UPDATE ${table} SET region = 'north'`,
+    sqlstate: "23503",
+    table,
+    lsn: "0/1A2B3C4D",
+    xid: 7412345,
+    at: new Date().toISOString(),
+  };
+  const failed = { status: "ABORTED", phase: "STOPPED", state: "ABORTED", error };
+  // The demo is healthy: what the page reads of its stream is made worse.
+  await page.route(/\/api\/v1\/streams\/[a-z0-9]{12}$/, async (route) => {
+    const stream = await (await route.fetch()).json();
+    const destinations = stream.destinations.map((each: object) => ({ ...each, ...failed }));
+    await route.fulfill({ json: { ...stream, ...failed, destinations } });
+  });
+  await page.goto("/");
+  await page.getByRole("list", { name: "Streams" }).getByRole("link", { name: stack.demo.stream }).tap();
+  const told = page.getByRole("alert").filter({ hasText: error.title }).first();
+  for (const words of [key, table]) {
+    const box = await told.getByText(words).first().boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 0), words).toBeLessThanOrEqual(390);
+  }
+  for (const tab of ["Now", "History", "Transactions", "Latency", /^Tables/, "Parameters", /^Error queue/]) {
+    await page.getByRole("tab", { name: tab }).tap();
+    await expectNoSidewaysScroll(page, `Failed stream: ${tab}`);
+  }
+});
+
 test("an alert is acknowledged with the thumb", async ({ page }) => {
   const alert = {
     id: "1",

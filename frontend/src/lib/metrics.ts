@@ -78,7 +78,8 @@ export const metrics = {
   },
   errors: {
     label: "Errors",
-    definition: "Transactions parked in the destination's error queue, waiting for a decision.",
+    definition:
+      "Transactions parked in the destination's error queue, waiting for a decision, and when the oldest of them was parked.",
   },
   backlogOnDisk: {
     label: "On disk",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bytes } from "./format";
-import { estimatedRows, exactSum, knownSum, parkedOf, sumQuantity } from "./sums";
+import { estimatedRows, exactSum, knownSum, oldestParked, parkedOf, sumQuantity } from "./sums";
 
 interface Case {
   parts: (number | null)[];
@@ -31,6 +31,15 @@ it("counts what is parked at least, while a destination tells nothing", () => {
   expect(of(3, null)).toEqual({ value: "≥ 3", unit: "txn" });
   expect(of(3, 4)).toEqual({ value: "7", unit: "txn" });
   expect(of(null)).toEqual({ value: "–", unit: "" });
+});
+
+it("tells how long ago the oldest of several queues was parked", () => {
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const of = (...times: (string | null)[]) =>
+    oldestParked(times.map((error_queue_oldest_at) => ({ error_queue_oldest_at })));
+  expect(of(ago(5), ago(180), null)).toBe("oldest 3 h ago");
+  expect(of(null)).toBeNull();
+  expect(of()).toBeNull();
 });
 
 describe("estimated rows", () => {

@@ -1,4 +1,4 @@
-import { asText, compactCount, type Maybe, type Quantity, rows } from "./format";
+import { asText, compactCount, formatAgo, type Maybe, type Quantity, rows } from "./format";
 
 /** A sum as far as known: a lower bound while a part is unknown; null where no part is known (docs/concepts.md). */
 export interface KnownSum {
@@ -42,4 +42,13 @@ export function parkedSum({ destinations }: Parking): KnownSum {
 
 export function parkedOf(stream: Parking): Quantity {
   return sumQuantity(parkedSum(stream), (sum) => compactCount(sum, "txn"));
+}
+
+/** Since when the oldest transaction is parked, in words; null where none is, or nobody knows. */
+export function oldestParked(queues: readonly { error_queue_oldest_at: string | null }[]): string | null {
+  const [oldest] = queues
+    .map(({ error_queue_oldest_at }) => error_queue_oldest_at)
+    .filter((at) => typeof at === "string")
+    .sort((one, other) => Date.parse(one) - Date.parse(other));
+  return oldest ? `oldest ${formatAgo(oldest)}` : null;
 }

@@ -197,6 +197,7 @@ export function destination(values: Partial<StreamDestination> = {}): StreamDest
     lag: lag(),
     backlog: null,
     error_queue_transactions: 0,
+    error_queue_oldest_at: null,
     parks_since: null,
     stalled_since: null,
     retrying_transactions: 0,
@@ -255,6 +256,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     parameters: {},
     effective_parameters: { parallelism: 4 },
     mask_key_set: false,
+    mask_key_version: null,
     restart_needed: false,
     positions: null,
     tables: [

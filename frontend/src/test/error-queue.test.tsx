@@ -179,6 +179,7 @@ it("groups the queue by cause; one of them is listed and executed by itself", as
   renderQueue();
   const causes = await screen.findByRole("table", { name: "Causes" });
   const [, behind, keys] = within(causes).getAllByRole("row");
+  expect(screen.getByText(/^oldest .* ago$/)).toBeVisible();
   expect(keys).toHaveTextContent("orders_pkey");
   expect(keys).toHaveTextContent("compare the rows");
   expect(within(behind as HTMLElement).queryByRole("button", { name: /Execute/ })).toBeNull();

@@ -75,6 +75,7 @@ const lost = slot({
 function server(values: Partial<SlotServer>): SlotServer {
   return {
     address: "db1:5432",
+    other_addresses: [],
     databases: [{ id: "source01", name: "orders", dbname: "shop", failure: null }],
     version: "17.2",
     asked_at: AT,
@@ -95,6 +96,12 @@ const routes = (servers: SlotServer[]): Routes => ({
 });
 
 beforeEach(stubEvents);
+
+it("names a server's other addresses", async () => {
+  stubApi(routes([server({ other_addresses: ["10.0.0.1:5432", "db1.local:5432"] })]));
+  renderAt("/slots");
+  expect(await screen.findByText(/Also registered as 10\.0\.0\.1:5432, db1\.local:5432/)).toBeVisible();
+});
 
 it("shows each server's slots with owner, state and forecast", async () => {
   stubApi(

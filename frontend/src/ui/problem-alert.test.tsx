@@ -34,4 +34,14 @@ describe("ProblemAlert", () => {
     expect(retry).toHaveBeenCalledOnce();
     await expectNoAxeViolations();
   });
+
+  it("breaks names and values that are longer than a phone is wide", () => {
+    const long = "public.a_table_with_a_name_of_sixty_three_characters_that_has_no_space";
+    renderUi(<ProblemAlert problem={{ title: `Update of ${long}`, message: `Key (id)=(${long})` }} />);
+    for (const text of [`Update of ${long}`, `Key (id)=(${long})`]) {
+      const parts = [screen.getByText(text)];
+      while (parts[0]?.parentElement) parts.unshift(parts[0].parentElement);
+      expect(parts.map(({ style }) => style.overflowWrap)).toContain("anywhere");
+    }
+  });
 });

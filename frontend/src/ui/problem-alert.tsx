@@ -33,8 +33,9 @@ export function ProblemAlert({ problem, tone = "bad", onRetry, actions }: Proble
       title={problem.title}
       styles={{
         root: { background: `var(--tone-${tone}-soft)`, borderColor: `var(--tone-${tone})` },
-        title: { color: `var(--tone-${tone})`, fontWeight: 600 },
-        message: { color: "var(--text-primary)" },
+        // Names of tables and values of keys have no place to break a line at, and what sticks out is cut off.
+        title: { color: `var(--tone-${tone})`, fontWeight: 600, overflowWrap: "anywhere" },
+        message: { color: "var(--text-primary)", overflowWrap: "anywhere" },
       }}
     >
       <Stack gap={8}>

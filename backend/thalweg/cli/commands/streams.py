@@ -212,11 +212,11 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for words in effects_in_words(stream["destinations"]):
         out.print(line(words), style="dim")
     print_table(
-        ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES"],
+        ["TABLE", "REPLICATED", "STATE", ">INSERTS", ">UPDATES", ">DELETES", ">TRUNCATES", ">LAST CHANGE"],
         [
             [
                 named(table), replicated(table), table_state(table, stream["destinations"]),
-                number(table["inserts"]), number(table["updates"]), number(table["deletes"]),
+                *(number(table[kind]) for kind in ("inserts", "updates", "deletes", "truncates")), last_change(table),
             ]
             for table in stream["tables"]
         ],
@@ -270,6 +270,15 @@ def replicated(table: Json) -> str:
     return f"{replicates}, by rules" if table["filtered"] else replicates
 
 
+def last_change(table: Json) -> str:
+    """When the newest of the counted changes reached the destination: only that tells of a table that is truncated."""
+    known = table["last_change"]
+    if known is None:
+        return "–"
+    at = datetime.fromisoformat(known["at_destination"])
+    return f"{ago((datetime.now(UTC) - at).total_seconds())} ago"
+
+
 def table_state(table: Json, destinations: list[Json]) -> str:
     """In words; where destinations differ, of each by its name."""
     words = {destination["database"]["name"]: _state_at(table, destination) for destination in destinations}
@@ -293,8 +302,8 @@ def counted(destinations: list[Json]) -> str:
     """Since when the tables' counts run; of several destinations, since the earliest."""
     known = [destination["counted_since"] for destination in destinations if destination["counted_since"]]
     if not known:
-        return "Inserts, updates and deletes count from apply's next start."
-    return f"Inserts, updates and deletes count since apply started, {ago_and_when(min(known))}."
+        return "Changes count from apply's next start."
+    return f"Changes count since apply started, {ago_and_when(min(known))}."
 
 
 def ago_and_when(time: str) -> str:
@@ -322,7 +331,10 @@ def _engines(stream: Json) -> str:
 def print_destinations(stream: Json) -> None:
     at = datetime.now(UTC)
     print_table(
-        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", "ERROR"],
+        [
+            "DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", ">OLDEST",
+            "ERROR",
+        ],
         [
             [
                 destination["database"]["name"], destination["engine"]["name"], state_of(destination),
@@ -330,12 +342,18 @@ def print_destinations(stream: Json) -> None:
                 size(destination["lag"]["bytes"]),
                 size(destination["backlog"]["bytes"]) if destination["backlog"] else "–",
                 size(destination["backlog"]["limit_bytes"]) if destination["backlog"] else "–",
-                number(destination["error_queue_transactions"]),
+                number(destination["error_queue_transactions"]), _oldest_parked(destination, at),
                 destination["error"]["message"] if destination["error"] else "",
             ]
             for destination in stream["destinations"]
         ],
     )  # fmt: skip
+
+
+def _oldest_parked(destination: Json, at: datetime) -> str:
+    """For how long the oldest transaction in its error queue is parked."""
+    parked_at = destination["error_queue_oldest_at"]
+    return "–" if parked_at is None else ago((at - datetime.fromisoformat(parked_at)).total_seconds())
 
 
 def destination_of(api: Api, text: str) -> Json:

@@ -26,6 +26,12 @@ class OutageRow(Base):
     name: Mapped[str]
     state: Mapped[OutageState]
     """The last one."""
+    code: Mapped[str]
+    """The code of its first cause; empty where none has one."""
     reason: Mapped[str]
+    """The first cause, in words."""
+    became: Mapped[str | None]
+    """The present cause, or the last one, where that is another than the first."""
+    became_at: Mapped[datetime | None]
     began_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]

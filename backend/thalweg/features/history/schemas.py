@@ -26,7 +26,11 @@ class Outage(Resource):
     id: str = Field(description="The id of the stream, destination or engine.")
     name: str
     state: OutageState
-    reason: str = Field(description="In words.")
+    reason: str = Field(description="The first cause, in words.")
+    became: str | None = Field(
+        description="The present cause, or the last one, in words. Null: it is still the first, or the first again."
+    )
+    became_at: datetime | None = Field(description="Since when that is the cause.")
     since: datetime
     until: datetime | None = Field(description="Null: it has not ended.")
 

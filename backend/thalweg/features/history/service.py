@@ -108,7 +108,7 @@ def _outage(row: OutageRow) -> Outage:
         of = "destination"
     return Outage(
         of=of, id=row.engine_id or row.destination_id or row.stream_id or "", name=row.name, state=row.state,
-        reason=row.reason, since=row.began_at, until=row.ended_at,
+        reason=row.reason, became=row.became, became_at=row.became_at, since=row.began_at, until=row.ended_at,
     )  # fmt: skip
 
 

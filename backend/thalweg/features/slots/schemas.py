@@ -47,9 +47,13 @@ class SlotDatabase(Resource):
 
 
 class SlotServer(Resource):
-    """One server, by its address, read through the connection of one of its registered databases."""
+    """One running server, read through the connection of one of its registered databases."""
 
     address: str = Field(description="host:port")
+    other_addresses: list[str] = Field(
+        description="Other spellings of its address, under which databases are registered: the same system identifier "
+        "answers there, and the same start of the server."
+    )
     databases: list[SlotDatabase] = Field(description="The registered ones, sources of streams first.")
     version: str | None = Field(description="Such as 15.12. Null: it has never been read.")
     asked_at: datetime | None

@@ -46,26 +46,42 @@ async def list_slots(context: Context) -> SlotServers:
     owners = await _owners(context.session)
     readings = {row.database_id: row for row in await readings_of(context.session, [row.id for row in databases])}
     sources = {row.source_id for row in streams}
-    servers: dict[str, list[DatabaseRow]] = {}
-    for row in sorted(databases, key=lambda row: row.id not in sources):
-        servers.setdefault(_server_of(row), []).append(row)
     at = now()
-    return SlotServers(
-        servers=[
-            _server(address, rows, [readings[row.id] for row in rows if row.id in readings], owners, at)
-            for address, rows in sorted(servers.items())
-        ]
-    )
+    servers = [
+        _server(rows, [readings[row.id] for row in rows if row.id in readings], owners, at)
+        for rows in by_server(sorted(databases, key=lambda row: row.id not in sources), readings)
+    ]
+    return SlotServers(servers=sorted(servers, key=lambda server: server.address))
 
 
-def _server_of(row: DatabaseRow) -> str:
-    """Its address. A standby is another server than its primary, even with the same hosts."""
+def by_server(databases: list[DatabaseRow], readings: dict[str, SourceReadingRow]) -> list[list[DatabaseRow]]:
+    """Groups the databases in their order. Those of one address are of one server, and those of several, where the
+    same running server answered."""
+    servers: list[tuple[set[object], list[DatabaseRow]]] = []
+    for row in databases:
+        marks: set[object] = {_address_of(row)} | _running(readings.get(row.id))
+        found = [server for server in servers if server[0] & marks]
+        servers = [server for server in servers if server not in found]
+        together = [database for _, rows in found for database in rows]
+        servers.append((marks.union(*(known for known, _ in found)), [*together, row]))
+    return [sorted(rows, key=databases.index) for _, rows in servers]
+
+
+def _running(row: SourceReadingRow | None) -> set[object]:
+    """Nothing where it is not known which server answered."""
+    state = reading.state if row is not None and (reading := reading_of(row)) is not None else None
+    if state is None or state.system_identifier is None or state.started_at is None:
+        return set()
+    return {(state.system_identifier, state.started_at)}
+
+
+def _address_of(row: DatabaseRow) -> str:
+    """A standby is another server than its primary, even with the same hosts."""
     return f"{row.servers} (standby)" if row.read_from == "standby" else row.servers
 
 
-def _server(
-    address: str, databases: list[DatabaseRow], rows: list[SourceReadingRow], owners: Owners, at: datetime
-) -> SlotServer:
+def _server(databases: list[DatabaseRow], rows: list[SourceReadingRow], owners: Owners, at: datetime) -> SlotServer:
+    address, *others = dict.fromkeys(_address_of(row) for row in databases)
     asked = max(rows, key=lambda row: row.asked_at, default=None)
     reading = _latest(rows)
     state = reading.state if reading is not None else None
@@ -73,6 +89,7 @@ def _server(
     silent = len(failures) == len(rows)
     return SlotServer(
         address=address,
+        other_addresses=others,
         databases=[
             SlotDatabase(id=row.id, name=row.name, dbname=row.dbname, failure=failures.get(row.id))
             for row in databases
@@ -183,10 +200,11 @@ async def drop_slot(context: Context, database_id: str, name: str) -> None:
             "engine first.",
         )  # fmt: skip
     target, what = target_of(row, context.resources), ("database", row.id, row.name)
-    same_server = sorted(
-        other.id for other in await repository.databases(context.session) if _server_of(other) == _server_of(row)
-    )
-    before = _as_read(_latest(await readings_of(context.session, same_server)), name)
+    databases = await repository.databases(context.session)
+    readings = {known.database_id: known for known in await readings_of(context.session, [one.id for one in databases])}
+    (server,) = (rows for rows in by_server(databases, readings) if row in rows)
+    same_server = sorted(one.id for one in server)
+    before = _as_read(_latest([readings[known] for known in same_server if known in readings]), name)
     # In the audit log before it is asked of the server; a refusal is written, too.
     record(context, "slots_drop", what, before=before, after={"slot": name})
     await context.release()

@@ -1,5 +1,6 @@
 """From a stream's row, what was observed and its latest sample to what the API shows."""
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -92,6 +93,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     return Stream(
         **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
         mask_key_set=row.mask_key_sealed is not None,
+        mask_key_version=_version_of(row.mask_key_sealed),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
         restart_needed=row.restart_needed and any(map(_is_pending, destinations)),
         positions=_positions(observed.get("positions")),
@@ -198,6 +200,11 @@ def _destination(
     )  # fmt: skip
 
 
+def _version_of(sealed: str | None) -> str | None:
+    """The same secret sealed again is another text: nobody finds the secret from it."""
+    return None if sealed is None else hashlib.sha256(sealed.encode()).hexdigest()[:12]
+
+
 def _in_effect(row: StreamRow, destination: DestinationRow, observed: dict[str, Any]) -> InEffect | None:
     """An engine's word on an earlier change says nothing of the last one."""
     told = observed.get("in_effect")
@@ -255,6 +262,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
         "lag": _lag(row, destination, live, at),
         "backlog": backlog_of(DestinationBacklog.model_validate(backlog)) if backlog else None,
         "error_queue_transactions": own.error_queue_transactions if own else None,
+        "error_queue_oldest_at": own.error_queue_oldest_at if own else None,
         "parks_since": parks_since,
         "stalled_since": stalled_since,
         "retrying_transactions": observed.get("retrying_transactions", 0) if heard else 0,

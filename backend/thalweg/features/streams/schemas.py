@@ -425,6 +425,9 @@ class DestinationSummary(Resource):
         description="Null: it has no backlog, as a stream's only destination. The source keeps WAL for it."
     )
     error_queue_transactions: int | None
+    error_queue_oldest_at: datetime | None = Field(
+        default=None, description="When the oldest of them was parked. Null: there is none, or it is not known yet."
+    )
     parks_since: datetime | None = Field(
         default=None,
         description="Since when it has applied nothing and parked every transaction that came. Null: it does not.",
@@ -540,6 +543,9 @@ class Stream(StreamSummary):
     )
     rules: TableRules
     mask_key_set: bool = Field(description="There is a key of the masks `hash` and `digits`.")
+    mask_key_version: str | None = Field(
+        description="Another one after each change of that key, of which it tells nothing else. Null: there is no key."
+    )
     parameters: dict[str, ParameterValue] = Field(description="The parameters that were set.")
     effective_parameters: dict[str, ParameterValue] = Field(description="All parameters, including the defaults.")
     restart_needed: bool = Field(

@@ -4142,6 +4142,11 @@ export interface components {
              */
             error_queue_transactions: number | null;
             /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
+            /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
              */
@@ -4185,6 +4190,11 @@ export interface components {
             backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
+            /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
             /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.
@@ -5889,9 +5899,19 @@ export interface components {
             state: components["schemas"]["OutageState"];
             /**
              * Reason
-             * @description In words.
+             * @description The first cause, in words.
              */
             reason: string;
+            /**
+             * Became
+             * @description The present cause, or the last one, in words. Null: it is still the first, or the first again.
+             */
+            became: string | null;
+            /**
+             * Became At
+             * @description Since when that is the cause.
+             */
+            became_at: string | null;
             /**
              * Since
              * Format: date-time
@@ -7733,7 +7753,7 @@ export interface components {
         SlotOwner: "stream" | "unknown_stream" | "orphan" | "other";
         /**
          * SlotServer
-         * @description One server, by its address, read through the connection of one of its registered databases.
+         * @description One running server, read through the connection of one of its registered databases.
          */
         SlotServer: {
             /**
@@ -7741,6 +7761,11 @@ export interface components {
              * @description host:port
              */
             address: string;
+            /**
+             * Other Addresses
+             * @description Other spellings of its address, under which databases are registered: the same system identifier answers there, and the same start of the server.
+             */
+            other_addresses: string[];
             /**
              * Databases
              * @description The registered ones, sources of streams first.
@@ -8014,6 +8039,11 @@ export interface components {
              */
             mask_key_set: boolean;
             /**
+             * Mask Key Version
+             * @description Another one after each change of that key, of which it tells nothing else. Null: there is no key.
+             */
+            mask_key_version: string | null;
+            /**
              * Parameters
              * @description The parameters that were set.
              */
@@ -8137,6 +8167,11 @@ export interface components {
             backlog: components["schemas"]["Backlog"] | null;
             /** Error Queue Transactions */
             error_queue_transactions: number | null;
+            /**
+             * Error Queue Oldest At
+             * @description When the oldest of them was parked. Null: there is none, or it is not known yet.
+             */
+            error_queue_oldest_at: string | null;
             /**
              * Parks Since
              * @description Since when it has applied nothing and parked every transaction that came. Null: it does not.

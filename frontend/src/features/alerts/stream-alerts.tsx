@@ -22,10 +22,10 @@ export function StreamAlerts({ streamId }: { streamId: string }) {
         const { tone, label } = severityInWords(alert.severity);
         return (
           <Box key={alert.id} className={classes.card} data-tone={tone} py={8}>
-            <Group justify="space-between" wrap="nowrap" align="flex-start">
-              <Group gap={8} wrap="nowrap" align="flex-start">
+            <div className={classes.columns}>
+              <Group gap={8} wrap="nowrap" align="flex-start" miw={0}>
                 <ToneIcon tone={tone} />
-                <Text size="sm" title={alert.action}>
+                <Text size="sm" title={alert.action} style={{ overflowWrap: "anywhere" }}>
                   <Text span size="sm" fw={600}>
                     {label}: {alert.title}.
                   </Text>{" "}
@@ -35,7 +35,7 @@ export function StreamAlerts({ streamId }: { streamId: string }) {
               <AnchorLink to="/alerts" size="sm" style={{ flex: "none" }}>
                 {alert.acknowledged_by ? `Acknowledged by ${alert.acknowledged_by}` : "What to do"}
               </AnchorLink>
-            </Group>
+            </div>
           </Box>
         );
       })}

@@ -106,6 +106,12 @@ describe("DestinationHead", () => {
     expect(screen.queryByText("Full in")).toBeNull();
   });
 
+  it("tells since when the oldest transaction of its error queue is parked", () => {
+    const parked_at = new Date(Date.now() - 2 * 86_400_000).toISOString();
+    show(true, { ...away, error_queue_transactions: 12, error_queue_oldest_at: parked_at });
+    expect(screen.getByText("oldest 2 d ago")).toBeVisible();
+  });
+
   it("discards no backlog where there is none", async () => {
     show(true, { ...away, backlog: null });
     await userEvent.click(screen.getByRole("button", { name: "Drop warehouse" }));

@@ -16,6 +16,7 @@ import { isEngineError } from "@/lib/engine-errors";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
 import { stateInWords } from "@/lib/states";
+import { oldestParked } from "@/lib/sums";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
 import { EngineErrorAlert } from "@/ui/engine-error-alert";
@@ -73,7 +74,11 @@ export function DestinationHead(props: DestinationHeadProps) {
         />
         <Backlog destination={destination} />
         <Group gap={6} align="flex-end">
-          <Metric metric="errors" quantity={compactCount(destination.error_queue_transactions, "txn")} />
+          <Metric
+            metric="errors"
+            quantity={compactCount(destination.error_queue_transactions, "txn")}
+            note={oldestParked([destination])}
+          />
           <Button size="compact-xs" variant="subtle" onClick={onErrorQueue}>
             Error queue
           </Button>

@@ -6,6 +6,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { parkedQuery, useParkedAction } from "@/api/streams";
 import type { ParkedTransaction } from "@/api/types";
 import { formatCount } from "@/lib/format";
+import { oldestParked } from "@/lib/sums";
 import { DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
 import { HelpLink } from "@/ui/help-link";
@@ -75,6 +76,11 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
             <Group justify="space-between" px={14}>
               <Group gap="sm">
                 <Text size="sm">{countsInWords(first.total, first.roots)}</Text>
+                <Text size="sm" c="dimmed">
+                  {oldestParked(
+                    (first.causes ?? []).map(({ oldest }) => ({ error_queue_oldest_at: oldest })),
+                  )}
+                </Text>
                 {guide}
               </Group>
               <Group gap="sm">

@@ -41,7 +41,17 @@ describe("the events of a stream", () => {
 
   it("are also outages, with their spans, as far as they reach into the range", () => {
     const outage = (of: Outage["of"], state: string, since: string, until: string | null) =>
-      ({ of, id: of, name: "warehouse", state, reason: "No answer.", since, until }) as Outage;
+      ({
+        of,
+        id: of,
+        name: "warehouse",
+        state,
+        reason: "No answer.",
+        became: null,
+        became_at: null,
+        since,
+        until,
+      }) as Outage;
     const events = outageEvents([
       outage("destination", "RETRYING", at(1), at(3)),
       outage("engine", "UNREACHABLE", at(2), null),
@@ -56,5 +66,24 @@ describe("the events of a stream", () => {
       /^Destination warehouse did not work for 2(\.0)?.min, until .*:03:00\. No answer\.$/,
     );
     expect(shown[1]?.text).toBe("Engine warehouse was unreachable since then. No answer.");
+  });
+
+  it("tell the first cause of an outage, and what it has become", () => {
+    const [event] = outageEvents([
+      {
+        of: "stream",
+        id: "stream01",
+        name: "orders",
+        state: "ABORTED",
+        reason: "The connection broke.",
+        became: "The backlog is full.",
+        became_at: at(4),
+        since: at(1),
+        until: null,
+      },
+    ]);
+    expect(event?.text).toMatch(
+      /^The stream had stopped with an error since then\. The connection broke\. From .*:04:00 on: The backlog is full\.$/,
+    );
   });
 });

@@ -38,11 +38,12 @@ const STATES: Record<Outage["state"], string> = {
 
 /** Times in which the stream, a destination or an engine did not work: spans in the charts. */
 export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
-  return outages.map(({ of, id, name, state, reason, since, until }) => {
+  return outages.map(({ of, id, name, state, reason, became, became_at, since, until }) => {
     const [begin, end] = [Date.parse(since), until ? Date.parse(until) : Number.POSITIVE_INFINITY];
     const lasted = until
       ? `for ${asText(duration((end - begin) / 1000))}, until ${formatTime(until)}`
       : "since then";
+    const later = became === null ? "" : ` From ${formatTime(became_at)} on: ${became}`;
     const subject = of === "stream" ? "The stream" : `${of === "engine" ? "Engine" : "Destination"} ${name}`;
     return {
       key: `outage ${id} ${since}`,
@@ -50,7 +51,7 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
       until: end,
       tone: of === "engine" ? "warning" : "bad",
       kind: "Outage",
-      text: `${subject} ${STATES[state]} ${lasted}. ${reason}`,
+      text: `${subject} ${STATES[state]} ${lasted}. ${reason}${later}`,
     };
   });
 }

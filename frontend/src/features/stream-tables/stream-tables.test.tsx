@@ -94,6 +94,19 @@ describe("StreamTables", () => {
     await expectNoAxeViolations();
   });
 
+  it("tells of a table that was only truncated, before what a narrow window cuts off", async () => {
+    stubApi({ "POST /api/v1/streams:preview-tables": { body: { tables: [atSource] } } });
+    const truncated = { ...orders, inserts: 0, truncates: 3, changes_per_second: 0.033 };
+    renderTables(true, { tables: [truncated] });
+    const row = (await screen.findByText("public.orders")).closest("tr") as HTMLElement;
+    const headers = screen.getAllByRole("columnheader").map(({ textContent }) => textContent?.trim() ?? "");
+    const place = (name: string) => headers.indexOf(name);
+    expect(within(row).getAllByRole("cell")[place("Truncates")]).toHaveTextContent("3");
+    expect(within(row).getAllByRole("cell")[place("Rate")]).toHaveTextContent("0.03 LCR/s");
+    expect(within(row).getAllByRole("cell")[place("Last change")]).toHaveTextContent(/ago/);
+    expect(headers.slice(place("Truncates"))).toEqual(["Truncates", "Identity", "Copy"]);
+  });
+
   it("asks before it copies a table again, and copies it at that destination", async () => {
     let sent: unknown = null;
     stubApi({

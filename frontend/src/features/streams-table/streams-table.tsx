@@ -9,7 +9,7 @@ import { isStanding, lagInBrief } from "@/lib/lag";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
 import { type HealthLevel, healthInWords, reasonBeside } from "@/lib/states";
-import { parkedOf } from "@/lib/sums";
+import { oldestParked, parkedOf } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
 import { LatencyCell, LatencyMetric } from "@/ui/latency-metric";
@@ -124,7 +124,7 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
             <Metric metric="streamRate" label="Rate" quantity={rate(stream.lcrs_per_second, "LCR")} />
             <LatencyMetric latency={stream.latency} of="p99_ms" />
             <Metric metric="lagBytes" quantity={bytes(stream.lag.bytes)} />
-            <Metric metric="errors" quantity={parkedOf(stream)} />
+            <Metric metric="errors" quantity={parkedOf(stream)} note={oldestParked(stream.destinations)} />
           </div>
         </li>
       ))}
@@ -212,9 +212,14 @@ function RateCell({ stream }: { stream: StreamSummary }) {
 function ErrorsCell({ stream }: { stream: StreamSummary }) {
   const count = stream.error_queue_transactions;
   return (
-    <Group gap={5} justify="flex-end" wrap="nowrap">
-      {count !== null && count > 0 && <ToneIcon tone="bad" size={14} />}
-      <Quantity quantity={parkedOf(stream)} />
-    </Group>
+    <Stack gap={0} align="flex-end">
+      <Group gap={5} justify="flex-end" wrap="nowrap">
+        {count !== null && count > 0 && <ToneIcon tone="bad" size={14} />}
+        <Quantity quantity={parkedOf(stream)} />
+      </Group>
+      <Text size="xs" c="dimmed">
+        {oldestParked(stream.destinations)}
+      </Text>
+    </Stack>
   );
 }

@@ -17,6 +17,15 @@ const show = (values: Partial<StreamDestination>) =>
     />,
   );
 
+it("offers its choices one below the other on a phone, where a row of them would be cut off", () => {
+  const wide = window.matchMedia;
+  vi.stubGlobal("matchMedia", (query: string) => ({ ...wide(query), matches: query.includes("max-width") }));
+  show({});
+  const choices = screen.getByRole("radiogroup", { name: "Transactions to show" });
+  expect(choices).toHaveAttribute("data-orientation", "vertical");
+  vi.stubGlobal("matchMedia", wide);
+});
+
 it("calls all committed only where it is applied", () => {
   const { unmount } = show({});
   expect(
@@ -28,6 +37,12 @@ it("calls all committed only where it is applied", () => {
     "an unknown number of transactions in the error queue of warehouse",
   );
   remove();
+  const parked_at = new Date(Date.now() - 3 * 3_600_000).toISOString();
+  const { unmount: again } = show({ error_queue_transactions: 2, error_queue_oldest_at: parked_at });
+  expect(screen.getByText(/except those that are parked/)).toHaveTextContent(
+    "2 transactions in the error queue of warehouse (oldest 3 h ago).",
+  );
+  again();
   show({ status: "DISABLED", phase: "STOPPED", state: "PAUSED" });
   expect(screen.getByText("What waits for warehouse (Paused) is not listed here.")).toBeVisible();
   expect(screen.queryByText(/is committed/)).toBeNull();

@@ -4,9 +4,11 @@ import { useState } from "react";
 import type { Stream, StreamDestination, StreamTransactions, Transaction } from "@/api/types";
 import { asText, bytes, compactCount, counted, duration, formatTime } from "@/lib/format";
 import { type ShownState, stateInWords } from "@/lib/states";
+import { oldestParked } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
+import { useNarrow } from "@/ui/narrow";
 import { Panel } from "@/ui/panel";
 import { Quantity } from "@/ui/quantity";
 import { StateBadge } from "@/ui/tone";
@@ -15,6 +17,7 @@ import { type Kind, kinds, ofKind } from "./sums";
 /** Transactions of the source that are not committed at the destination yet. */
 export function Transactions({ now, stream }: { now: StreamTransactions; stream: Stream }) {
   const [kind, setKind] = useState<Kind>("all");
+  const narrow = useNarrow();
   const rows = ofKind(now.transactions, kind);
   const total = now.open + now.waiting + now.executing;
   const several = now.transactions.some(({ destination_id }) => destination_id !== null);
@@ -23,6 +26,7 @@ export function Transactions({ now, stream }: { now: StreamTransactions; stream:
       <Group justify="space-between">
         <SegmentedControl
           size="xs"
+          orientation={narrow ? "vertical" : "horizontal"}
           aria-label="Transactions to show"
           value={kind}
           onChange={(value) => setKind(value as Kind)}
@@ -93,6 +97,7 @@ function NothingInFlight({ stream: { id, destinations } }: { stream: Stream }) {
             {parkedInWords(destination.error_queue_transactions)} in the error queue of{" "}
             {destination.database.name}
           </AnchorLink>
+          {destination.error_queue_oldest_at && ` (${oldestParked([destination])})`}
         </span>
       ))}
       .

@@ -88,6 +88,11 @@ function Server({ server, mayAct, onDrop }: ServerProps) {
             </Text>
           ))}
         </Group>
+        {server.other_addresses.length > 0 && (
+          <Text size="xs" c="dimmed">
+            Also registered as {server.other_addresses.join(", ")}: the same server answers there.
+          </Text>
+        )}
         <Text size="xs" c="dimmed">
           {serverInWords(server)}
         </Text>

@@ -2,7 +2,7 @@ import { SimpleGrid } from "@mantine/core";
 import type { Stream } from "@/api/types";
 import { byteRate, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
-import { exactSum, parkedOf, parkedSum } from "@/lib/sums";
+import { exactSum, oldestParked, parkedOf, parkedSum } from "@/lib/sums";
 import { LagFigures } from "@/ui/lag-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Metric } from "@/ui/quantity";
@@ -22,7 +22,12 @@ export function KeyFigures({ stream }: { stream: Stream }) {
       <Metric metric="byteRate" size="lg" quantity={byteRate(stream.bytes_per_second)} />
       <LatencyMetric latency={stream.latency} of="p50_ms" size="lg" />
       <LatencyMetric latency={stream.latency} of="p99_ms" size="lg" />
-      <Metric metric="errors" size="lg" quantity={parkedOf(stream)} />
+      <Metric
+        metric="errors"
+        size="lg"
+        quantity={parkedOf(stream)}
+        note={oldestParked(stream.destinations)}
+      />
       <LagFigures
         lag={stream.lag}
         parked={exactSum(parkedSum(stream))}
