@@ -8,7 +8,7 @@ for part in steps node builds; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 # Of 'all'. They are those of SCENARIOS in engine/bench/bench/results.py.
-scenarios=(staged staged1 bigtx drain latency wan fanout spill hotkeys copy preflight rules conflicts queue metadata charts)
+scenarios=(staged staged1 bigtx drain wal latency wan fanout spill hotkeys copy preflight rules conflicts queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true

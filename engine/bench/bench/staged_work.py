@@ -33,9 +33,9 @@ class Drained:
                 for method in dict.fromkeys(measurement.method for measurement in self.measured)}
 
 
-def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
+def add_arguments(parser: argparse.ArgumentParser, rounds: int, methods: str = METHODS) -> None:
     parser.add_argument("--rounds", type=int, default=rounds)
-    parser.add_argument("--methods", default=METHODS,
+    parser.add_argument("--methods", default=methods,
                         help="native-binary, native-text, thalweg (through the data layer), thalweg-sets (in SQL), "
                              "thalweg-wal (mined WAL)")
     parser.add_argument("--parameters", type=json.loads, default={}, help="of the Thalweg stream, as JSON")
@@ -89,11 +89,11 @@ def _print(report: Report, measurement: Measurement) -> None:
                   destination_cpu=round(destination, 2))
 
 
-def say_ratio(report: Report, drained: Drained) -> None:
-    """Thalweg's median rate over the better of native's."""
+def say_ratio(report: Report, drained: Drained, ours: str = "thalweg") -> None:
+    """Our method's median rate over the better of native's."""
     medians = drained.medians()
     for method, rate in medians.items():
         report.say(f"median {method:<14} {rate:>12,.0f} LCR/s")
     native = max((rate for method, rate in medians.items() if method.startswith("native")), default=None)
-    if native and "thalweg" in medians:
-        report.ratio(medians["thalweg"] / native)
+    if native and ours in medians:
+        report.ratio(medians[ours] / native)
