@@ -271,5 +271,14 @@ TEST(ConditionTest, AnEvaluationHasOnlySoManySteps) {
   EXPECT_NE(constant.find("SQLSTATE 54000"), std::string::npos) << constant;
 }
 
+// With a search whose time grows with the product of the lengths, each of these would take minutes.
+TEST(ConditionTest, ASearchTakesNoMoreThanItsTextsAreLong) {
+  const SampleFrame longest = SampleFrame::insert(row(1, SampleValue::int4(1), std::string(1'000'000, 'a')));
+  EXPECT_EQ(outcome_of("position(repeat('a', 400000) || 'b' in label) = 0", longest.view()), "true");
+  EXPECT_EQ(outcome_of("strpos(label, repeat('a', 400000)) = 1", longest.view()), "true");
+  EXPECT_EQ(outcome_of("length(replace(label, repeat('a', 400000) || 'b', '')) = 1000000", longest.view()), "true");
+  EXPECT_EQ(outcome_of("split_part(label, repeat('a', 400000) || 'b', 2) = ''", longest.view()), "true");
+}
+
 }  // namespace
 }  // namespace thalweg::rules

@@ -56,7 +56,7 @@ Failure pad_blanks(Scratch& scratch, const Datum& a, const Datum& b, const Datum
 
 int64_t count_of(std::string_view text, std::string_view separator) {
   int64_t count = 0;
-  for (size_t at = 0; (at = text.find(separator, at)) != std::string_view::npos; at += separator.size()) ++count;
+  for (size_t at = 0; (at = find_text(text, separator, at)) != std::string_view::npos; at += separator.size()) ++count;
   return count;
 }
 
@@ -68,8 +68,8 @@ Failure split_part(Scratch&, const Datum& a, const Datum& b, const Datum& c, Dat
   const int64_t fields = text.empty() || separator.empty() ? 1 : count_of(text, separator) + 1;
   const int64_t wanted = c.integer < 0 ? c.integer + fields + 1 : c.integer;
   if (wanted < 1 || wanted > fields) return give_text(out, {});
-  for (int64_t field = 1; field < wanted; ++field) text.remove_prefix(text.find(separator) + separator.size());
-  return give_text(out, separator.empty() ? text : text.substr(0, text.find(separator)));
+  for (int64_t field = 1; field < wanted; ++field) text.remove_prefix(find_text(text, separator) + separator.size());
+  return give_text(out, separator.empty() ? text : text.substr(0, find_text(text, separator)));
 }
 
 // The character of `to` at the place that `character` has in `from`; empty: none. False: `from` has not got it.

@@ -99,7 +99,7 @@ Failure right(Scratch&, const Datum& a, const Datum& b, const Datum&, Datum& out
 }
 
 Failure position(Scratch&, const Datum& a, const Datum& b, const Datum&, Datum& out) {
-  const size_t found = a.text().find(b.text());
+  const size_t found = find_text(a.text(), b.text());
   out.integer = found == std::string_view::npos ? 0 : characters(a.text().substr(0, found)) + 1;
   return Failure::none;
 }
@@ -107,13 +107,13 @@ Failure position(Scratch&, const Datum& a, const Datum& b, const Datum&, Datum& 
 Failure replace(Scratch& scratch, const Datum& a, const Datum& b, const Datum& c, Datum& out) {
   if (a.size == 0 || b.size == 0) return give_text(out, a.text());
   size_t found = 0;
-  for (size_t at = 0; (at = a.text().find(b.text(), at)) != std::string_view::npos; at += b.size) ++found;
+  for (size_t at = 0; (at = find_text(a.text(), b.text(), at)) != std::string_view::npos; at += b.size) ++found;
   const size_t size = a.size - found * b.size + found * c.size;
   char* const bytes = scratch.take(size);
   if (bytes == nullptr) return Failure::too_large;
   size_t written = 0;
   size_t from = 0;
-  for (size_t at = 0; (at = a.text().find(b.text(), from)) != std::string_view::npos; from = at + b.size) {
+  for (size_t at = 0; (at = find_text(a.text(), b.text(), from)) != std::string_view::npos; from = at + b.size) {
     written += a.text().substr(from, at - from).copy(bytes + written, at - from);
     written += c.text().copy(bytes + written, c.size);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 // Characters of texts that are valid UTF-8.
@@ -24,6 +25,14 @@ inline size_t bytes_of(std::string_view text, int64_t count) {
   size_t at = 0;
   for (; count > 0 && at < text.size(); --count) at += character_bytes(text.substr(at));
   return at;
+}
+
+// As string_view::find, but in linear time whatever the texts are (glibc's memmem searches two-way): its time may grow
+// with the product of the lengths, and both come from rows.
+inline size_t find_text(std::string_view text, std::string_view wanted, size_t from = 0) {
+  if (from > text.size()) return std::string_view::npos;
+  const void* const found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+  return found == nullptr ? std::string_view::npos : static_cast<size_t>(static_cast<const char*>(found) - text.data());
 }
 
 }  // namespace thalweg::rules
