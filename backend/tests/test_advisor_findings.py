@@ -132,6 +132,26 @@ def test_whole_tables_that_are_read_are_never_told_with_no_rows() -> None:
     assert rows_read() == (2000.0, "ROWS WHILE LOOKED AT")
 
 
+def test_index_is_unique_only_where_the_source_has_a_key() -> None:
+    """Values that differ today may be equal tomorrow, and the source would allow it."""
+    item = ("public", "item")
+    activity = Activity(seq_scan=3, seq_tup_read=6000, idx_scan=9, inserts=0, updates=9, deletes=0, rows=2000)
+    facts = DestinationFacts(now(), keyless=[item], candidates={item: ["article"]}, after={item: activity})
+
+    def statement(source: SourceFacts | None) -> str | None:
+        (told,) = [
+            finding
+            for finding in findings("missing_index", source=source, destination=facts)
+            if finding.code == "apply_missing_index"
+        ]
+        return told.cures[0].sql
+
+    on_item = '"item_thalweg_key" ON "public"."item"'
+    assert statement(None) == f'CREATE INDEX CONCURRENTLY {on_item} ("article");'
+    keyed = SourceFacts(now(), keys={item: ["id"]})
+    assert statement(keyed) == f'CREATE UNIQUE INDEX CONCURRENTLY {on_item} ("id");'
+
+
 def test_index_that_is_not_unique_is_missed_only_where_the_table_is_seen_being_read_whole() -> None:
     item = ("public", "item")
     activity = Activity(seq_scan=3, seq_tup_read=6000, idx_scan=9, inserts=0, updates=9, deletes=0, rows=2000)

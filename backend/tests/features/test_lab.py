@@ -291,7 +291,7 @@ async def running(settings: Settings) -> AsyncGenerator[None, None]:
 
 CURES = {
     "trigger": "ALTER TABLE pgbench_accounts ENABLE TRIGGER lab_check_account",
-    "index": "CREATE UNIQUE INDEX stock_thalweg_key ON stock (article)",
+    "index": "CREATE INDEX stock_thalweg_key ON stock (article)",
     "lock": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lab: report left open'",
     "network": "DROP SCHEMA lab_network CASCADE",
 }

@@ -192,14 +192,16 @@ def _rows_read(shown: str, read: int, table: Activity) -> Evidence:
 
 
 def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Name, table: Activity) -> Finding:
-    shown, keys = ".".join(name), _keys(clues, name)
+    shown, keys, is_key = ".".join(name), *_searched(clues, name)
     index = NewIndex(schema_name=name[0], table=name[1], name=f"{cut(name[1])}_thalweg_key")
     columns = ", ".join(sql.Identifier(column).as_string() for column in keys)
-    statement = f"CREATE UNIQUE INDEX CONCURRENTLY {quoted((index.name,))} ON {quoted(name)} ({columns});"
+    kind = "UNIQUE INDEX" if is_key else "INDEX"
+    statement = f"CREATE {kind} CONCURRENTLY {quoted((index.name,))} ON {quoted(name)} ({columns});"
     read = _read(facts, name)
     cure = (
         clues.at_destination(
-            f"Create an index on the key of {shown}; writers are not blocked meanwhile.", statement, OWNER, index
+            f"Create an index on {'the key' if is_key else columns} of {shown}; writers are not blocked meanwhile.",
+            statement, OWNER, index,
         )
         if keys
         else action(f"Give {shown} a primary key or a unique index at the destination.")
@@ -218,11 +220,12 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
     )  # fmt: skip
 
 
-def _keys(clues: Clues, name: Name) -> list[str]:
-    """The source's key; where that has none, a column whose values all differ."""
+def _searched(clues: Clues, name: Name) -> tuple[list[str], bool]:
+    """The source's key, and True; where that has none, a column whose values differ so far, and False: an index that
+    forbids equal ones would refuse what the source allows."""
     source, destination = clues.facts.source, clues.facts.destination
     keys = source.keys.get(name, []) if source is not None else []
-    return keys or (destination.candidates.get(name, []) if destination is not None else [])
+    return (keys, True) if keys else (destination.candidates.get(name, []) if destination is not None else [], False)
 
 
 def _triggers(clues: Clues, stage: Stage) -> Iterator[Finding]:

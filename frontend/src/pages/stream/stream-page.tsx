@@ -69,7 +69,10 @@ function StreamView({ stream }: { stream: Stream }) {
   const navigate = route.useNavigate();
   const { tab = "now", filter = "", minutes = 5, destination, cause, ...history } = route.useSearch();
   const several = stream.destinations.length > 1;
-  const queueOf = stream.destinations.find(({ id }) => id === destination) ?? stream.destinations[0];
+  const queueOf =
+    stream.destinations.find(({ id }) => id === destination) ??
+    stream.destinations.find(({ error_queue_transactions: parked }) => (parked ?? 0) > 0) ??
+    stream.destinations[0];
   const showQueue = (id: string | undefined) =>
     navigate({
       search: (now) => ({ ...now, tab: "errors", destination: id, cause: undefined }),
