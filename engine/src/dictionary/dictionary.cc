@@ -261,7 +261,10 @@ base::Result<void> Dictionary::settle() {
   wal::WalRecord here;
   here.begin = contents.as_of;
   if (was_rewritten_) {
-    return contradiction(here, Catalog::pg_class, {}, "may be in a file that was made meanwhile; start again");
+    return base::fail(base::ErrorCode::wal_incomplete,
+                      "A system catalog was rewritten (VACUUM FULL or CLUSTER) while the capture started: what the "
+                      "WAL before tells of it cannot be followed.",
+                      base::ErrorSide::source);
   }
   for (size_t i = 0; i < kCatalogs; ++i) {
     const auto catalog = static_cast<Catalog>(i);

@@ -15,14 +15,6 @@ namespace thalweg::mining {
 
 namespace {
 
-bool same_table(const lcr::TableDescription& a, const lcr::TableDescription& b) {
-  return a.schema_name == b.schema_name && a.table_name == b.table_name && a.replica_identity == b.replica_identity &&
-         std::ranges::equal(a.columns, b.columns, [](const auto& one, const auto& other) {
-           return one.name == other.name && one.type == other.type && one.type_modifier == other.type_modifier &&
-                  one.is_key == other.is_key;
-         });
-}
-
 base::Error placed(base::Error error, const wal::WalRecord& record) {
   error.lsn = record.begin;
   error.xid = record.xid;
@@ -46,6 +38,7 @@ base::Result<void> Builder::apply(const wal::WalRecord& record, const wal::Recor
     THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record, parts));
     return held_bytes_ > options_.memory_bytes ? stream_largest() : base::Result<void>{};
   }
+  THALWEG_TRY(check_level(record, parts));
   if (wal::ends_all_transactions(record)) THALWEG_TRY(abort_all({}, record.begin));
   THALWEG_ASSIGN(const auto oldest, wal::parse_oldest_running(record, parts));
   if (oldest) THALWEG_TRY(abort_all(*oldest, record.begin));
@@ -121,17 +114,10 @@ base::Result<void> Builder::keep(const wal::WalRecord& record, const wal::Record
                                 options_.memory_bytes >> 20));
 }
 
-// No other transaction can have changed the tables of one that is open, and what it changed itself it sees now. Rows
-// from before such a change of its own cannot be told from those behind it.
+// No other transaction can have changed the tables of one that is open, and what it changed itself it sees now.
 base::Result<void> Builder::read_kept(const wal::WalFormat& format) {
   std::vector<Kept> all;
   for (auto& [top_level, transaction] : transactions_) {
-    if (dictionary_.has_own_changes(top_level) && !transaction.kept.empty()) {
-      return base::fail(
-          base::ErrorCode::database_busy,
-          fmt::format("Transaction {} changed the schema while the capture started. Start it again.", top_level.value),
-          base::ErrorSide::source);
-    }
     for (const Kept& kept : transaction.kept) {
       transaction.bytes -= kept.bytes();
       held_bytes_ -= kept.bytes();
@@ -142,9 +128,52 @@ base::Result<void> Builder::read_kept(const wal::WalFormat& format) {
   for (auto& [record, body] : all) {
     record.body = std::as_bytes(std::span{body});
     THALWEG_TRY(parts.parse(record, format));
-    THALWEG_TRY(apply_heap(record, parts));
+    const base::Xid top_level = dictionary_.top_of(record.xid);
+    if (auto known = check_kept(parts, top_level); !known) {
+      note_failure(record, top_level, std::move(known).error());
+    } else {
+      THALWEG_TRY(apply_heap(record, parts));
+    }
   }
   return {};
+}
+
+// Rows from before a change of the transaction's own cannot be told from those behind it: where it has changed a table,
+// nobody knows how they were written.
+base::Result<void> Builder::check_kept(const wal::RecordParts& parts, base::Xid top_level) const {
+  const wal::BlockReference* const page = parts.block(0);
+  if (page == nullptr || !dictionary_.has_own_changes(top_level)) return {};
+  const auto table_for = [&](base::Xid viewer) -> base::Result<std::shared_ptr<const MinedTable>> {
+    const auto oid = dictionary_.relation_of(page->file, viewer);
+    return oid ? read_table(dictionary_, *oid, viewer, options_.is_wanted) : nullptr;
+  };
+  THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> own, table_for(top_level));
+  THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> others, table_for({}));
+  const auto counts = [](const auto& table) { return table && (table->is_wanted || table->is_toast); };
+  if ((!counts(own) && !counts(others)) || (own && others && reads_as(*own, *others))) return {};
+  base::Error error =
+      base::fail(base::ErrorCode::wal_incomplete,
+                 fmt::format("Transaction {} wrote rows of a table that it also changed or made, while the capture "
+                             "started.",
+                             top_level.value),
+                 base::ErrorSide::source)
+          .error();
+  const lcr::TableDescription& table = (counts(others) ? others : own)->description;
+  error.table = pg::quote_table(table.schema_name, table.table_name);
+  return std::unexpected(std::move(error));
+}
+
+// Below that level records lack old keys, new rows even, and TRUNCATEs are not told.
+base::Result<void> Builder::check_level(const wal::WalRecord& record, const wal::RecordParts& parts) const {
+  THALWEG_ASSIGN(const auto is_logical, wal::parse_is_logical(record, parts));
+  if (is_logical.value_or(true) || record.begin < options_.from) return {};
+  return std::unexpected(placed(
+      base::fail(base::ErrorCode::wal_incomplete,
+                 fmt::format("From {} on, the source's wal_level was below logical: its WAL does not tell all changes.",
+                             to_string(record.begin)),
+                 base::ErrorSide::source)
+          .error(),
+      record));
 }
 
 base::Result<void> Builder::note_message(const wal::WalRecord& record, const wal::RecordParts& parts) {
@@ -440,7 +469,7 @@ base::Result<void> Builder::emit(const Row& row, base::Xid top_level, bool is_st
 base::Result<void> Builder::describe(const std::shared_ptr<const MinedTable>& table) {
   std::shared_ptr<const MinedTable>& last = described_[table->description.relation];
   if (last == table) return {};
-  const bool is_same = last != nullptr && same_table(last->description, table->description);
+  const bool is_same = last != nullptr && same_description(last->description, table->description);
   last = table;
   return is_same ? base::Result<void>{} : options_.sink->describe(table->description);
 }

@@ -47,7 +47,7 @@ class Builder {
   // The next record. Fails as Dictionary::apply and the sink do; at the commit of a transaction with unsupported_table
   // where a captured table has a column that cannot be read, and with replica_identity_missing where a row was removed
   // that cannot be told from others; with capture_memory_reached where transactions that are open while the dictionary
-  // begins are too large.
+  // begins are too large; with wal_incomplete where the WAL does not have what is needed.
   base::Result<void> apply(const wal::WalRecord& record, const wal::RecordParts& parts, const wal::WalFormat& format);
 
   // Where the first record that counts lies of all transactions that are open; none: none is. Whoever begins there, or
@@ -97,6 +97,8 @@ class Builder {
   void note_failure(const wal::WalRecord& record, base::Xid top_level, base::Error error);
   base::Result<void> keep(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> read_kept(const wal::WalFormat& format);
+  base::Result<void> check_kept(const wal::RecordParts& parts, base::Xid top_level) const;
+  base::Result<void> check_level(const wal::WalRecord& record, const wal::RecordParts& parts) const;
   base::Result<void> apply_end(const wal::WalRecord& record, const wal::TransactionRecord& end);
   base::Result<void> note_message(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> insert(const wal::WalRecord& record, const wal::HeapChange& change,

@@ -69,7 +69,27 @@ std::unexpected<base::Error> unknown_type(const Dictionary& dictionary, const Mi
   return std::unexpected(std::move(error));
 }
 
+bool same_column(const MinedColumn& one, const MinedColumn& other) {
+  return one.name == other.name && one.is_sent == other.is_sent && one.stored.type == other.stored.type &&
+         one.stored.length == other.stored.length && one.stored.align == other.stored.align &&
+         one.stored.has_missing == other.stored.has_missing && one.stored.missing == other.stored.missing;
+}
+
 }  // namespace
+
+bool same_description(const lcr::TableDescription& one, const lcr::TableDescription& other) {
+  return one.schema_name == other.schema_name && one.table_name == other.table_name &&
+         one.replica_identity == other.replica_identity &&
+         std::ranges::equal(one.columns, other.columns, [](const auto& a, const auto& b) {
+           return a.name == b.name && a.type == b.type && a.type_modifier == b.type_modifier && a.is_key == b.is_key;
+         });
+}
+
+bool reads_as(const MinedTable& one, const MinedTable& other) {
+  return one.oid == other.oid && one.toast == other.toast && one.is_identity_full == other.is_identity_full &&
+         same_description(one.description, other.description) &&
+         std::ranges::equal(one.columns, other.columns, same_column);
+}
 
 base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dictionary, uint32_t oid, base::Xid viewer,
                                                            const IsWanted& is_wanted) {

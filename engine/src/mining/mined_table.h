@@ -36,6 +36,10 @@ struct MinedTable {
   lcr::TableDescription description;  // version 0
 };
 
+bool same_description(const lcr::TableDescription& one, const lcr::TableDescription& other);
+// Whether rows of one are read, and described, as those of the other.
+bool reads_as(const MinedTable& one, const MinedTable& other);
+
 // Changes of a table that are captured; of the last kind, updates and deletes are left out.
 enum class Wanted : uint8_t { nothing, everything, inserts };
 // Asked with a table's pg_class.oid, which a new name does not change.

@@ -13,6 +13,7 @@ constexpr uint8_t kTruncate = 0x20;             // of storage
 constexpr uint8_t kUpdateMap = 0x00;            // of the map
 constexpr uint8_t kRunningTransactions = 0x10;  // of standbys
 constexpr uint8_t kShutdown = 0x00;             // of xlog: a checkpoint at the server's end
+constexpr uint8_t kParameterChange = 0x60;
 constexpr uint8_t kEndOfRecovery = 0x90;
 
 std::unexpected<base::Error> cut(const WalRecord& record) {
@@ -66,6 +67,14 @@ base::Result<std::optional<base::Xid>> parse_oldest_running(const WalRecord& rec
   constexpr size_t kOldestAt = 16;
   if (parts.data().size() < kOldestAt + sizeof(uint32_t)) return cut(record);
   return base::Xid{load<uint32_t>(parts.data(), kOldestAt)};
+}
+
+base::Result<std::optional<bool>> parse_is_logical(const WalRecord& record, const RecordParts& parts) {
+  if (!is(record, Rmgr::xlog, kParameterChange)) return std::nullopt;
+  constexpr size_t kLevelAt = 20;   // of xl_parameter_change
+  constexpr uint32_t kLogical = 2;  // WAL_LEVEL_LOGICAL of src/include/access/xlog.h
+  if (parts.data().size() < kLevelAt + sizeof(uint32_t)) return cut(record);
+  return load<uint32_t>(parts.data(), kLevelAt) >= kLogical;
 }
 
 bool ends_all_transactions(const WalRecord& record) {

@@ -35,6 +35,9 @@ base::Result<std::optional<uint32_t>> parse_database(const WalRecord& record, co
 // The oldest transaction that was running then.
 base::Result<std::optional<base::Xid>> parse_oldest_running(const WalRecord& record, const RecordParts& parts);
 
+// Whether the server's wal_level is logical from there on; none: the record does not tell.
+base::Result<std::optional<bool>> parse_is_logical(const WalRecord& record, const RecordParts& parts);
+
 // Whether the server began anew: what was open then and not prepared is dead.
 bool ends_all_transactions(const WalRecord& record);
 

@@ -210,6 +210,30 @@ def test_refusals_say_what_to_do(scene: Scene) -> None:
     wait_aborted(scene, "unsupported_table", "shape")
 
 
+@pytest.mark.parametrize("runs", [True, False], ids=["engine runs", "engine is down"])
+def test_changes_that_the_wal_does_not_tell_are_never_left_out(scene: Scene, runs: bool) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    scene.wait_applied()
+    if not runs:
+        assert scene.engine.terminate() == 0
+    scene.source.set(wal_level="replica")
+    scene.source.restart("fast")
+    try:
+        scene.run_at_source("INSERT INTO accounts VALUES (3001, 'untold'); UPDATE accounts SET id = 3002 WHERE id = 1")
+        if runs:
+            wait_aborted(scene, "wal_level_too_low")
+    finally:
+        scene.source.set(wal_level="logical")
+        scene.source.restart("fast")
+    if runs:
+        retry(scene)
+    else:
+        scene.engine.start()
+    scene.run_at_source("INSERT INTO log VALUES (1, 'told again')")
+    wait_aborted(scene, "wal_incomplete", "wal_level")
+
+
 def test_a_slot_that_is_gone(scene: Scene) -> None:
     scene.run_at_source(TABLES)
     start_mining(scene, WANTED)

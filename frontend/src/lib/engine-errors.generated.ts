@@ -80,4 +80,5 @@ export type EngineErrorCode =
   | "unknown_table"
   | "unsupported_table"
   | "unsupported_version"
+  | "wal_incomplete"
   | "wal_level_too_low";
