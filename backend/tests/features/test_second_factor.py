@@ -60,8 +60,9 @@ async def test_nothing_counts_before_a_code_confirms_it(
     assert prepared["secret"] in prepared["uri"]
     assert prepared["qr_code"].startswith("data:image/svg+xml")
     device.secret = prepared["secret"]
-    refused = await client.post(f"{path}:confirm-second-factor", json={"code": device.wrong()})
-    assert (refused.status_code, refused.json()["detail"]) == (403, "The code is wrong.")
+    for code in (device.wrong(), "١٢٣٤٥٦"):
+        refused = await client.post(f"{path}:confirm-second-factor", json={"code": code})
+        assert (refused.status_code, refused.json()["detail"]) == (403, "The code is wrong.")
     await browser_of(app, "viewer")  # the password alone still does
     assert not (await client.get(f"{path}/second-factor")).json()["enabled"]
 
@@ -157,6 +158,16 @@ async def test_an_attempt_that_never_ends_counts(
     async with resources.sessions() as session:
         query = "SELECT failures FROM login_throttles WHERE key LIKE 'code:%'"
         assert (await session.execute(text(query))).scalar_one() == 1
+
+
+@pytest.mark.parametrize("code", ["١٢٣٤٥٦", "ßßßß-efgh-jkmn-pqrs"])
+async def test_any_text_is_a_wrong_code(app: FastAPI, browser: httpx.AsyncClient, path: str, code: str) -> None:
+    client = await half(app)
+    wrong = await client.post(VERIFY, json={"code": code})
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "wrong_code")
+    proof = {"current_password": PASSWORD, "code": code}
+    refused = await browser.post(f"{path}:renew-recovery-codes", json=proof)
+    assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
 
 
 async def test_a_recovery_code_lets_in_once(
