@@ -17,7 +17,7 @@ RECOVERY_CODES = 10
 BEGINNING = 4
 GROUPS = 4
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without what is mistaken for something else. Twelve of them, after the beginning, are 59 bits, and hashed slowly."""
+"""Without what is mistaken for something else. Twelve of them, after the beginning, are 59 bits."""
 _AUTHENTICATOR = re.compile(r"[0-9]{6}")
 
 
