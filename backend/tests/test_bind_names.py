@@ -1,6 +1,7 @@
 """Bind names in statements: the engine's tests read the same cases."""
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -27,6 +28,17 @@ def test_places_of_the_servers_errors_are_those_of_the_text() -> None:
     bound = bind_names(text)
     assert text[bound.place_of(bound.sql.index("wrong")) :] == "wrong"
     assert bound.place_of(0) == 0
+
+
+def test_names_are_counted_once_without_being_compared_with_each_other() -> None:
+    wanted = [f":new.c{number}" for number in range(20_000)]
+    text = f"SELECT {', '.join(wanted * 2)}"
+    begun = process_time()
+    bound = bind_names(text)
+    assert process_time() - begun < 5
+    assert len(bound.names) == len(wanted)
+    assert bound.names[-1].written == wanted[-1]
+    assert bound.sql.endswith(", $19999, $20000")
 
 
 @pytest.mark.parametrize(

@@ -312,3 +312,18 @@ async def test_a_dropped_destination_that_left_something_behind_is_no_outage(res
         for was in ({}, after, {}):
             await note_stream(session, row, was, after, NOON, timedelta(days=1), Replicated())
         assert await outages_between(session, row.id, [], NOON, NOON + timedelta(days=1)) == []
+
+
+async def test_a_request_from_before_the_upgrade_is_neither_repeated_nor_to_be_guessed(
+    operator: httpx.AsyncClient, settings: Settings, resources: Resources
+) -> None:
+    body = {"name": "deploy", "role": "viewer"}
+    path, headers = "/api/v1/tokens", {"Idempotency-Key": "key-of-this-test"}
+    assert (await operator.post(path, json=body, headers=headers)).status_code == 201
+    before(settings, "UPDATE idempotency_keys SET request_hash = repeat('a', 64)")
+    async with resources.sessions() as session:
+        assert (await session.execute(text("SELECT request_hash FROM idempotency_keys"))).scalar_one() == ""
+    again = await operator.post(path, json=body, headers=headers)
+    assert (again.status_code, again.json()["code"]) == (422, "idempotency_key_reused")
+    assert "before an upgrade" in again.json()["detail"]
+    assert [token["name"] for token in (await operator.get(path)).json()["items"]].count("deploy") == 1

@@ -51,6 +51,7 @@ def test_codes_are_taken_as_people_type_them() -> None:
     assert codes.plain(" 492 039\t") == "492039"
     assert codes.plain("NKWX-72rm pd4t-hq9s") == "nkwx72rmpd4thq9s"
     assert not codes.is_authenticators("٤٩٢٠٣٩")
+    assert codes.step_of(SECRET, "٤٩٢٠٣٩", datetime(2026, 11, 22, tzinfo=UTC), None) is None
 
 
 def test_recovery_codes_differ_from_their_beginnings_on() -> None:

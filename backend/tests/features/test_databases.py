@@ -1,17 +1,21 @@
 """Registered databases: what goes in, what never comes out, and what a test of the connection says."""
 
+import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from cryptography.fernet import Fernet
 from sqlalchemy import text
 
 from tests.conftest import Sides
 from tests.support.servers import free_port
 from thalweg.kernel.context import Resources
 from thalweg.kernel.libpq_environment import forget_libpq_environment
+from thalweg.kernel.secret_box import SecretBox
 
 PATH = "/api/v1/databases"
 
@@ -72,6 +76,20 @@ async def test_idempotency_key_creates_once(operator: httpx.AsyncClient, sides: 
     other = await operator.post(PATH, json={**sides.source, "name": "other"}, headers=headers)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
     assert len((await operator.get(PATH)).json()["items"]) == 1
+
+
+async def test_the_store_does_not_help_to_guess_a_repeated_request(
+    operator: httpx.AsyncClient, sides: Sides, resources: Resources
+) -> None:
+    content = json.dumps(sides.source).encode()
+    headers = {"Idempotency-Key": "key-of-this-test", "Content-Type": "application/json"}
+    assert (await operator.post(PATH, content=content, headers=headers)).status_code == 201
+    async with resources.sessions() as session:
+        stored = (await session.execute(text("SELECT request_hash FROM idempotency_keys"))).scalar_one()
+    guess = f"POST {PATH}\n".encode() + content
+    assert stored != hashlib.sha256(guess).hexdigest()
+    assert stored == resources.secrets.keyed_hash("idempotency", guess)
+    assert stored != SecretBox(Fernet.generate_key()).keyed_hash("idempotency", guess)
 
 
 async def test_failed_request_frees_its_idempotency_key(operator: httpx.AsyncClient, sides: Sides) -> None:

@@ -9,6 +9,8 @@ from sqlalchemy import text
 
 from tests.conftest import PASSWORD, Users, make_client
 from tests.support.authenticator import Authenticator, browser_of
+from thalweg.features.identity.proof import recovery_hash
+from thalweg.kernel import passwords
 from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 
@@ -44,6 +46,15 @@ async def half(app: FastAPI) -> httpx.AsyncClient:
     return client
 
 
+async def older(resources: Resources, code: str) -> None:
+    """The recovery code as an older version has kept it."""
+    kept = {"hash": await passwords.hash_password(code.replace("-", "")), "beginning": code[:4]}
+    async with resources.sessions() as session:
+        change = text("UPDATE recovery_codes SET code_hash = :hash WHERE beginning = :beginning")
+        assert (await session.execute(change, kept)).rowcount == 1  # type: ignore[attr-defined]
+        await session.commit()
+
+
 async def actions(admin: httpx.AsyncClient) -> list[str]:
     return [entry["action"] for entry in (await admin.get("/api/v1/audit")).json()["items"]]
 
@@ -60,8 +71,9 @@ async def test_nothing_counts_before_a_code_confirms_it(
     assert prepared["secret"] in prepared["uri"]
     assert prepared["qr_code"].startswith("data:image/svg+xml")
     device.secret = prepared["secret"]
-    refused = await client.post(f"{path}:confirm-second-factor", json={"code": device.wrong()})
-    assert (refused.status_code, refused.json()["detail"]) == (403, "The code is wrong.")
+    for code in (device.wrong(), "١٢٣٤٥٦"):
+        refused = await client.post(f"{path}:confirm-second-factor", json={"code": code})
+        assert (refused.status_code, refused.json()["detail"]) == (403, "The code is wrong.")
     await browser_of(app, "viewer")  # the password alone still does
     assert not (await client.get(f"{path}/second-factor")).json()["enabled"]
 
@@ -137,8 +149,9 @@ async def test_wrong_codes_are_throttled_and_audited(
 
 
 async def test_an_attempt_that_never_ends_counts(
-    app: FastAPI, browser: httpx.AsyncClient, resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    app: FastAPI, browser: httpx.AsyncClient, device: Authenticator, resources: Resources,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     from thalweg.features.identity import proof
 
     began = asyncio.Event()
@@ -149,14 +162,25 @@ async def test_an_attempt_that_never_ends_counts(
         return False
 
     client = await half(app)
+    await older(resources, device.recovery_codes[0])
     monkeypatch.setattr(proof, "verify_password", hang)
-    attempt = asyncio.create_task(client.post(VERIFY, json={"code": "abcd-efgh-jkmn-pqrs"}))
+    attempt = asyncio.create_task(client.post(VERIFY, json={"code": device.recovery_codes[0]}))
     await began.wait()
     attempt.cancel()
     await asyncio.wait({attempt})
     async with resources.sessions() as session:
         query = "SELECT failures FROM login_throttles WHERE key LIKE 'code:%'"
         assert (await session.execute(text(query))).scalar_one() == 1
+
+
+@pytest.mark.parametrize("code", ["١٢٣٤٥٦", "ßßßß-efgh-jkmn-pqrs"])
+async def test_any_text_is_a_wrong_code(app: FastAPI, browser: httpx.AsyncClient, path: str, code: str) -> None:
+    client = await half(app)
+    wrong = await client.post(VERIFY, json={"code": code})
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "wrong_code")
+    proof = {"current_password": PASSWORD, "code": code}
+    refused = await browser.post(f"{path}:renew-recovery-codes", json=proof)
+    assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
 
 
 async def test_a_recovery_code_lets_in_once(
@@ -179,6 +203,34 @@ async def test_a_recovery_code_lets_in_once(
     assert (await fourth.post(VERIFY, json={"code": fresh[1]})).status_code == 201
 
 
+async def test_a_recovery_code_of_an_older_version_lets_in_once(
+    app: FastAPI, browser: httpx.AsyncClient, device: Authenticator, resources: Resources
+) -> None:
+    code = device.recovery_codes[0]
+    await older(resources, code)
+    beginning = (await half(app)).post(VERIFY, json={"code": f"{code[:4]}-aaaa-aaaa-aaaa"})
+    assert (await beginning).json()["code"] == "wrong_code"
+    assert (await (await half(app)).post(VERIFY, json={"code": code})).status_code == 201
+    assert (await (await half(app)).post(VERIFY, json={"code": code})).json()["code"] == "wrong_code"
+
+
+async def test_recovery_codes_take_no_turn_of_the_logins(
+    app: FastAPI, users: Users, device: Authenticator, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await browser_of(app, "viewer")
+    prepared = await client.post(f"{path}:prepare-second-factor", json={"current_password": PASSWORD})
+    device.secret = prepared.json()["secret"]
+    hashed: list[str] = []
+    slow = passwords._hasher.hash
+    monkeypatch.setattr(passwords._hasher, "hash", lambda password: hashed.append(password) or slow(password))
+    confirmed = await client.post(f"{path}:confirm-second-factor", json={"code": device.code()})
+    assert (confirmed.status_code, len(confirmed.json()["codes"])) == (200, 10)
+    proof = {"current_password": PASSWORD, "code": device.fresh()}
+    renewed = await client.post(f"{path}:renew-recovery-codes", json=proof)
+    assert (renewed.status_code, len(renewed.json()["codes"])) == (200, 10)
+    assert not hashed
+
+
 async def test_the_store_holds_neither_secret_nor_recovery_codes(
     browser: httpx.AsyncClient, device: Authenticator, resources: Resources
 ) -> None:
@@ -195,7 +247,7 @@ async def test_the_store_holds_neither_secret_nor_recovery_codes(
         assert code not in stored
         assert code.replace("-", "") not in stored
     assert len(hashes) == 10
-    assert all(kept.startswith("$argon2id$") for kept in hashes)
+    assert set(hashes) == {recovery_hash(resources.secrets, code.replace("-", "")) for code in device.recovery_codes}
 
 
 async def test_switching_on_and_off_ends_other_sessions(

@@ -116,6 +116,38 @@ async def test_only_administrators_may_change_it(
     assert again.json()["parameters"]["statement_handlers"] == [COUNT]
 
 
+async def test_rights_come_before_the_statements_are_read(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
+) -> None:
+    """Reading them takes time, for everybody's requests."""
+    wrong = parameters({"when": "after", "statement": "COMMIT"})
+    stream = await created(operator, registered)
+    path = f"{STREAMS}/{stream['id']}"
+    at_destination = body_of(registered)
+    at_destination["destinations"][0]["parameters"] = wrong
+    preflight = {name: value for name, value in at_destination.items() if name != "name"}
+    other = (await operator.post("/api/v1/databases", json={**sides.destination, "name": "another"})).json()
+    answers = [
+        await operator.post(STREAMS, json={**body_of(registered, parameters=wrong), "name": "another"}),
+        await operator.post(STREAMS, json={**at_destination, "name": "another"}),
+        await operator.post("/api/v1/preflights", json=preflight),
+        await operator.post(f"{path}/destinations", json={"database_id": other["id"], "parameters": wrong}),
+        await operator.patch(path, json={"parameters": wrong}, headers=ANY),
+        await operator.patch(
+            f"{path}/destinations/{stream['destinations'][0]['id']}", json={"parameters": wrong}, headers=ANY
+        ),
+    ]
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(403, "permission_denied")] * 6
+
+
+async def test_a_statement_has_a_thousand_names_at_most(
+    admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    many = {**NOTE, "statement": f"SELECT {', '.join(f':new.c{number}' for number in range(1001))}"}
+    answer = await admin.post(STREAMS, json=body_of(registered, parameters=parameters(many)))
+    assert (answer.status_code, answer.json()["errors"][0]["message"]) == (422, "It has more than 1,000 names.")
+
+
 async def test_the_destination_plans_each_statement(
     admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides
 ) -> None:

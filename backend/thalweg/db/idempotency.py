@@ -18,6 +18,8 @@ from thalweg.kernel.idempotency import Created
 from thalweg.kernel.problems import Problem
 
 KEPT = timedelta(days=1)
+OF_OLDER_VERSION = ""
+"""Migration 0027 took their hashes away, which had no key. Their requests must not be repeated all the same."""
 
 
 class StoredAnswers:
@@ -51,6 +53,12 @@ class StoredAnswers:
 
 
 def _replay(context: Context, row: IdempotencyRow, request_hash: str) -> Response:
+    if row.request_hash == OF_OLDER_VERSION:
+        raise Problem(
+            "idempotency_key_reused",
+            "This Idempotency-Key was sent before an upgrade, and with which request is not known any more.",
+            "Look whether that request did its work. If it did not, send it again with a new key.",
+        )  # fmt: skip
     if row.request_hash != request_hash:
         raise Problem(
             "idempotency_key_reused", "This Idempotency-Key was sent before with a different request.",

@@ -78,7 +78,7 @@ def bind_names(text: str) -> BoundStatement:
     name in it is none."""
     at, semicolon, begun = 0, -1, False
     sql = ""
-    names: list[BindName] = []
+    numbers: dict[BindName, int] = {}
     tokens: list[tuple[int, int]] = []
     word, into = "", None
     while at < len(text):
@@ -108,17 +108,16 @@ def bind_names(text: str) -> BoundStatement:
         tokens.append((len(sql), at))
         if kind == "bind":
             bound, end = _bound(text, token)
-            if bound not in names:
-                names.append(bound)
+            number = numbers.setdefault(bound, len(numbers) + 1)
             # A digit behind it would become part of the number.
             glue = " " if re.match(r"[A-Za-z0-9_$\u0080-\U0010ffff]", text[end : end + 1]) else ""
-            sql += f"${names.index(bound) + 1}{glue}"
+            sql += f"${number}{glue}"
         else:
             sql += text[at:end]
         at = end
     if not begun:
         raise BindFault("the text has no statement")
-    return BoundStatement(sql, names, tokens, into)
+    return BoundStatement(sql, list(numbers), tokens, into)
 
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

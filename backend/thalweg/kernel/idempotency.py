@@ -1,15 +1,14 @@
 """Idempotency keys: a POST that is sent twice with the same key creates once and answers twice."""
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar, cast
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from thalweg.kernel.context import Context
+from thalweg.kernel.context import Context, Resources
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,10 @@ async def get_idempotency(
         ),
     ] = None,
 ) -> Idempotency:  # fmt: skip
-    digest = hashlib.sha256(f"{request.method} {request.url.path}\n".encode() + await request.body())
-    return Idempotency(request.app.state.idempotency_store, idempotency_key, digest.hexdigest())
+    content = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    # Bodies have passwords, which a hash without a key would give to whoever guesses.
+    digest = cast(Resources, request.app.state.resources).secrets.keyed_hash("idempotency", content)
+    return Idempotency(request.app.state.idempotency_store, idempotency_key, digest)
 
 
 OnceOnly = Annotated[Idempotency, Depends(get_idempotency)]

@@ -1,9 +1,14 @@
 """Secrets at rest: Fernet (AES-128-CBC with HMAC-SHA256) under one key from a file or the environment."""
 
+import base64
+import hashlib
+import hmac
 import os
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from thalweg.kernel.settings import Settings
 
@@ -20,6 +25,7 @@ class SecretBox:
             self._fernet = Fernet(key)
         except ValueError as error:
             raise SecretKeyError("The secret key is not 32 bytes in URL-safe base64.") from error
+        self._key = base64.urlsafe_b64decode(key)
 
     def seal(self, text: str) -> str:
         return self._fernet.encrypt(text.encode()).decode()
@@ -31,6 +37,11 @@ class SecretBox:
             raise SecretKeyError(
                 "A stored secret cannot be decrypted: the secret key is not the one that encrypted it."
             ) from error
+
+    def keyed_hash(self, purpose: str, content: bytes) -> str:
+        """The content cannot be guessed by it without the key, nor compared with that of another purpose."""
+        key = HKDF(SHA256(), length=32, salt=None, info=f"thalweg {purpose}".encode()).derive(self._key)
+        return hmac.new(key, content, hashlib.sha256).hexdigest()
 
 
 def load_secret_box(settings: Settings) -> SecretBox:

@@ -16,6 +16,8 @@ from thalweg.kernel.models import FieldProblem, TableIdentifier
 STATEMENTS = "statement_handlers"
 HANDLERS_MAX = 100
 STATEMENT_BYTES_MAX = 16_384
+NAMES_MAX = 1_000
+"""The engine has no such limit: its search for each name among the others takes the longer, the more there are."""
 ERRORS_MAX = 100
 OF_CHANGES = (*COLUMN_KINDS, "operation", "schema", "table")
 
@@ -161,6 +163,8 @@ def _statement_fault(handler: StatementHandler) -> str | None:
         bound = bind_names(statement)
     except BindFault as fault:
         return f"{str(fault)[0].upper()}{str(fault)[1:]}."
+    if len(bound.names) > NAMES_MAX:
+        return f"It has more than {NAMES_MAX:,} names."
     if bound.into is not None:
         return f"SELECT … INTO {bound.into} would make a table for each change: write INSERT INTO … SELECT."
     for name in bound.names:

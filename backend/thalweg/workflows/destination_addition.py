@@ -99,8 +99,8 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     if row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
     _check_room(row, database)
-    check_destination_parameters(definitions_of(context), body.parameters, "")
     check_rights(context.principal, row.parameters, {**row.parameters, **body.parameters})
+    check_destination_parameters(definitions_of(context), body.parameters, "")
     engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine, row_rules=body.row_rules)
     chosen = frozenset((table["schema"], table["table"]) for table in row.tables)

@@ -31,8 +31,8 @@ async def _check_conflicts(
     context: Context, stream_id: str, destination_id: str, parameters: Parameters, if_match: str | None
 ) -> None:
     row, destination = await service.destination_to_change(context, stream_id, destination_id, if_match)
-    check_destination_parameters(service.definitions_of(context), parameters, "")
     check_rights(context.principal, {**row.parameters, **destination.parameters}, {**row.parameters, **parameters})
+    check_destination_parameters(service.definitions_of(context), parameters, "")
     await check_conflicts(context, row, [(destination, {**row.parameters, **parameters})], parameters)
 
 

@@ -32,9 +32,9 @@ async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if
 
 async def _check_conflicts(context: Context, stream_id: str, changes: Parameters, if_match: str | None) -> None:
     row = await service.stream_to_change(context, stream_id, if_match)
-    check_parameters(service.definitions_of(context), changes)
     parameters = {**row.parameters, **changes}
     check_rights(context.principal, row.parameters, parameters)
+    check_parameters(service.definitions_of(context), changes)
     present = [destination for destination in row.destinations if destination.desired_status != DesiredStatus.DROPPED]
     await check_conflicts(
         context, row, [(destination, {**parameters, **destination.parameters}) for destination in present], changes

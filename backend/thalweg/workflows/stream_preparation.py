@@ -138,9 +138,9 @@ async def planned(context: Context, destinations: list[DestinationCreate], param
         database = await database_of(context, f"{pointer}/database_id", destination.database_id)
         if database.id in (other.database.id for other in found):
             raise twice(f"{pointer}/database_id", database)
-        check_destination_parameters(definitions_of(context), destination.parameters, pointer)
         together = {**parameters, **destination.parameters}
         check_rights(context.principal, {}, together, pointer if STATEMENTS in destination.parameters else "")
+        check_destination_parameters(definitions_of(context), destination.parameters, pointer)
         found.append(Planned(database, together, row_rules=destination.row_rules))
     return found
 

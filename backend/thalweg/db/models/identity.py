@@ -48,7 +48,8 @@ class HalfLoginRow(Identified, Base):
 
 
 class RecoveryCodeRow(Identified, Base):
-    """One that is used is deleted. `beginning`, in clear, says which of them to compare: each hash takes long."""
+    """One that is used is deleted. `beginning`, in clear, says which of them to compare: the hash of one that an older
+    version made takes long."""
 
     __tablename__ = "recovery_codes"
     __table_args__ = (UniqueConstraint("user_id", "beginning"),)

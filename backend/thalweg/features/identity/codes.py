@@ -17,7 +17,7 @@ RECOVERY_CODES = 10
 BEGINNING = 4
 GROUPS = 4
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without what is mistaken for something else. Twelve of them, after the beginning, are 59 bits, and hashed slowly."""
+"""Without what is mistaken for something else. Twelve of them, after the beginning, are 59 bits."""
 _AUTHENTICATOR = re.compile(r"[0-9]{6}")
 
 
@@ -49,6 +49,8 @@ def is_authenticators(code: str) -> bool:
 
 def step_of(factor: str, code: str, at: datetime, last: int | None) -> int | None:
     """The time step that the code belongs to; None when it is wrong, or not later than the last accepted one."""
+    if not is_authenticators(code):  # other letters than ASCII's cannot be compared in constant time
+        return None
     otp = pyotp.TOTP(factor)
     current = int(at.timestamp()) // STEP_SECONDS
     for step in range(current - DRIFT_STEPS, current + DRIFT_STEPS + 1):

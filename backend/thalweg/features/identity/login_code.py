@@ -45,7 +45,7 @@ async def verify_code(
         keys = [*code_keys(user_id), address_key(caller.address)]
         await begin_attempt(session, resources.settings, keys)
         await release(session)
-    shown = await weighed(session, user_id, code)
+    shown = await weighed(session, resources.secrets, user_id, code)
     async with resources.login_turn:
         # Meanwhile the user may have been disabled, the factor reset, the code used.
         user = await _halfway(session, cookie, lock=True)

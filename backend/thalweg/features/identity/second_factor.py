@@ -1,13 +1,12 @@
 """A user's second factor: prepared, confirmed by a code, replaced, taken away. What changes it ends other sessions."""
 
-import asyncio
 from typing import NoReturn
 
 from thalweg.db.audit import record
 from thalweg.db.models import UserRow
 from thalweg.features.identity import codes, repository
 from thalweg.features.identity.policy import is_demanded
-from thalweg.features.identity.proof import spend, weighed
+from thalweg.features.identity.proof import recovery_hash, spend, weighed
 from thalweg.features.identity.schemas import (
     RecoveryCodes,
     SecondFactor,
@@ -24,7 +23,7 @@ from thalweg.features.identity.throttle import (
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
-from thalweg.kernel.passwords import hash_password, verify_password
+from thalweg.kernel.passwords import verify_password
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem, not_found
 
@@ -57,23 +56,20 @@ async def confirm(context: Context, user_id: str, body: SecondFactorCode) -> Rec
     keys = code_keys(user_id)
     await begin_attempt(context.session, context.resources.settings, keys)
     await context.release()
-    row = await _existing(context, user_id)
+    row = await _existing(context, user_id, lock=True)
     step = codes.step_of(context.resources.secrets.open(draft), codes.plain(body.code), now(), None)
     if step is None:
         await _refuse(
             context, row, keys, "The code is wrong.",
             "Scan the QR code again, check the device's clock, and send the code that the app shows now.",
         )  # fmt: skip
-    await context.release()
-    fresh, hashes = await _made_recovery_codes()
-    row = await _existing(context, user_id, lock=True)
     if row.second_factor_draft_sealed != draft:
         raise Problem("conflict", "Another second factor was prepared in the meantime.", "Confirm that one.")
     before = _state(row)
     row.second_factor_sealed, row.second_factor_draft_sealed = draft, None
     row.second_factor_step, row.second_factor_since = step, now()
     await attempt_was_right(context.session, keys)
-    await repository.replace_recovery_codes(context.session, row.id, hashes)
+    fresh = await _replace_recovery_codes(context, row)
     await _changed(context, row)
     record(context, "users_confirm_second_factor", _target(row), before, _state(row))
     return RecoveryCodes(codes=fresh)
@@ -81,12 +77,9 @@ async def confirm(context: Context, user_id: str, body: SecondFactorCode) -> Rec
 
 async def renew_recovery_codes(context: Context, user_id: str, body: SecondFactorProof) -> RecoveryCodes:
     _check_enabled(await _own(context, user_id))
-    await _proven(context, user_id, body)
-    await context.release()
-    fresh, hashes = await _made_recovery_codes()
-    row = await _existing(context, user_id, lock=True)
+    row = await _proven(context, user_id, body)
     _check_enabled(row)
-    await repository.replace_recovery_codes(context.session, row.id, hashes)
+    fresh = await _replace_recovery_codes(context, row)
     record(context, "users_renew_recovery_codes", _target(row))
     return RecoveryCodes(codes=fresh)
 
@@ -128,7 +121,7 @@ async def _proven(context: Context, user_id: str, body: SecondFactorProof) -> Us
     await begin_attempt(context.session, context.resources.settings, keys)
     await context.release()
     matches = await verify_password(body.current_password, stored)
-    shown = await weighed(context.session, user_id, body.code or "")
+    shown = await weighed(context.session, context.resources.secrets, user_id, body.code or "")
     row = await _existing(context, user_id, lock=True)
     right = matches and row.password_hash == stored
     if right and row.second_factor_sealed is not None:
@@ -153,12 +146,12 @@ async def _refuse(context: Context, row: UserRow, keys: list[str], detail: str, 
     raise Problem("permission_denied", detail, cure)
 
 
-async def _made_recovery_codes() -> tuple[list[str], dict[str, str]]:
-    """The codes to show once, and the hashes to keep, by the codes' beginnings."""
+async def _replace_recovery_codes(context: Context, row: UserRow) -> list[str]:
+    """The codes to show once."""
     fresh = codes.new_recovery_codes()
-    plain = [codes.plain(code) for code in fresh]
-    hashes = await asyncio.gather(*(hash_password(code) for code in plain))
-    return fresh, {code[: codes.BEGINNING]: kept for code, kept in zip(plain, hashes, strict=True)}
+    hashes = {code[: codes.BEGINNING]: recovery_hash(context.resources.secrets, codes.plain(code)) for code in fresh}
+    await repository.replace_recovery_codes(context.session, row.id, hashes)
+    return fresh
 
 
 async def _changed(context: Context, row: UserRow) -> None:

@@ -146,9 +146,9 @@ async def change(
 
 def _set_parameters(context: Context, row: StreamRow, destination: DestinationRow, parameters: Parameters) -> None:
     definitions = definitions_of(context)
-    check_destination_parameters(definitions, parameters, "")
     own, theirs = {**row.parameters, **destination.parameters}, {**row.parameters, **parameters}
     check_rights(context.principal, own, theirs)
+    check_destination_parameters(definitions, parameters, "")
     if needs_restart(definitions, own, theirs) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
     destination.parameters = dict(parameters)

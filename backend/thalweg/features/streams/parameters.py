@@ -65,7 +65,8 @@ def check_destination_parameters(definitions: dict[str, StreamParameter], values
 def check_rights(principal: Principal, before: Values, after: Values, at: str = "") -> None:
     """Destinations execute SQL in parameters with the rights of their users, so that it is for administrators. Others
     may leave the expressions of `before` as they are. Both are all values that were set, those of the stream with the
-    destination's in their place. Raises permission_denied."""
+    destination's in their place. They may be wrong still: reading them takes time, so rights come first. Raises
+    permission_denied."""
     if principal.role.covers(Role.ADMIN):
         return
     if after.get(STATEMENTS, []) != before.get(STATEMENTS, []):

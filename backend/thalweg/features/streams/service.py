@@ -165,9 +165,9 @@ def keep_mask_key(context: Context, row: StreamRow, given: str | None, rules: Ta
 
 def _set_parameters(context: Context, row: StreamRow, body: StreamUpdate) -> None:
     definitions, changes = definitions_of(context), body.parameters or {}
-    check_parameters(definitions, changes)
     changed = {**row.parameters, **changes}
     check_rights(context.principal, row.parameters, changed)
+    check_parameters(definitions, changes)
     if needs_restart(definitions, row.parameters, changed) and row.observed_status != ObservedStatus.DISABLED:
         row.restart_needed = True
     row.parameters = changed
