@@ -15,7 +15,7 @@ _NAME = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*"
 _QUOTED = r'"(?:[^"]|"")*+"'
 _SPACE = r"[ \n\t\r\f\v]"
 _ESCAPED = r"'(?:\\.|''|[^'\\])*+'"
-_CONTINUES = rf"[ \t\f\v]*[\n\r](?:{_SPACE}|--[^\n\r]*(?:[\n\r]|\Z))*(?=')"
+_CONTINUES = rf"(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:{_SPACE}|--[^\n\r]*(?:[\n\r]|\Z))*(?=')"
 # Source: the lexical structure in PostgreSQL's documentation, 4.1, and its scanner (scan.l).
 _TOKENS = re.compile(
     rf"""
