@@ -121,6 +121,28 @@ def bind_names(text: str) -> BoundStatement:
     return BoundStatement(sql, names, tokens, into)
 
 
+def check_expression(text: str) -> None:
+    """Raises BindFault where the text could end the parentheses that it is put into: it is no single expression."""
+    at, opened = 0, list[int]()
+    while (token := _TOKENS.match(text, at)) is not None:
+        kind, end = token.lastgroup, token.end()
+        if kind == "comment":
+            end = _end_of_comment(text, at)
+        elif kind in ("open", "unclosed"):
+            raise _not_closed(at)
+        elif token.group() == ";":
+            raise BindFault(f"an expression has no semicolon, as {_at(at)}")
+        elif token.group() == "(":
+            opened.append(at)
+        elif token.group() == ")":
+            if not opened:
+                raise BindFault(f"the parenthesis {_at(at)} closes none of the expression")
+            opened.pop()
+        at = end
+    if opened:
+        raise BindFault(f"the parenthesis {_at(opened[-1])} is not closed")
+
+
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 """Only ASCII: what the server does with others depends on its encoding, so they have to be quoted."""
 
