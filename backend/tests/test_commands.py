@@ -65,6 +65,18 @@ class Shell:
         os.close(ours)
         return Answer(process.returncode or 0, out.decode(), err.decode())
 
+    async def to_terminal(self, *arguments: str) -> str:
+        """Standard output is a terminal."""
+        ours, its = pty.openpty()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND, stdout=its
+        )
+        await process.wait()
+        out = os.read(ours, 65536)
+        for descriptor in (ours, its):
+            os.close(descriptor)
+        return out.decode()
+
     async def admin(self, *arguments: str, stdin: str = "") -> Answer:
         """In this process, in a thread: it imports the whole control plane, which takes a process long."""
 

@@ -39,9 +39,9 @@ async def test_a_file_is_written_on_while_it_comes() -> None:
 
     async with answering(respond) as api:
         pieces = api.pieces("/file")
-        assert await asyncio.to_thread(next, pieces) == "first\n"
+        assert await asyncio.to_thread(next, pieces) == b"first\n"
         seen.set()
-        assert await asyncio.to_thread(list, pieces) == ["last\n"]
+        assert await asyncio.to_thread(list, pieces) == [b"last\n"]
 
 
 async def test_a_file_that_breaks_off_is_an_error() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.support.serving import eventually, serve, without_lifespan
 from thalweg import serving
 from thalweg.kernel.http import protocol
 from thalweg.kernel.http.protocol import Door
-from thalweg.kernel.http.strangers import CONNECTIONS_EACH_MAX, REQUESTS_EACH_MAX, Guests
+from thalweg.kernel.http.strangers import CONNECTIONS_EACH_MAX, REQUESTS_EACH_MAX, USER_CONNECTIONS_MAX, Guests
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 
@@ -88,6 +89,40 @@ async def test_a_newcomer_with_a_login_gets_in_beside_a_stranger_of_the_same_add
             await connect(HALF_HEAD)
         async with client_at(url, users, "127.0.0.2") as beside:
             assert (await beside.get("/api/v1/session")).status_code == 200
+
+
+async def test_a_user_has_so_many_connections_and_keeps_them(app: FastAPI, users: Users) -> None:
+    def request_of(role: Role) -> bytes:
+        return HALF_HEAD + f"Authorization: Bearer {users.tokens[role]}\r\n\r\n".encode()
+
+    async def answer_to(role: Role) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+        reader, writer = await connect(request_of(role))
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+        (size,) = re.findall(rb"content-length: (\d+)", head.lower())
+        return reader, writer, head + await reader.readexactly(int(size))
+
+    async with serve(without_lifespan(app)) as url, stranger(url) as connect:
+        held = []
+        for number in range(USER_CONNECTIONS_MAX):
+            reader, writer, answer = await answer_to(Role.VIEWER)
+            assert answer.startswith(b"HTTP/1.1 200 "), (number, answer)
+            writer.write(HALF_HEAD)
+            held.append((reader, writer))
+        reader, _, answer = await answer_to(Role.VIEWER)
+        assert answer.startswith(b"HTTP/1.1 429 "), answer
+        assert b"too_many_requests" in answer and b"retry-after: 5" in answer.lower()
+        assert await asyncio.wait_for(reader.read(), 60) == b"", "it is closed"
+        _, _, answer = await answer_to(Role.OPERATOR)
+        assert answer.startswith(b"HTTP/1.1 200 "), "another user of the same address"
+        first, writer = held[0]
+        writer.write(request_of(Role.VIEWER).removeprefix(HALF_HEAD))
+        assert (await asyncio.wait_for(first.readline(), 60)).startswith(b"HTTP/1.1 200 "), "those that were stay"
+        held[1][1].close()
+
+        async def has_room() -> bool:
+            return (await answer_to(Role.VIEWER))[2].startswith(b"HTTP/1.1 200 ")
+
+        await eventually(has_room)
 
 
 async def test_requests_without_a_login_have_an_allowance(app: FastAPI, users: Users) -> None:

@@ -21,6 +21,7 @@ SECRETS = "/var/lib/thalweg/secrets"
 INSTRUCTION = re.compile(r"^(FROM|COPY|RUN|ENV|ARG|WORKDIR|USER|ENTRYPOINT|CMD|EXPOSE|VOLUME|HEALTHCHECK)\s+(.*)$")
 ROOT_ONLY = re.compile(r"^(User|ProtectHome|CapabilityBoundingSet)=|/etc/thalweg|/opt/thalweg")
 """Settings that only root's manager can obey, and places that only root can write."""
+LISTENERS = {"thalweg-api", "thalweg-engine"}
 SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
 
 
@@ -135,6 +136,8 @@ def _unit_problems(units: list[Path]) -> list[str]:
     """systemd reads them as it would at its start, but for the programs, which are not installed here."""
     problems = [f"{shown(unit)}: runs as root" for unit in units
                 if not re.search(r"^User=(?!root)", unit.read_text(), re.M)]
+    problems += [f"{shown(unit)}: has no LimitNOFILE, and everybody may open connections" for unit in units
+                 if unit.stem in LISTENERS and not re.search(r"^LimitNOFILE=", unit.read_text(), re.M)]
     with tempfile.TemporaryDirectory() as directory:
         drop_in = Path(directory) / "thalweg-engine.service.d/tls.conf"
         drop_in.parent.mkdir()

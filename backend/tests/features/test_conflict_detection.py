@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, body_of, created
@@ -215,7 +216,7 @@ async def test_what_each_column_of_a_group_gets_has_to_fit_it(
         ({"action": "priority", "by": "place", "order": ["a"]}, "handler_columns", "no column place"),
         (expression("new.sites"), "handler_expressions", "column new.sites does not exist"),
         (expression("new.site ||"), "handler_expressions", "syntax error"),
-        (expression("1); DROP TABLE public.notes; SELECT (1"), "handler_expressions", "multiple commands"),
+        (expression("1); DROP TABLE public.notes; SELECT (1"), "handler_expressions", "at character 2 closes none"),
         (expression("new.site", "facts"), "handler_expressions", "it is of type text, the column of type jsonb"),
         (expression("new.id::integer", "id"), "", ""),
         (expression("new.tags::varchar[]", "tags"), "", ""),
@@ -232,6 +233,42 @@ async def test_what_each_column_of_a_group_gets_has_to_fit_it(
             assert error["code"] == code and why in error["message"], answer.text
         else:
             assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("public.evil()) UNION ALL SELECT (1", "the parenthesis at character 14 closes none of the expression"),
+        ("public.evil()) UNION ALL SELECT (public.evil()", "the parenthesis at character 14 closes none"),
+        ("(public.evil()", "the parenthesis at character 1 is not closed"),
+        ("'\\' || ') UNION ALL SELECT (public.evil() --'", ""),
+        ("E'a' -- b\n'\\' || ') UNION ALL SELECT (public.evil() --'", "the parenthesis at character 19 closes none"),
+        ("(SELECT public.evil() UNION ALL SELECT public.evil())", ""),
+        ("public.evil() || ')' || $$)$$ /* ) */ || E'\\')'", ""),
+    ],
+)
+async def test_a_check_of_an_expression_executes_none_of_it(
+    admin: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble, sides: Sides, text: str, why: str
+) -> None:
+    user = sides.destination["user"]
+    sides.on_destination(
+        "CREATE SEQUENCE called",
+        f"GRANT ALL ON SEQUENCE called TO {user}",
+        f"ALTER ROLE {user} SET standard_conforming_strings = off",
+        "CREATE FUNCTION evil() RETURNS text LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM nextval('public.called'); RAISE 'called'; END $$",
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text NOT NULL, amount numeric(12,2))",
+        f"ALTER TABLE orders OWNER TO {user}",
+    )
+    stream = await created(admin, registered)
+    handler = {"kind": "insert_exists", **ORDERS, "action": "expression", "columns": ["item"], "expression": text}
+    body = {"parameters": {"conflict_handlers": [handler]}}
+    answer = await admin.patch(f"{STREAMS}/{stream['id']}", json=body, headers={"If-Match": "*"})
+    if why:
+        (error,) = answer.json()["errors"]
+        assert (answer.status_code, error["code"]) == (409, "handler_expressions") and why in error["message"]
+    else:
+        assert answer.status_code == 200, answer.text
 
 
 async def test_sql_in_parameters_is_for_admins(

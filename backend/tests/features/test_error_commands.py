@@ -114,4 +114,11 @@ async def test_the_conflict_log(
     lines = (await run("conflicts", "s", "--export", "ndjson", "--table", "public.a b")).out.splitlines()
     assert [json.loads(line)["id"] for line in lines] == [3, 2, 1]
     assert engine.asked_conflicts["table"] == "a b"
+    engine.conflict_changes = {"message": "\x1b[31mred ß\x1b[0m"}
+    of_log = ["conflicts", "s", "--export", "csv"]
+    written = (await run(*of_log)).out
+    assert written.count("\x1b[31mred ß\x1b[0m") == 3 and "\r\n" in written, "as the API sent it"
+    seen = await run.to_terminal(*of_log)
+    assert "\x1b[31m" not in seen and seen.count("\\x1b[31mred ß\\x1b[0m") == 3
+    engine.conflict_changes = {}
     assert "SCHEMA.TABLE" in (await run("conflicts", "s", "--table", "orders")).err

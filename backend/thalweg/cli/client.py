@@ -84,7 +84,7 @@ class Api:
         """An answer that is a file, or JSON as it came."""
         return self._ask("GET", path, params=query).text
 
-    def pieces(self, path: str, **query: Any) -> Generator[str]:
+    def pieces(self, path: str, **query: Any) -> Generator[bytes]:
         """An answer that is a file of any length, as it comes."""
         begun = False
         try:
@@ -92,7 +92,7 @@ class Api:
                 if not response.is_success:
                     response.read()
                     raise _problem(response)
-                for piece in response.iter_text():
+                for piece in response.iter_bytes():
                     begun = True
                     yield piece
         except httpx.HTTPError as error:

@@ -1,10 +1,11 @@
 """Output of the command line: tables for people, JSON with --output json for scripts."""
 
+import codecs
 import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -142,6 +143,19 @@ def json_line(document: Any) -> str:
 def print_json_line(document: Any) -> None:
     """One of several documents."""
     out.print(json_line(document), soft_wrap=True, end="")
+
+
+def write_file(pieces: Iterable[bytes]) -> None:
+    """A file or a pipe gets the bytes as they came: `typer.echo` would take sequences out of them that steer terminals.
+    A terminal gets these visibly."""
+    if sys.stdout.isatty():
+        for text in codecs.iterdecode(iter(pieces), "utf-8", "replace"):
+            out.print(text.replace("\r\n", "\n"), soft_wrap=True, end="")
+        return
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
 
 def print_table(columns: list[str], rows: Sequence[Sequence[str | Text]]) -> None:

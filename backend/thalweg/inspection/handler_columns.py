@@ -7,6 +7,7 @@ from psycopg import errors, sql
 from thalweg.inspection.catalogue import Column
 from thalweg.inspection.checks import Checklist, listed
 from thalweg.inspection.connection import Connection, read_all
+from thalweg.kernel.bind_names import BindFault, check_expression
 from thalweg.kernel.conflict_handlers import ConflictHandler, HandlerAction
 
 Columns = dict[tuple[str, str], list[Column]]
@@ -15,6 +16,7 @@ CHECK = "handler_columns"
 TITLE = "Columns of conflict_handlers"
 EXPRESSIONS_CHECK = "handler_expressions"
 EXPRESSIONS_TITLE = "Expressions of conflict_handlers"
+CURSOR = "thalweg_expression"
 TIMES_CHECK = "commit_times"
 TIMES_TITLE = "Commit times for conflict_handlers"
 UNORDERED = frozenset({"json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"})
@@ -146,6 +148,12 @@ async def _check_expressions(
 async def _fault_of_expression(
     connection: Connection, handler: ConflictHandler, columns: dict[str, Column]
 ) -> str | None:
+    """A cursor from which nothing is fetched: the server plans it, and tells the type. It executes nothing, but to plan
+    it evaluates IMMUTABLE functions of constants."""
+    try:
+        check_expression(handler["expression"])
+    except BindFault as fault:
+        return str(fault)
     row = sql.SQL(", ").join(
         sql.SQL("NULL::{} AS {}").format(sql.SQL(column.type), sql.Identifier(name)) for name, column in columns.items()
     )
@@ -156,8 +164,11 @@ async def _fault_of_expression(
     try:
         async with connection.transaction(force_rollback=True):
             await connection.execute("SET LOCAL search_path = pg_catalog")
-            # Prepared, so that the server takes one statement only.
-            described = (await connection.execute(statement, prepare=True)).description or []
+            # check_expression reads quotes so.
+            await connection.execute("SET LOCAL standard_conforming_strings = on")
+            async with connection.cursor(name=CURSOR) as cursor:
+                await cursor.execute(statement)
+                described = cursor.description or []
     except errors.QueryCanceled:
         raise
     except errors.DatabaseError as error:

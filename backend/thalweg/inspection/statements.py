@@ -123,8 +123,9 @@ class _Refusal:
 
 
 async def _refusal(connection: Connection, bound: BoundStatement, types: list[str]) -> _Refusal | None:
-    """The server's objection. Nothing is executed: it is planned, with the rights that an execution needs. A request in
-    the extended protocol has one statement only."""
+    """The server's objection. The statement is planned, not executed, with the rights that an execution needs. To plan
+    it, the server evaluates IMMUTABLE functions of constants. A request in the extended protocol has one statement
+    only."""
     listed_types = f" ({', '.join(types)})" if types else ""
     prepare = f"PREPARE {PREPARED}{listed_types} AS "
     values = f"({', '.join('NULL' for _ in types)})" if types else ""

@@ -15,7 +15,7 @@ _NAME = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*"
 _QUOTED = r'"(?:[^"]|"")*+"'
 _SPACE = r"[ \n\t\r\f\v]"
 _ESCAPED = r"'(?:\\.|''|[^'\\])*+'"
-_CONTINUES = rf"[ \t\f\v]*[\n\r](?:{_SPACE}|--[^\n\r]*(?:[\n\r]|\Z))*(?=')"
+_CONTINUES = rf"(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:{_SPACE}|--[^\n\r]*(?:[\n\r]|\Z))*(?=')"
 # Source: the lexical structure in PostgreSQL's documentation, 4.1, and its scanner (scan.l).
 _TOKENS = re.compile(
     rf"""
@@ -118,6 +118,28 @@ def bind_names(text: str) -> BoundStatement:
     if not begun:
         raise BindFault("the text has no statement")
     return BoundStatement(sql, list(numbers), tokens, into)
+
+
+def check_expression(text: str) -> None:
+    """Raises BindFault where the text could end the parentheses that it is put into: it is no single expression."""
+    at, opened = 0, list[int]()
+    while (token := _TOKENS.match(text, at)) is not None:
+        kind, end = token.lastgroup, token.end()
+        if kind == "comment":
+            end = _end_of_comment(text, at)
+        elif kind in ("open", "unclosed"):
+            raise _not_closed(at)
+        elif token.group() == ";":
+            raise BindFault(f"an expression has no semicolon, as {_at(at)}")
+        elif token.group() == "(":
+            opened.append(at)
+        elif token.group() == ")":
+            if not opened:
+                raise BindFault(f"the parenthesis {_at(at)} closes none of the expression")
+            opened.pop()
+        at = end
+    if opened:
+        raise BindFault(f"the parenthesis {_at(opened[-1])} is not closed")
 
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}

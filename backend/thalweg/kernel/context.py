@@ -134,7 +134,7 @@ async def current_context(
             "Log in, or send an API token as Authorization: Bearer TOKEN.",
             headers={"WWW-Authenticate": "Bearer"},
         )  # fmt: skip
-    no_stranger(request)
+    no_stranger(request, principal.user_id)
     return Context(
         session,
         principal,

@@ -183,7 +183,7 @@ class Binder {
       if (is_space(text_[from])) {
         new_line = new_line || text_[from] == '\n' || text_[from] == '\r';
         ++from;
-      } else if (new_line && text_[from] == '-' && at(from + 1) == '-') {
+      } else if (text_[from] == '-' && at(from + 1) == '-') {
         from = std::min(text_.find_first_of("\n\r", from), text_.size());
       } else {
         break;

@@ -21,6 +21,7 @@ from thalweg.cli.output import (
     seconds,
     size,
     styled,
+    write_file,
 )
 from thalweg.kernel.words import counted, duration, setting_in_words
 
@@ -214,7 +215,7 @@ def report(
     path = f"/advisor/runs/{number_}"
     content = json_line(api.get(path)) if json_wanted(False) else api.text(f"{path}/report", format="text")
     if file is None:
-        typer.echo(content, nl=False)
+        write_file([content.encode()])
         return
     try:
         with file.open("a") as target:

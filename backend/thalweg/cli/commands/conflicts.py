@@ -7,7 +7,7 @@ import typer
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.commands.destinations import MARKS, one_of, value_in_words, whole_stream
 from thalweg.cli.commands.streams import Name
-from thalweg.cli.output import AsJson, line, out, print_json, print_table
+from thalweg.cli.output import AsJson, line, out, print_json, print_table, write_file
 from thalweg.kernel.conflict_handlers import ExportFormat, LoggedKind
 
 
@@ -49,8 +49,7 @@ def conflicts(
             raise CommandError(f"“{table}” is not SCHEMA.TABLE.", "Name the table with its schema.")
         which |= {"schema": schema, "table": table_name}
     if export is not None:
-        for piece in api.pieces(f"{path}:export", format=export.value, **which):
-            typer.echo(piece, nl=False)
+        write_file(api.pieces(f"{path}:export", format=export.value, **which))
         return
     listed = api.get(path, limit=limit, cursor=cursor, **which)
     if as_json:

@@ -1,5 +1,6 @@
 """Input that is not HTTP, or not a whole request in time and in bounds, never reaches the application: the server
-answers it, in the form of the API's answers. Connections are strangers' until a request of theirs has authenticated.
+answers it, in the form of the API's answers. Connections are strangers' until a request of theirs has authenticated,
+and then the user's.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from thalweg.kernel.http.strangers import TOO_MANY, Guest, Guests
+from thalweg.kernel.http.strangers import TOO_MANY, Guest, Guests, UsersConnections
 from thalweg.kernel.networks import Networks
 from thalweg.kernel.problems import MEDIA_TYPE, Problem
 
@@ -69,6 +70,7 @@ class Door:
     proxies: Networks | None = None
     """Their connections are of many people: who is a stranger among these shows in the requests."""
     guests: Guests = field(default_factory=Guests)
+    users: UsersConnections = field(default_factory=UsersConnections)
 
 
 class _Tls(SSLProtocol):
@@ -81,7 +83,7 @@ class _Tls(SSLProtocol):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
-        self._inner.leave_strangers()
+        self._inner.leave()
 
 
 class ProblemProtocol(HttpToolsProtocol):
@@ -93,6 +95,7 @@ class ProblemProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._door = door
         self._guest: Guest | None = None
+        self._user_id: str | None = None
         self._bare: asyncio.Transport | None = None
         self._too_late: asyncio.TimerHandle | None = None
         self._beside_body = self._lines = self._unclaimed = 0
@@ -121,7 +124,7 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect_nothing()
-        self.leave_strangers()
+        self.leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -138,7 +141,7 @@ class ProblemProtocol(HttpToolsProtocol):
         self._lines = 0
         self._beside_body, self._unclaimed = self._unclaimed, 0
         self._receiving = True
-        self.scope["state"]["leave_strangers"] = self.leave_strangers
+        self.scope["state"]["admit"] = self._admit
         self._expect_request()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -213,7 +216,25 @@ class ProblemProtocol(HttpToolsProtocol):
         elif self._bare is not None:
             self._bare.abort()
 
-    def leave_strangers(self) -> None:
+    def _admit(self, user_id: str) -> bool:
+        """A request has authenticated. False: the user has too many connections beside this one. One that is no
+        stranger's is counted already, is gone, or is a proxy's."""
+        if self._guest is None:
+            return True
+        if not self._door.users.enter(user_id):
+            return False
+        self._user_id = user_id
+        self._leave_strangers()
+        return True
+
+    def leave(self) -> None:
+        """The connection is gone, or has never come to be. A second time does nothing."""
+        self._leave_strangers()
+        user_id, self._user_id = self._user_id, None
+        if user_id is not None:
+            self._door.users.leave(user_id)
+
+    def _leave_strangers(self) -> None:
         guest, self._guest = self._guest, None
         if guest is not None:
             self._door.guests.leave(guest)

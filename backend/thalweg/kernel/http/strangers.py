@@ -2,7 +2,8 @@
 
 Connections and requests are counted by the network that they come from until they have authenticated. Where an
 allowance is used up, a new connection takes the place of one of its strangers, so that somebody who is slow on purpose
-pushes out only themselves; a new request is refused.
+pushes out only themselves; a new request is refused. Then their connections are counted by the user: one who has too
+many keeps those, and gets no further one.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,9 @@ REQUESTS_EACH_MAX = 32
 REQUESTS_SHOWING_MAX = 200
 """Requests of one network with a cookie or token that has not been looked up yet: users' requests come in crowds."""
 REQUESTS_MAX = 200
+USER_CONNECTIONS_MAX = 200
+"""One user's at one process: an HTTP client's pool has a hundred, each event stream (40 at most) is one, and browsers
+open six each. Four users stay below the descriptors that a process usually has (1024)."""
 RETRY_AFTER = {"Retry-After": "5"}
 TOO_MANY = Problem(
     "too_many_requests", "Too many requests without a login come from your network at once.",
@@ -33,6 +37,13 @@ TOO_MANY = Problem(
 BUSY = Problem(
     "server_busy", "Too many requests without a login are being answered at this moment.",
     "Try again in a few seconds. Requests with a session or an API token are still answered.", headers=RETRY_AFTER,
+)  # fmt: skip
+
+
+TOO_MANY_OF_USER = Problem(
+    "too_many_requests", f"You have {USER_CONNECTIONS_MAX} connections open already: as many as one user may.",
+    "Close some: let programs share connections, and keep fewer of them.",
+    headers={**RETRY_AFTER, "Connection": "close"},
 )  # fmt: skip
 
 
@@ -85,6 +96,27 @@ class Guests:
         victim.turn_away()
 
 
+@dataclass
+class UsersConnections:
+    """The connections of each user: of the one who has authenticated first on it. Owner: the event loop."""
+
+    each_max: int = USER_CONNECTIONS_MAX
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def enter(self, user_id: str) -> bool:
+        """False: the user has as many as one may."""
+        count = self._counts.get(user_id, 0)
+        if count >= self.each_max:
+            return False
+        self._counts[user_id] = count + 1
+        return True
+
+    def leave(self, user_id: str) -> None:
+        self._counts[user_id] -= 1
+        if not self._counts[user_id]:
+            del self._counts[user_id]
+
+
 class StrangersAllowance:
     """Middleware: counts requests until they have authenticated. Owner: the event loop. Those that show a cookie or a
     token, true or not, have an allowance of their own: who merely asks does not keep them out."""
@@ -129,9 +161,12 @@ class StrangersAllowance:
         return None
 
 
-def no_stranger(request: Request) -> None:
-    """Neither the request counts any longer, nor the connection that it came by."""
-    for name in ("stop_counting", "leave_strangers"):
-        stop = getattr(request.state, name, None)
-        if stop is not None:
-            stop()
+def no_stranger(request: Request, user_id: str) -> None:
+    """The request does not count any longer, and the connection that it came by counts as the user's. Raises Problem
+    where the user has too many: it stays a stranger's then, until the answer ends it."""
+    admit = getattr(request.state, "admit", None)
+    if admit is not None and not admit(user_id):
+        raise TOO_MANY_OF_USER
+    stop_counting = getattr(request.state, "stop_counting", None)
+    if stop_counting is not None:
+        stop_counting()
