@@ -16,10 +16,14 @@ base::Xid OpenTransactions::top_of(base::Xid xid) const {
 
 bool OpenTransactions::has_touched_any(base::Xid top_level) const {
   if (touched_.empty()) return false;
+  if (touched_.contains(top_level)) return true;
   const auto found = belonging_.find(top_level);
-  return touched_.contains(top_level) ||
-         (found != belonging_.end() &&
-          std::ranges::any_of(found->second, [&](base::Xid xid) { return touched_.contains(xid); }));
+  if (found == belonging_.end()) return false;
+  // This is asked for each row: by whichever are fewer.
+  if (touched_.size() < found->second.size()) {
+    return std::ranges::any_of(touched_, [&](const auto& one) { return top_of(one.first) == top_level; });
+  }
+  return std::ranges::any_of(found->second, [&](base::Xid xid) { return touched_.contains(xid); });
 }
 
 std::vector<Touched> OpenTransactions::take(base::Xid xid) {

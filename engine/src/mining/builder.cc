@@ -33,7 +33,9 @@ base::Result<void> Builder::apply(const wal::WalRecord& record, const wal::Recor
     was_ready_ = true;
     THALWEG_TRY(read_kept(format));
   }
-  THALWEG_TRY(dictionary_.apply(record, parts, format));
+  if (auto followed = dictionary_.apply(record, parts, format); !followed) {
+    return std::unexpected(explained(std::move(followed).error()));
+  }
   if (is_heap(record)) {
     THALWEG_TRY(was_ready_ ? apply_heap(record, parts) : keep(record, parts));
     return held_bytes_ > options_.memory_bytes ? stream_largest() : base::Result<void>{};
@@ -82,16 +84,17 @@ void Builder::add(Transaction& transaction, Row row) {
   transaction.rows.push_back(std::move(row));
 }
 
-template <typename IsGone>
-void Builder::drop_rows_of(Transaction& transaction, const IsGone& is_gone) {
-  const auto drop = [&](const auto& kept, base::Xid xid) {
-    if (!is_gone(xid)) return false;
-    transaction.bytes -= kept.bytes();
-    held_bytes_ -= kept.bytes();
-    return true;
+// Theirs are the last ones: while a subtransaction is open, nobody but itself and those within it write.
+void Builder::drop_rows_of(Transaction& transaction, const Xids& gone) {
+  const auto drop = [&](auto& all, const auto& xid_of) {
+    while (!all.empty() && gone.contains(xid_of(all.back()))) {
+      transaction.bytes -= all.back().bytes();
+      held_bytes_ -= all.back().bytes();
+      all.pop_back();
+    }
   };
-  std::erase_if(transaction.rows, [&](const Row& row) { return drop(row, row.xid); });
-  std::erase_if(transaction.kept, [&](const Kept& kept) { return drop(kept, kept.record.xid); });
+  drop(transaction.rows, [](const Row& row) { return row.xid; });
+  drop(transaction.kept, [](const Kept& kept) { return kept.record.xid; });
 }
 
 base::Result<void> Builder::keep(const wal::WalRecord& record, const wal::RecordParts& parts) {
@@ -163,8 +166,18 @@ base::Result<void> Builder::check_kept(const wal::RecordParts& parts, base::Xid 
   return std::unexpected(std::move(error));
 }
 
+base::Error Builder::explained(base::Error error) const {
+  if (!without_pages_from_ || error.code != base::ErrorCode::protocol_violation) return error;
+  error.code = base::ErrorCode::wal_incomplete;
+  error.side = base::ErrorSide::source;
+  error.message += fmt::format(" From {} on, the source's full_page_writes was off.", to_string(without_pages_from_));
+  return error;
+}
+
 // Below that level records lack old keys, new rows even, and TRUNCATEs are not told.
-base::Result<void> Builder::check_level(const wal::WalRecord& record, const wal::RecordParts& parts) const {
+base::Result<void> Builder::check_level(const wal::WalRecord& record, const wal::RecordParts& parts) {
+  THALWEG_ASSIGN(const auto has_pages, wal::parse_has_full_pages(record, parts));
+  if (has_pages == false && !without_pages_from_) without_pages_from_ = record.begin;
   THALWEG_ASSIGN(const auto is_logical, wal::parse_is_logical(record, parts));
   if (is_logical.value_or(true) || record.begin < options_.from) return {};
   return std::unexpected(placed(
@@ -311,11 +324,12 @@ base::Result<void> Builder::truncate(const wal::WalRecord& record, const wal::He
 }
 
 base::Result<std::shared_ptr<const MinedTable>> Builder::table_of(uint32_t oid, base::Xid top_level) {
-  if (dictionary_.has_own_changes(top_level)) return read_table(dictionary_, oid, top_level, options_.is_wanted);
+  const base::Xid viewer = dictionary_.has_own_changes(top_level) ? top_level : base::Xid{};
   forget_old_tables();
-  if (const auto found = tables_.find(oid); found != tables_.end()) return found->second;
-  THALWEG_ASSIGN(auto table, read_table(dictionary_, oid, {}, options_.is_wanted));
-  return tables_.emplace(oid, std::move(table)).first->second;
+  const auto key = std::pair{viewer.value, oid};
+  if (const auto found = tables_.find(key); found != tables_.end()) return found->second;
+  THALWEG_ASSIGN(auto table, read_table(dictionary_, oid, viewer, options_.is_wanted));
+  return tables_.emplace(key, std::move(table)).first->second;
 }
 
 void Builder::forget_old_tables() {
@@ -353,9 +367,8 @@ base::Result<void> Builder::commit(const wal::WalRecord& record, const wal::Tran
     return transaction.is_streamed ? options_.sink->rolled_back(end.xid, {}, record.begin) : base::Result<void>{};
   }
   // A subtransaction that is not named did not commit.
-  std::erase_if(transaction.rows, [&](const Row& row) {
-    return row.xid != end.xid && std::ranges::find(end.subtransactions, row.xid) == end.subtransactions.end();
-  });
+  const Xids committed(end.subtransactions.begin(), end.subtransactions.end());
+  std::erase_if(transaction.rows, [&](const Row& row) { return row.xid != end.xid && !committed.contains(row.xid); });
   if (transaction.rows.empty() && !transaction.is_streamed) return {};
   const auto failed = std::ranges::find_if(transaction.rows, [](const Row& row) { return row.failure != nullptr; });
   if (failed != transaction.rows.end()) return std::unexpected(*failed->failure);
@@ -377,9 +390,9 @@ base::Result<void> Builder::abort(const wal::WalRecord& record, const wal::Trans
   const base::Xid top_level = dictionary_.top_of(end.xid);
   const auto found = transactions_.find(top_level);
   if (found == transactions_.end()) return {};
-  std::vector<base::Xid> gone = end.subtransactions;
-  gone.push_back(end.xid);
-  drop_rows_of(found->second, [&](base::Xid xid) { return std::ranges::find(gone, xid) != gone.end(); });
+  Xids gone(end.subtransactions.begin(), end.subtransactions.end());
+  gone.insert(end.xid);
+  drop_rows_of(found->second, gone);
   for (const base::Xid xid : gone) {
     if (found->second.streamed_subtransactions.erase(xid.value) == 0) continue;
     THALWEG_TRY(options_.sink->rolled_back(top_level, xid, record.begin));

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -91,6 +93,7 @@ class Builder {
     std::set<uint32_t> streamed_subtransactions = {};
   };
   using Transactions = std::unordered_map<base::Xid, Transaction>;
+  using Xids = std::unordered_set<base::Xid>;
 
   base::Result<void> apply_heap(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> read_rows(const wal::WalRecord& record, const wal::HeapChange& change, base::Xid top_level);
@@ -98,7 +101,8 @@ class Builder {
   base::Result<void> keep(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> read_kept(const wal::WalFormat& format);
   base::Result<void> check_kept(const wal::RecordParts& parts, base::Xid top_level) const;
-  base::Result<void> check_level(const wal::WalRecord& record, const wal::RecordParts& parts) const;
+  base::Result<void> check_level(const wal::WalRecord& record, const wal::RecordParts& parts);
+  base::Error explained(base::Error error) const;
   base::Result<void> apply_end(const wal::WalRecord& record, const wal::TransactionRecord& end);
   base::Result<void> note_message(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> insert(const wal::WalRecord& record, const wal::HeapChange& change,
@@ -112,8 +116,7 @@ class Builder {
   void forget_old_tables();
   Transaction& transaction_of(base::Xid top_level, base::Lsn lsn);
   void add(Transaction& transaction, Row row);
-  template <typename IsGone>
-  void drop_rows_of(Transaction& transaction, const IsGone& is_gone);
+  void drop_rows_of(Transaction& transaction, const Xids& gone);
   void forget(const Transaction& transaction) { held_bytes_ -= transaction.bytes; }
   base::Result<void> stream_largest();
   base::Result<void> stream(base::Xid top_level, Transaction& transaction);
@@ -130,12 +133,13 @@ class Builder {
   uint64_t held_bytes_ = 0;
   uint64_t streamed_transactions_ = 0;
   std::set<uint32_t> prepared_;
-  // Tables as those see them that changed no catalog, as of `tables_as_of_`.
-  std::unordered_map<uint32_t, std::shared_ptr<const MinedTable>> tables_;
+  // Tables by who sees them so (0: whoever changed no catalog) and their oid, as of `tables_as_of_`.
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const MinedTable>> tables_;
   std::unordered_map<uint32_t, std::pair<wal::RelationFile, std::shared_ptr<const MinedTable>>> by_file_;
   uint64_t tables_as_of_ = 0;
   std::unordered_map<base::RelationId, std::shared_ptr<const MinedTable>> described_;  // as the sink has them
   bool was_ready_ = false;
+  base::Lsn without_pages_from_;  // where full_page_writes was turned off
 };
 
 }  // namespace thalweg::mining

@@ -14,6 +14,7 @@ constexpr uint8_t kUpdateMap = 0x00;            // of the map
 constexpr uint8_t kRunningTransactions = 0x10;  // of standbys
 constexpr uint8_t kShutdown = 0x00;             // of xlog: a checkpoint at the server's end
 constexpr uint8_t kParameterChange = 0x60;
+constexpr uint8_t kFullPagesChange = 0x80;
 constexpr uint8_t kEndOfRecovery = 0x90;
 
 std::unexpected<base::Error> cut(const WalRecord& record) {
@@ -75,6 +76,12 @@ base::Result<std::optional<bool>> parse_is_logical(const WalRecord& record, cons
   constexpr uint32_t kLogical = 2;  // WAL_LEVEL_LOGICAL of src/include/access/xlog.h
   if (parts.data().size() < kLevelAt + sizeof(uint32_t)) return cut(record);
   return load<uint32_t>(parts.data(), kLevelAt) >= kLogical;
+}
+
+base::Result<std::optional<bool>> parse_has_full_pages(const WalRecord& record, const RecordParts& parts) {
+  if (!is(record, Rmgr::xlog, kFullPagesChange)) return std::nullopt;
+  if (parts.data().empty()) return cut(record);
+  return parts.data().front() != std::byte{0};
 }
 
 bool ends_all_transactions(const WalRecord& record) {

@@ -38,6 +38,9 @@ base::Result<std::optional<base::Xid>> parse_oldest_running(const WalRecord& rec
 // Whether the server's wal_level is logical from there on; none: the record does not tell.
 base::Result<std::optional<bool>> parse_is_logical(const WalRecord& record, const RecordParts& parts);
 
+// Whether full_page_writes is on from there on; none: the record does not tell.
+base::Result<std::optional<bool>> parse_has_full_pages(const WalRecord& record, const RecordParts& parts);
+
 // Whether the server began anew: what was open then and not prepared is dead.
 bool ends_all_transactions(const WalRecord& record);
 
