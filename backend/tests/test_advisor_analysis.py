@@ -318,3 +318,32 @@ def test_a_lower_bound_of_latency_is_no_latency_of_what_arrived() -> None:
     assert (line.latency_p99_seconds, line.latency_at_least_seconds) == (0.005, 240)
     (series,) = series_of([view])
     assert (series.latency_p99_ms[-1], series.latency_at_least_ms[-2:]) == (None, [None, 240_000])
+
+
+def test_latency_of_apply_is_that_of_appliers_that_applied_something() -> None:
+    """An idle one keeps the gauge of its last transaction, however long ago that was."""
+
+    def latency(*, second_applies: bool, first_applies: bool = True) -> float | None:
+        samples = []
+        for sample in recorded("missing_index"):
+            parts = []
+            for part in sample.components:
+                if part.sub_component == "APPLY SERVER":
+                    is_first = part.server == 1
+                    rate = 5.0 if (first_applies if is_first else second_applies) else 0.0
+                    gauges = {**part.gauges, "latency_us": 2_000 if is_first else 900_000_000}
+                    rates = part.counter_rates and {**part.counter_rates, "transactions": rate}
+                    part = part.model_copy(update={"gauges": gauges, "counter_rates": rates})
+                parts.append(part)
+            samples.append(sample.model_copy(update={"components": parts}))
+        analysis, _ = analysed(samples)
+        (value,) = [
+            row.statistic_value for row in analysis.component_statistics
+            if (row.component_type, row.sub_component_type, row.thread, row.statistic_name)
+            == ("APPLY", None, None, "LATENCY")
+        ]  # fmt: skip
+        return value
+
+    assert latency(second_applies=True) == 900
+    assert latency(second_applies=False) == 0.002
+    assert latency(second_applies=False, first_applies=False) is None

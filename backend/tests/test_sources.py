@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from thalweg.inspection.slots import SourceState
+from thalweg.features.slots.service import why_no_forecast
+from thalweg.inspection.slots import SlotState, SourceState
 from thalweg.workers import sources
 from thalweg.workers.sources import Seen, SourceWatch
 
 LONGEST_SECONDS = 60
+START = datetime(2026, 11, 29, tzinfo=UTC)
 
 
 class Servers:
@@ -108,3 +111,38 @@ async def test_silent_ones_wait_for_each_other_only(watched: Any, monkeypatch: p
     await watch.turn()
     await until(lambda: servers.kept.get("well", "") is None)
     assert len(servers.asked) == sources.AT_ONCE_MAX + 1
+
+
+@pytest.mark.parametrize(
+    ("moves", "waiting", "keeps_up"),
+    [(True, 8 << 20, True), (False, 8 << 20, False), (False, 1 << 20, True)],
+)
+def test_a_reader_keeps_up_only_while_its_position_moves_or_nothing_waits(
+    moves: bool, waiting: int, keeps_up: bool
+) -> None:
+    """As while flow control pauses capture: it holds the slot, and half of what is kept was confirmed before."""
+    watch, restart = SourceWatch(SimpleNamespace(), Seen()), 1 << 30  # type: ignore[arg-type]
+    for second in range(0, 95, 5):
+        confirmed = restart + (20 << 20) + (second << 10 if moves else 0)
+        end = confirmed + waiting
+        slot = SlotState(
+            name="s", active=True, wal_status="reserved", restart_lsn=restart, confirmed_lsn=confirmed,
+            retained_bytes=end - restart, safe_bytes=1 << 30,
+        )  # fmt: skip
+        state = SourceState(system_identifier="1", current_lsn=end, slots={"s": slot})
+        watch._take("db", state, START + timedelta(seconds=second))
+    assert watch._seen.readings["db"].keeps_up(slot) is keeps_up
+    said = why_no_forecast(watch._seen.readings["db"], slot)
+    assert (said is not None and "keeps up" in said) is keeps_up
+
+
+def test_a_position_that_had_nothing_to_move_for_has_not_stood_still() -> None:
+    watch, confirmed = SourceWatch(SimpleNamespace(), Seen()), 1 << 30  # type: ignore[arg-type]
+    for second, end in ((0, confirmed), (300, confirmed), (305, confirmed + (8 << 20))):
+        slot = SlotState(
+            name="s", active=True, wal_status="reserved", restart_lsn=confirmed - (20 << 20), confirmed_lsn=confirmed,
+            retained_bytes=end - confirmed + (20 << 20), safe_bytes=1 << 30,
+        )  # fmt: skip
+        state = SourceState(system_identifier="1", current_lsn=end, slots={"s": slot})
+        watch._take("db", state, START + timedelta(seconds=second))
+    assert watch._seen.readings["db"].keeps_up(slot)

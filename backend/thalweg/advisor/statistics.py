@@ -56,7 +56,8 @@ def _component_values(stages: list[Stage]) -> list[Value]:
         return [
             ("MESSAGE APPLY RATE", rate_of(servers, "lcrs"), Unit.MESSAGES_PER_SECOND),
             ("TRANSACTION APPLY RATE", rate_of(servers, "transactions"), Unit.TRANSACTIONS_PER_SECOND),
-            ("LATENCY", _latency(servers), Unit.SECONDS),
+            # One that applied nothing keeps the figure of its last transaction, however old.
+            ("LATENCY", _latency([load for load in servers if load.rates.get("transactions")]), Unit.SECONDS),
         ]
     shares = _shares(stages[0].mean) if stages[0].sub_component is None else []
     return [*_OWN[kind](loads), *shares]

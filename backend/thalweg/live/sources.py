@@ -1,6 +1,6 @@
 """The last reading of a source, as the collector keeps it in the store."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,6 +13,8 @@ from thalweg.live.marks import Marks
 
 SLOT_PREFIX = "thalweg_"
 KEEPS_UP_BYTES = 1 << 20
+CONFIRMS_WITHIN = timedelta(seconds=60)
+"""Readers confirm every ten seconds or so, each at its own pace: a position that has stood for longer stands still."""
 LEAP_SECONDS_MAX = 600.0
 """A restart position that has stood for longer is held by an open transaction."""
 
@@ -22,12 +24,14 @@ def slot_name(stream_id: str) -> str:
 
 
 class SourceReading(BaseModel):
-    """`read_at` is of the control plane's clock. `growth` is that of each slot's retained WAL, in bytes a second."""
+    """`read_at` is of the control plane's clock. `growth` is that of each slot's retained WAL, in bytes a second.
+    `moved_at` is when each slot's confirmed position was last seen to move, or to have nothing to move for."""
 
     read_at: datetime
     state: SourceState
     marks: Marks = Marks()
     growth: dict[str, float] = {}
+    moved_at: dict[str, datetime] = {}
 
     @property
     def end(self) -> int:
@@ -43,9 +47,10 @@ class SourceReading(BaseModel):
         if not slot.active or slot.confirmed_lsn is None or slot.restart_lsn is None:
             return False
         lag = self.state.current_lsn - slot.confirmed_lsn
+        moves = self.read_at - self.moved_at.get(slot.name, self.read_at) < CONFIRMS_WITHIN
         age = self.marks.age_of(slot.restart_lsn, self.read_at)
         stands = age is not None and age >= LEAP_SECONDS_MAX
-        return lag <= max(KEEPS_UP_BYTES, slot.retained_bytes // 2) and not stands
+        return not stands and (lag <= KEEPS_UP_BYTES or (moves and lag <= slot.retained_bytes // 2))
 
     def seconds_to_idle(self, slot: SlotState) -> float | None:
         """Until idle_replication_slot_timeout takes it, when nobody reads from it before."""
@@ -58,6 +63,20 @@ class SourceReading(BaseModel):
         if self.keeps_up(slot) or slot.safe_bytes is None:
             return None
         return seconds_to_full(slot.safe_bytes, self.growth.get(slot.name))
+
+
+def moves_of(before: SourceReading | None, state: SourceState, read_at: datetime) -> dict[str, datetime]:
+    """The `moved_at` of the reading that follows `before`."""
+    moved_at = {}
+    for name, slot in state.slots.items():
+        if slot.confirmed_lsn is None:
+            continue
+        earlier = before.state.slots.get(name) if before is not None else None
+        stands = earlier is not None and earlier.confirmed_lsn == slot.confirmed_lsn
+        waits = state.current_lsn - slot.confirmed_lsn > KEEPS_UP_BYTES
+        known = before.moved_at.get(name, read_at) if before is not None else read_at
+        moved_at[name] = known if stands and waits else read_at
+    return moved_at
 
 
 def reading_of(row: SourceReadingRow) -> SourceReading | None:

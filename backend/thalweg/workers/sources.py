@@ -24,7 +24,7 @@ from thalweg.kernel.outside import outside
 from thalweg.kernel.tasks import stop_task
 from thalweg.live.lag import Growth
 from thalweg.live.marks import Marks
-from thalweg.live.sources import SourceReading, reading_of, slot_name
+from thalweg.live.sources import SourceReading, moves_of, reading_of, slot_name
 from thalweg.workers import repository
 from thalweg.workers.survival import OUTAGES
 
@@ -160,7 +160,10 @@ class SourceWatch:
             for slot in state.slots.values()
             if (grows := self._growth.per_second((database_id, slot.name), read_at, slot.retained_bytes)) is not None
         }
-        self._seen.readings[database_id] = SourceReading(read_at=read_at, state=state, marks=marks, growth=growth)
+        moved_at = moves_of(before if same else None, state, read_at)
+        self._seen.readings[database_id] = SourceReading(
+            read_at=read_at, state=state, marks=marks, growth=growth, moved_at=moved_at
+        )
 
     async def _keep(self, database_id: str, asked_at: datetime, failure: str | None) -> None:
         reading = self._seen.readings.get(database_id) if failure is None else None
