@@ -121,7 +121,7 @@ SCENARIOS = [
              "not compete.", _drain,
              versus_native=True, least=1.5),
     Scenario("wal", "Log mining", "3.2 or more, and at most 0.2 s of the source's processors",
-             "Wong et al. 2009, III: capture mines the redo log, on another host too, and costs the source no decoding.",
+             "Wong et al. 2009, III: capture mines the redo log, on another host too: the source decodes nothing.",
              _rates, versus_native=True, least=3.2),
     Scenario("latency", "Latency at 20 000 LCR/s", "1 or more, and below one second throughout",
              "Wong et al. 2009, figure 18: sub-second latency in a LAN, with a clock of one second.", _latency,

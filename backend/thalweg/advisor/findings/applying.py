@@ -201,7 +201,9 @@ def _missing_index(clues: Clues, stage: Stage, facts: DestinationFacts, name: Na
     cure = (
         clues.at_destination(
             f"Create an index on {'the key' if is_key else columns} of {shown}; writers are not blocked meanwhile.",
-            statement, OWNER, index,
+            statement,
+            OWNER,
+            index,
         )
         if keys
         else action(f"Give {shown} a primary key or a unique index at the destination.")

@@ -1,4 +1,4 @@
-"""Native, logical and mined capture drain the same staged workload: what each costs the source, and mined over native."""
+"""Native, logical and mined capture drain the same staged workload: what each costs, and mined over native."""
 
 import argparse
 
