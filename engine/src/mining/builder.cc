@@ -143,12 +143,12 @@ base::Result<void> Builder::read_kept(const wal::WalFormat& format) {
 
 // Rows from before a change of the transaction's own cannot be told from those behind it: where it has changed a table,
 // nobody knows how they were written.
-base::Result<void> Builder::check_kept(const wal::RecordParts& parts, base::Xid top_level) const {
+base::Result<void> Builder::check_kept(const wal::RecordParts& parts, base::Xid top_level) {
   const wal::BlockReference* const page = parts.block(0);
   if (page == nullptr || !dictionary_.has_own_changes(top_level)) return {};
   const auto table_for = [&](base::Xid viewer) -> base::Result<std::shared_ptr<const MinedTable>> {
     const auto oid = dictionary_.relation_of(page->file, viewer);
-    return oid ? read_table(dictionary_, *oid, viewer, options_.is_wanted) : nullptr;
+    return oid ? table_of(*oid, viewer) : nullptr;
   };
   THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> own, table_for(top_level));
   THALWEG_ASSIGN(const std::shared_ptr<const MinedTable> others, table_for({}));

@@ -100,7 +100,7 @@ class Builder {
   void note_failure(const wal::WalRecord& record, base::Xid top_level, base::Error error);
   base::Result<void> keep(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Result<void> read_kept(const wal::WalFormat& format);
-  base::Result<void> check_kept(const wal::RecordParts& parts, base::Xid top_level) const;
+  base::Result<void> check_kept(const wal::RecordParts& parts, base::Xid top_level);
   base::Result<void> check_level(const wal::WalRecord& record, const wal::RecordParts& parts);
   base::Error explained(base::Error error) const;
   base::Result<void> apply_end(const wal::WalRecord& record, const wal::TransactionRecord& end);
