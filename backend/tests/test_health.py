@@ -207,6 +207,7 @@ def test_how_long_the_oldest_is_parked() -> None:
     assert reason(a=3) == "2 transactions are parked in the error queue, the oldest for 3 h."
     assert reason(a=3, b=50).endswith("error queues of Warehouse (2) and Reports (2), the oldest for 2 days.")
     assert reason(a=None, b=3).endswith("error queues of Warehouse (2) and Reports (2), the oldest for 3 h.")
+    assert reason(a=0) == "2 transactions are parked in the error queue."
     parks = share.model_copy(
         update={
             "error_queue_transactions": 3, "parks_since": AT - timedelta(minutes=5),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -133,7 +134,9 @@ async def test_parked_transaction_is_looked_at_mended_and_executed(
     first, behind = await parked(operator, path, 2)
     assert (first["id"], behind["code"]) == (error["id"], "parked_behind")
     shown = await wait_for(operator, path, error_queue_transactions=2)
-    assert shown["health"] == {"level": "warning", "reason": "2 transactions are parked in the error queue."}
+    # A slow machine may come here when the oldest is worth telling of.
+    assert shown["health"]["level"] == "warning"
+    assert re.match(r"2 transactions are parked in the error queue(, the oldest for .*)?\.$", shown["health"]["reason"])
 
     async def only_what_depends_waits() -> bool:
         return [row for row in orders(sides, "destination") if row[0] > 500] == [(502, "after it", 4)]

@@ -39,6 +39,8 @@ from thalweg.live.schemas import DestinationSample, Health, HealthLevel, Lag, Sa
 from thalweg.live.waits import waits_in_words
 
 OBSERVATION_FRESH = timedelta(seconds=15)
+AGE_TOLD_FROM = timedelta(minutes=1)
+"""The number of parked transactions is told alone until the oldest is parked for so long."""
 LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
 """Levels of trouble, the worse first."""
 
@@ -258,7 +260,9 @@ def _oldest_in_words(destinations: list[DestinationSample], at: datetime) -> str
         (since for destination in destinations if (since := destination.error_queue_oldest_at) is not None),
         default=None,
     )
-    return "" if oldest is None else f", the oldest for {duration(max(0, round((at - oldest).total_seconds())))}"
+    if oldest is None or at - oldest < AGE_TOLD_FROM:
+        return ""
+    return f", the oldest for {duration(round((at - oldest).total_seconds()))}"
 
 
 def _parked(facts: Facts, at: datetime) -> Iterator[Health]:
