@@ -79,6 +79,32 @@ async def test_limits_are_parameters_to_users_and_members_to_the_engine(
     assert low.status_code == 422 and "from 64 to 16777216 MiB" in low.text
 
 
+async def test_an_archive_is_one_that_the_engine_offers(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.wal_archives = ["main"]
+
+    async def is_shown() -> bool:
+        engines = (await operator.get("/api/v1/engines")).json()["items"]
+        return [found["wal_archives"] for found in engines] == [["main"]]
+
+    await eventually(is_shown)
+    wrong = await operator.post(STREAMS, json=body_of(registered, **MINED, parameters={"wal_archive": "other"}))
+    assert wrong.status_code == 422 and "has no archive other: it offers main" in wrong.text
+    long = await operator.post(STREAMS, json=body_of(registered, **MINED, parameters={"wal_archive": "x" * 101}))
+    assert long.status_code == 422 and "at most 100 printable characters" in long.text
+    await created(operator, registered, **MINED, parameters={"wal_archive": "main"})
+
+    async def is_told() -> bool:
+        return [stream.get("wal_archive") for stream in engine.desired["streams"]] == ["main"]
+
+    await eventually(is_told)
+    assert "wal_archive" not in engine.desired["streams"][0]["parameters"]
+
+
 @pytest.mark.usefixtures("engine")
 async def test_limits_go_to_no_engine_that_decodes(
     operator: httpx.AsyncClient,

@@ -87,6 +87,7 @@ class EngineDouble:
         self.positions: dict[str, str] = {}
         self.destinations: dict[str, dict[str, Any]] = {}
         """Overrides of a destination's status, by its id."""
+        self.wal_archives: list[str] = []
         self.takes_effect: bool | None = True
         """Whether the last document is at work. None: it does not tell, as older engines."""
         self.effect_from = "0/1A00000"
@@ -338,6 +339,7 @@ class EngineDouble:
         document["engine"]["desired_revision"] = self.desired["revision"]
         document["engine"]["started_at"] = self.started_at
         document["engine"]["propagation"] = self._propagation()
+        document["engine"]["wal_archives"] = self.wal_archives
         if not self.knows_identities:
             del document["engine"]["propagation"]
         document["streams"] = [self._stream_status(stream) for stream in self.desired["streams"]]

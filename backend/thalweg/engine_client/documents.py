@@ -86,6 +86,7 @@ class EngineProcess(Document):
     pid: int
     desired_revision: int
     propagation: Propagation | None = None
+    wal_archives: list[str] = []
 
     @property
     def can_propagate(self) -> bool:

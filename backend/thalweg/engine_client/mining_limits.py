@@ -1,9 +1,10 @@
-"""Limits of streams that mine. Users see them among the parameters; the engine takes them beside these
+"""Limits and archive of streams that mine. Users see them among the parameters; the engine takes them beside these
 (engine/contract/control-api.md, Connections)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+WAL_ARCHIVE: Final = "wal_archive"
 MINING_LIMITS: Final[list[dict[str, Any]]] = [
     {
         "name": "staging_limit_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 10240,
@@ -16,6 +17,13 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
         "minimum": 1, "maximum": 16777216, "unit": "MiB", "live": False,
         "description": "Only for log mining: memory for rows of transactions that are open at the source. Above it, "
         "large ones go on before their commit; while the stream starts, it fails with capture_memory_reached.",
+    },
+    {
+        "name": WAL_ARCHIVE, "component": "CAPTURE", "scope": "STREAM", "type": "text", "default": "", "maximum": 100,
+        "live": False,
+        "description": "Only for log mining: an archive of the source's WAL, by the name that the engine's "
+        "wal-archives.json has for it. What the source no longer has, or cannot send for a minute, comes from there. "
+        "Empty: none.",
     },
 ]  # fmt: skip
 NAMES: Final = frozenset(limit["name"] for limit in MINING_LIMITS)

@@ -68,6 +68,8 @@ def _record_answer(engine: EngineRow, poll: Poll, memory: EngineMemory, outcome:
         engine.message = None
     engine.version, engine.hostname, engine.pid = process.version, process.hostname, process.pid
     engine.started_at = process.started_at
+    if engine.wal_archives != process.wal_archives:
+        engine.wal_archives = process.wal_archives
     engine.acknowledged_revision = outcome.engine_revision = process.desired_revision
     engine.resident_bytes = poll.stats.process.resident_bytes
     engine.cpu_percent = memory.cpu_percent(poll.stats)

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from thalweg.db.models import DatabaseRow, EngineRow, StreamRow
+from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.features.streams.parameters import check_destination_parameters, check_parameters, check_rights
 from thalweg.features.streams.schemas import (
     DestinationCreate,
@@ -48,6 +49,7 @@ from thalweg.kernel.rules import TableRules
 from thalweg.kernel.statement_handlers import STATEMENTS, statement_handlers
 from thalweg.kernel.sums import known_sum
 from thalweg.workflows import repository
+from thalweg.workflows.archive_check import check_archive
 from thalweg.workflows.renames import CHANGED as CHANGED_NAMES
 from thalweg.workflows.renames import CHECK as RENAMES
 from thalweg.workflows.renames import ask_for_changed_names, check_renames
@@ -205,6 +207,8 @@ async def preflight(
         of.id if of is not None else "", kind,
     )  # fmt: skip
     checks = [*result.preflight.checks, *_changed(context, of, result.tables, rules, mask_key)]
+    if kind is CaptureKind.WAL and capture is not None:
+        checks += check_archive(parameters.get(WAL_ARCHIVE, ""), capture)
     # Thousands of tables take a while: meanwhile the API answers others.
     outside("a thread")
     named, problems = await asyncio.to_thread(check_renames, result.tables, rules.renames)

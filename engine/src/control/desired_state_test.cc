@@ -65,6 +65,8 @@ TEST(DesiredState, StreamsAreCapturedLogicallyUnlessTheySayOtherwise) {
   EXPECT_EQ(parsed->streams[0].staging_limit_mb, 64);
   EXPECT_EQ(parsed->streams[0].capture_memory_mb, 1);
   EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
+  stream["wal_archive"] = "main";
+  EXPECT_EQ(control::parse_desired(document.dump())->streams[0].wal_archive, "main");
   stream["staging_limit_mb"] = 63;
   EXPECT_NE(refusal(document).find("/streams/0/staging_limit_mb"), std::string::npos);
   stream["staging_limit_mb"] = 64;

@@ -292,7 +292,8 @@ json status_document(const EngineStatus& engine, std::span<const StreamStatus> s
             {"hostname", engine.hostname},
             {"pid", engine.pid},
             {"desired_revision", engine.desired_revision},
-            {"propagation", propagation_json(engine)}}},
+            {"propagation", propagation_json(engine)},
+            {"wal_archives", engine.wal_archives}}},
           {"streams", std::move(list)}};
 }
 

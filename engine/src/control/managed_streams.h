@@ -43,6 +43,7 @@ struct EngineStatus {
   uint64_t desired_revision = 0;
   std::optional<IdentityView> identity;
   std::string propagation_listen;  // HOST:PORT; empty: receives nothing
+  std::vector<std::string> wal_archives = {};  // names that a stream's wal_archive may have
 };
 
 // An error as the API shows it, with its time.

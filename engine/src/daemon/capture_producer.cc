@@ -16,7 +16,7 @@ std::vector<std::string> asked_for(const control::StreamDefinition& definition) 
 class CaptureProducer final : public QueueProducer {
  public:
   CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity,
-                  const std::filesystem::path& folder, queue::LcrQueue& queue, const base::Clock& clock,
+                  const CapturePlaces& places, queue::LcrQueue& queue, const base::Clock& clock,
                   capture::ChangeTap* tap)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
@@ -32,10 +32,11 @@ class CaptureProducer final : public QueueProducer {
                  .heartbeat_interval = std::chrono::seconds(definition.parameters.heartbeat_interval),
                  .rules = stream_rules(definition),
                  .tap = tap} {
-    options_.rules.relations_file = folder / "ruled-relations.json";
+    options_.rules.relations_file = places.folder / "ruled-relations.json";
     if (definition.capture_kind != control::CaptureKind::wal) return;
     make_ = capture::make_wal_capture;
-    options_.mining.folder = mining_folder(folder);
+    options_.mining.folder = mining_folder(places.folder);
+    options_.mining.archive = places.archive;
     options_.mining.staging_bytes_max = static_cast<uint64_t>(definition.staging_limit_mb) << 20;
     options_.mining.memory_bytes = static_cast<uint64_t>(definition.capture_memory_mb) << 20;
   }
@@ -81,10 +82,10 @@ class CaptureProducer final : public QueueProducer {
 }  // namespace
 
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
-                                                     CaptureIdentity identity, const std::filesystem::path& folder,
+                                                     CaptureIdentity identity, const CapturePlaces& places,
                                                      queue::LcrQueue& queue, const base::Clock& clock,
                                                      capture::ChangeTap* tap) {
-  return std::make_unique<CaptureProducer>(definition, std::move(identity), folder, queue, clock, tap);
+  return std::make_unique<CaptureProducer>(definition, std::move(identity), places, queue, clock, tap);
 }
 
 }  // namespace thalweg::daemon

@@ -16,6 +16,7 @@
 #include "daemon/rules_check.h"
 #include "daemon/rules_trial.h"
 #include "instantiation/rehearsal.h"
+#include "shipment/archives_file.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -239,6 +240,7 @@ base::Result<std::shared_ptr<Stream>> Engine::find(std::string_view stream_id) c
 }
 
 control::EngineStatus Engine::engine() const {
+  std::vector<std::string> wal_archives = shipment::archive_names(state_directory_ / shipment::kArchivesFile);
   std::lock_guard lock(mutex_);
   return {.version = THALWEG_VERSION,
           .started_at = started_at_,
@@ -246,7 +248,8 @@ control::EngineStatus Engine::engine() const {
           .pid = ::getpid(),
           .desired_revision = revision_,
           .identity = identity_->view(),
-          .propagation_listen = peering_->listen_address()};
+          .propagation_listen = peering_->listen_address(),
+          .wal_archives = std::move(wal_archives)};
 }
 
 std::vector<control::StreamStatus> Engine::status() const {

@@ -12,6 +12,7 @@
 #include "daemon/peering.h"
 #include "propagation/receiver.h"
 #include "queue/lcr_queue.h"
+#include "shipment/archive.h"
 #include "telemetry/rule_sample.h"
 #include "telemetry/sample.h"
 
@@ -49,9 +50,14 @@ struct CaptureIdentity {
   int timeline = 0;
   bool operator==(const CaptureIdentity&) const = default;
 };
-// `folder`: for what it remembers of the source between sessions. `tap`: shows its changes, and outlives it; or null.
+// What it has of the source besides the server.
+struct CapturePlaces {
+  std::filesystem::path folder;  // what it remembers of the source between sessions
+  std::optional<shipment::ArchivePlace> archive = {};
+};
+// `tap`: shows its changes, and outlives it; or null.
 std::unique_ptr<QueueProducer> make_capture_producer(const control::StreamDefinition& definition,
-                                                     CaptureIdentity identity, const std::filesystem::path& folder,
+                                                     CaptureIdentity identity, const CapturePlaces& places,
                                                      queue::LcrQueue& queue, const base::Clock& clock,
                                                      capture::ChangeTap* tap);
 // `timeline`: of the source, up to which the destination's progress has been compared.

@@ -11,6 +11,7 @@
 #include "daemon/queue_sample.h"
 #include "daemon/source_objects.h"
 #include "daemon/stream_status.h"
+#include "shipment/archives_file.h"
 #include "spill/spill_space.h"
 
 namespace thalweg::daemon {
@@ -66,7 +67,7 @@ bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to
 bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
          from.capture_kind == to.capture_kind && from.staging_limit_mb == to.staging_limit_mb &&
-         from.capture_memory_mb == to.capture_memory_mb && from.tables == to.tables &&
+         from.capture_memory_mb == to.capture_memory_mb && from.wal_archive == to.wal_archive && from.tables == to.tables &&
          from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code && from.rules == to.rules &&
          from.transformations == to.transformations && from.names == to.names && from.mask_key == to.mask_key &&
          !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
@@ -113,7 +114,8 @@ base::Result<void> Sessions::run() {
 }
 
 // A destination that prepares the source itself leaves nothing there when it cannot be begun.
-base::Result<SourceSlot> Sessions::prepare_source() const {
+base::Result<SourceSlot> Sessions::prepare_source() {
+  THALWEG_TRY(find_archive());
   if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->prepares_source(); }))
     return SourceSlot{};
   THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board},
@@ -124,6 +126,14 @@ base::Result<SourceSlot> Sessions::prepare_source() const {
     slot.made_at = read_made_slot(options_.spill_directory);
   }
   return slot;
+}
+
+// At each session: its administrator may have changed it.
+base::Result<void> Sessions::find_archive() {
+  archive_.reset();
+  if (options_.definition.wal_archive.empty()) return {};
+  THALWEG_ASSIGN(archive_, shipment::find_archive(options_.archives_file, options_.definition.wal_archive));
+  return {};
 }
 
 base::Result<void> Sessions::run_session(const SourceSlot& slot) {
@@ -160,8 +170,9 @@ base::Result<void> Sessions::begin(const SourceSlot& slot) {
       options_.definition.receive_from
           ? make_receiver_producer(control::delivery_to(options_.definition, options_.definition.destinations.front()),
                                    session.identity.timeline, *options_.peering, *queue_, *options_.clock)
-          : make_capture_producer(options_.definition, session.identity, options_.spill_directory, *queue_,
-                                  *options_.clock, options_.tap);
+          : make_capture_producer(options_.definition, session.identity,
+                                  {.folder = options_.spill_directory, .archive = archive_}, *queue_, *options_.clock,
+                                  options_.tap);
   {
     std::unique_lock lock(session_lock_);
     producer_ = std::move(producer);

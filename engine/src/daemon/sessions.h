@@ -46,6 +46,7 @@ struct DestinationMemory {
 struct SessionsOptions {
   control::StreamDefinition definition;
   std::filesystem::path spill_directory;
+  std::filesystem::path archives_file;  // shipment/archives_file.h
   const base::Clock* clock = nullptr;  // these four outlive it
   Peering* peering = nullptr;
   pg::SessionBoard* board = nullptr;
@@ -99,7 +100,8 @@ class Sessions {
   bool captures() const;  // a capture runs in this engine
 
  private:
-  base::Result<SourceSlot> prepare_source() const;
+  base::Result<SourceSlot> prepare_source();
+  base::Result<void> find_archive();
   base::Result<void> run_session(const SourceSlot& slot);
   base::Result<void> begin(const SourceSlot& slot);
   base::Result<void> begin_destinations(SessionStart& session);
@@ -113,6 +115,7 @@ class Sessions {
   base::Lsn lowest_confirmed() const;
 
   const SessionsOptions options_;
+  std::optional<shipment::ArchivePlace> archive_;  // of this session
   std::vector<std::unique_ptr<Destination>> destinations_;
 
   mutable std::shared_mutex session_lock_;  // the life of queue and producer

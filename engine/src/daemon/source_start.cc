@@ -12,6 +12,7 @@
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_start.h"
+#include "shipment/renewed_slot.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -107,6 +108,14 @@ base::Result<capture::NewSlot> make_slot(const StreamDefinition& definition, con
                           .identity = std::move(begun.identity)};
 }
 
+base::Result<void> renew_slot(const StreamDefinition& definition, const DatabaseWork& work,
+                              const std::filesystem::path& folder) {
+  if (!mines(definition) || definition.wal_archive.empty()) return {};
+  THALWEG_ASSIGN(const auto state, capture::WalFolder(folder).read_state());
+  if (!state) return {};
+  return shipment::renew_slot(definition.source.conninfo, slot_name(definition.id), capture_session(definition, work));
+}
+
 // Ending a given-up start at the servers is best effort: the next start, or the removal, does it again.
 void log_undone(const StreamDefinition& definition, const base::Result<void>& ended) {
   if (!ended) base::log_error("undo_failed", ended.error(), {{"stream", definition.id}, {"what", "given up start"}});
@@ -151,6 +160,7 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
     return std::unexpected(history.error());
   }
   if (mines(definition)) THALWEG_TRY(drop_slot_without_mining(source, definition, folder));
+  THALWEG_TRY(at_source(renew_slot(definition, work, folder)));
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   // The publications first: decoding looks them up as of each change.

@@ -32,6 +32,10 @@ bool mines(const control::StreamDefinition& definition);
 // The stream's slot, and a snapshot of its position. `folder`: of its mining, if it mines.
 base::Result<capture::NewSlot> make_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
                                          const std::filesystem::path& folder);
+// Of a stream that mines: where somebody dropped its slot, or it has lost its WAL, another one, if the stream has an
+// archive for what is between.
+base::Result<void> renew_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
+                              const std::filesystem::path& folder);
 void log_undone(const control::StreamDefinition& definition, const base::Result<void>& ended);
 
 }  // namespace thalweg::daemon

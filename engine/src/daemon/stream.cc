@@ -11,6 +11,7 @@
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
 #include "daemon/stream_status.h"
+#include "shipment/archives_file.h"
 
 // The supervisor's part of a Stream; stream_view.cc has the reads of the control API.
 
@@ -42,6 +43,7 @@ Stream::Stream(StreamDefinition definition, uint64_t revision, const std::filesy
                const base::Clock& clock, Peering& peering)
     : id_(definition.id),
       spill_directory_(state_directory / "spill" / definition.id),
+      archives_file_(state_directory / shipment::kArchivesFile),
       clock_(clock),
       peering_(peering),
       memory_(state_directory / "streams", definition.id),
@@ -276,6 +278,7 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
     sessions_ = std::make_unique<Sessions>(
         SessionsOptions{.definition = at_server,
                         .spill_directory = spill_directory_,
+                        .archives_file = archives_file_,
                         .clock = &clock_,
                         .peering = &peering_,
                         .board = &board_,

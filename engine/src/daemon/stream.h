@@ -122,6 +122,7 @@ class Stream {
 
   const std::string id_;
   const std::filesystem::path spill_directory_;
+  const std::filesystem::path archives_file_;
   const base::Clock& clock_;
   Peering& peering_;
   const StreamMemory memory_;

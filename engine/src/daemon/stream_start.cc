@@ -291,6 +291,7 @@ base::Result<void> Starter::check_record() {
   if (is_it && came_from_ != identity_.timeline) {
     THALWEG_ASSIGN(end, capture::end_of_timeline(*replication_, identity_, came_from_));
   }
+  if (alone) THALWEG_TRY(renew_slot(delivery_.stream, context_.work, context_.folder));
   auto checked = capture::check_slot(*replication_, identity_,
                                      {.slot = slot_name(delivery_.stream.id),
                                       .application_name = capture::capture_application_name(delivery_.stream.id),

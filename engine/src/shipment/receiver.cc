@@ -44,6 +44,15 @@ base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string
 
 }  // namespace
 
+StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity) {
+  return {.needed_from = options.needed_from,
+          .read_to = options.read_to,
+          .bytes_max = options.bytes_max,
+          .archive = options.archive,
+          .identity = identity,
+          .clock = &options.clock};
+}
+
 base::Result<void> Receiver::run() {
   THALWEG_TRY(start());
   while (!*options_.stop) THALWEG_TRY(receive());
@@ -58,20 +67,35 @@ base::Result<void> Receiver::start() {
   THALWEG_ASSIGN(const uint32_t segment_bytes, segment_bytes_of(stream_->connection()));
   THALWEG_ASSIGN(restart_, restart_of(stream_->connection(), options_.slot));
   THALWEG_ASSIGN(const uint64_t system, number_of(identity.system_identifier));
-  THALWEG_ASSIGN(staging_, Staging::open({.directory = options_.directory,
-                                          .segment_bytes = segment_bytes,
-                                          .system_identifier = system,
-                                          .timeline = static_cast<uint32_t>(identity.timeline)}));
+  const WalIdentity found{.system_identifier = system,
+                          .timeline = static_cast<uint32_t>(identity.timeline),
+                          .segment_bytes = segment_bytes};
+  THALWEG_TRY(check(found));
+  if (staging_) {
+    THALWEG_TRY(staging_->compare_page());
+  } else {
+    THALWEG_ASSIGN(staging_, Staging::open({.directory = options_.directory, .identity = found}));
+  }
+  room_.emplace(*staging_, room_options(options_, found));
   // A segment from its begin: the slot keeps whole ones.
   if (!staging_->end()) staging_->begin_at({restart_.value - restart_.value % segment_bytes});
   synced_at_ = told_at_ = options_.clock.steady_now();
-  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->end(), identity.timeline));
+  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), identity.timeline));
   options_.on_durable(staging_->durable());
   heard_at_ = options_.clock.steady_now();
-  report_.segment_bytes = segment_bytes;
-  report_.timeline = static_cast<uint32_t>(identity.timeline);
+  report_.identity = found;
   report();
   return tell();
+}
+
+base::Result<void> Receiver::check(const WalIdentity& found) {
+  is_other_source_ = options_.identity.timeline != 0 && options_.identity != found;
+  if (!is_other_source_) return {};
+  return base::fail(base::ErrorCode::connection_lost,
+                    fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.timeline,
+                                found.system_identifier, options_.identity.timeline,
+                                options_.identity.system_identifier),
+                    base::ErrorSide::source);
 }
 
 void Receiver::report() {
@@ -79,13 +103,14 @@ void Receiver::report() {
   report_.end = staging_->end();
   report_.durable = staging_->durable();
   report_.bytes = staging_->bytes();
-  report_.is_full = is_full();
+  report_.is_full = room_->is_full();
   options_.on_staged(report_);
 }
 
 base::Result<void> Receiver::receive() {
   bool asked = false;
-  if (is_full()) {
+  if (room_->is_full()) {
+    THALWEG_TRY(look_ahead());
     std::this_thread::sleep_for(kLook);
     heard_at_ = options_.clock.steady_now();  // nobody listens
   } else {
@@ -98,9 +123,10 @@ base::Result<void> Receiver::receive() {
     }
   }
   THALWEG_TRY(sync_if_due());
-  THALWEG_TRY(drop_unneeded());
+  THALWEG_ASSIGN(const bool went, room_->make());
+  if (went) report();
   const bool is_due = options_.clock.steady_now() - told_at_ >= kFeedbackInterval;
-  if (is_due || told_ != staging_->durable() || asked) return tell();
+  if (is_due || told_ != std::max(staging_->durable(), ahead_) || asked) return tell();
   return {};
 }
 
@@ -109,10 +135,10 @@ base::Result<void> Receiver::take(const pg::StreamMessage& message) {
   has_asked_ = false;
   report_.server_time = message.server_time;
   if (!message.is_keepalive) {
-    if (message.wal_start != staging_->end()) {
+    if (message.wal_start != staging_->next()) {
       return base::fail(base::ErrorCode::protocol_violation,
                         fmt::format("The source sent WAL from {} on, and {} was next.", to_string(message.wal_start),
-                                    to_string(staging_->end())));
+                                    to_string(staging_->next())));
     }
     THALWEG_TRY(staging_->append(message.payload));
   }
@@ -131,16 +157,18 @@ base::Result<void> Receiver::watch_silence() {
                     base::ErrorSide::source);
 }
 
-// Bytes that are not durable are needed, whatever others say; and a staging that was emptied would not know where to go
-// on.
-base::Result<void> Receiver::drop_unneeded() {
-  if (options_.needed_from == nullptr || !staging_->durable()) return {};
-  const base::Lsn needed = std::min(base::Lsn{options_.needed_from->load(std::memory_order_acquire)},
-                                    base::Lsn{staging_->durable().value - 1});
-  if (needed.value / report_.segment_bytes == dropped_.value / report_.segment_bytes) return {};
-  dropped_ = needed;
-  THALWEG_TRY(staging_->drop_before(needed));
-  report();
+// There is no room. What the archive has, the source need not keep for us: once there is room it comes from there.
+base::Result<void> Receiver::look_ahead() {
+  const auto now = options_.clock.steady_now();
+  if (options_.archive == nullptr || now - ahead_at_ < StagingRoom::kArchiveInterval) return {};
+  const uint32_t segment = report_.identity.segment_bytes;
+  const base::Lsn next = std::max(ahead_, {staging_->end().value - staging_->end().value % segment});
+  THALWEG_ASSIGN(const auto archived, options_.archive->fetch(next, report_.identity));
+  if (archived) {
+    ahead_.value = next.value + segment;
+  } else {
+    ahead_at_ = now;
+  }
   return {};
 }
 
@@ -160,10 +188,10 @@ base::Result<void> Receiver::sync_if_due() {
 base::Result<void> Receiver::tell(bool asks) {
   const base::Lsn durable = staging_->durable();
   options_.on_durable(durable);
-  told_ = durable;
+  told_ = std::max(durable, ahead_);
   told_at_ = options_.clock.steady_now();
   // A lower position than its own would move the slot back.
-  const base::Lsn flushed = std::max(durable, restart_);
+  const base::Lsn flushed = std::max({durable, restart_, ahead_});
   return stream_->send_feedback(
       {.written = std::max(staging_->end(), flushed), .flushed = flushed, .applied = flushed, .reply_requested = asks});
 }

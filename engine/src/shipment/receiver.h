@@ -11,22 +11,24 @@
 #include "base/ids.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
+#include "shipment/archive.h"
 #include "shipment/staging.h"
+#include "shipment/staging_room.h"
 
-// Receives a source's WAL over a physical slot and stages it. The source may forget what is durable here, and nothing
-// else: not what a destination has not got.
+// Receives a source's WAL over a physical slot and stages it. The source may forget what is durable here, whatever a
+// destination has got; and, where there is no room here, what the archive has.
 
 namespace thalweg::shipment {
 
 // The staged WAL, and how it stands with the source.
 struct StagingReport {
-  uint32_t segment_bytes = 0;
-  uint32_t timeline = 0;
+  WalIdentity identity = {};
   base::Lsn begin = {};               // none: nothing is staged
   base::Lsn end = {};                 // received up to here: the segments' files have it
   base::Lsn durable = {};             // on the disk up to here
   uint64_t bytes = 0;                 // on the disk, or on their way there
   bool is_full = false;               // nothing is received until something can be dropped
+  bool is_archived = false;           // what came last came from the archive
   base::UnixMicros server_time = {};  // when the source sent the last bytes, by its clock; none: it has sent none yet
 };
 
@@ -40,11 +42,16 @@ struct ReceiverOptions {
   std::function<void(base::Lsn)> on_durable = [](base::Lsn) {};
   // By the receiving thread, whenever something has changed.
   std::function<void(const StagingReport&)> on_staged = [](const StagingReport&) {};
-  // Segments that end there or before may go, once they are durable. Written by any thread. Null: all are kept.
+  // What StagingRoomOptions says of them.
   const std::atomic<uint64_t>* needed_from = nullptr;
-  // Of all segments. At it the receiver reads nothing more: the source keeps what comes then.
+  const std::atomic<uint64_t>* read_to = nullptr;
   uint64_t bytes_max = UINT64_MAX;
+  const Archive* archive = nullptr;
+  // The first connection's, for the next ones. Without a timeline any source will do.
+  WalIdentity identity = {};
 };
+
+StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity);
 
 // Owner: one thread, which runs it.
 class Receiver {
@@ -55,33 +62,39 @@ class Receiver {
   // A source that has said nothing for so long is asked, and lost when it does not answer for as long again.
   static constexpr std::chrono::seconds kSilence{30};
 
-  explicit Receiver(const ReceiverOptions& options) : options_(options) {}
+  // `staging`: what an earlier receiver has left of this process, or empty. It outlives the receiver.
+  Receiver(const ReceiverOptions& options, std::optional<Staging>& staging) : options_(options), staging_(staging) {}
   // One connection, until it is stopped (success) or fails: transient errors can be tried again. WAL of another system
   // than the staged one's is a protocol_violation. Each timeline is staged by itself: nothing yet joins one to the
   // next.
   base::Result<void> run();
+  // It failed because the source is not that of `identity` any more.
+  bool is_other_source() const { return is_other_source_; }
 
  private:
   base::Result<void> start();
+  base::Result<void> check(const WalIdentity& found);
   base::Result<void> receive();
   base::Result<void> sync_if_due();
   base::Result<void> tell(bool asks = false);
   base::Result<void> take(const pg::StreamMessage& message);
   base::Result<void> watch_silence();
-  base::Result<void> drop_unneeded();
-  bool is_full() const { return staging_->bytes() >= options_.bytes_max; }
+  base::Result<void> look_ahead();
   void report();
 
   ReceiverOptions options_;
   std::optional<pg::ReplicationStream> stream_;
-  std::optional<Staging> staging_;
+  std::optional<Staging>& staging_;
+  std::optional<StagingRoom> room_;
   std::chrono::steady_clock::time_point synced_at_;
   std::chrono::steady_clock::time_point told_at_;
   base::Lsn told_;
   base::Lsn restart_;  // the slot's, when it was started
-  base::Lsn dropped_;  // up to where it was looked for what is not needed
+  base::Lsn ahead_;    // the archive has everything before it
+  std::chrono::steady_clock::time_point ahead_at_;  // when the archive was asked for more
   std::chrono::steady_clock::time_point heard_at_;
   bool has_asked_ = false;
+  bool is_other_source_ = false;
   StagingReport report_;
 };
 

@@ -59,13 +59,15 @@ class ReceiverTest : public ::testing::Test {
     if (receiver_ != 0) return;
     const base::SystemClock clock;
     const std::atomic<bool> stop{false};
+    std::optional<Staging> staging;
     while (true) {  // until it is killed
       Receiver receiver({.source = conninfo(),
                          .slot = kSlot,
                          .directory = directory_,
                          .clock = clock,
                          .stop = &stop,
-                         .on_durable = [this](base::Lsn lsn) { *durable_ = std::max(durable_->load(), lsn.value); }});
+                         .on_durable = [this](base::Lsn lsn) { *durable_ = std::max(durable_->load(), lsn.value); }},
+                        staging);
       const auto ran = receiver.run();
       // A source that is away comes back; its slot may still be the killed receiver's for a moment.
       if (base::class_of(ran.error().code) != base::ErrorClass::transient) {

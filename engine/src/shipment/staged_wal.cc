@@ -9,30 +9,36 @@
 
 namespace thalweg::shipment {
 
-base::Result<void> StagedWal::open() {
-  const base::Lsn begin{position_.value - position_.value % options_.segment_bytes};
+base::Result<base::File> StagedWal::find(base::Lsn segment) const {
+  const WalIdentity& identity = options_.identity;
   const auto path =
-      options_.directory / SegmentName{.timeline = options_.timeline, .begin = begin}.text(options_.segment_bytes);
+      options_.directory / SegmentName{.timeline = identity.timeline, .begin = segment}.text(identity.segment_bytes);
   auto opened = base::File::open(path, O_RDONLY);
   std::error_code failed;
-  if (!opened && !std::filesystem::exists(path, failed)) {
-    base::Error gap = base::fail(base::ErrorCode::position_gap,
-                                 fmt::format("The staged WAL from {} on is gone: there is no {}.", to_string(position_),
-                                             path.string()),
-                                 base::ErrorSide::engine)
-                          .error();
-    gap.lsn = position_;
-    return std::unexpected(std::move(gap));
+  if (opened || std::filesystem::exists(path, failed)) return opened;
+  if (options_.archive != nullptr) {
+    THALWEG_ASSIGN(auto archived, options_.archive->fetch(segment, identity));
+    if (archived) return std::move(*archived);
   }
-  if (!opened) return std::unexpected(opened.error());
-  file_ = std::move(*opened);
+  base::Error gap = base::fail(base::ErrorCode::position_gap,
+                               fmt::format("The staged WAL from {} on is gone: there is no {}{}.", to_string(position_),
+                                           path.string(), options_.archive ? ", and the archive lacks it" : ""),
+                               base::ErrorSide::engine)
+                        .error();
+  gap.lsn = position_;
+  return std::unexpected(std::move(gap));
+}
+
+base::Result<void> StagedWal::open() {
+  const base::Lsn begin{position_.value - position_.value % options_.identity.segment_bytes};
+  THALWEG_ASSIGN(file_, find(begin));
   return file_.seek(position_.value - begin.value);
 }
 
 base::Result<std::span<const std::byte>> StagedWal::read(base::Lsn end) {
   if (position_ >= end) return std::span<const std::byte>{};
   if (!file_.is_open()) THALWEG_TRY(open());
-  const uint64_t left_in_segment = options_.segment_bytes - position_.value % options_.segment_bytes;
+  const uint64_t left_in_segment = options_.identity.segment_bytes - position_.value % options_.identity.segment_bytes;
   const uint64_t wanted = std::min({uint64_t{kPortionBytes}, left_in_segment, end.value - position_.value});
   bytes_.resize(kPortionBytes);
   THALWEG_ASSIGN(const size_t count, file_.read_some(std::span{bytes_}.first(wanted)));
@@ -42,7 +48,7 @@ base::Result<std::span<const std::byte>> StagedWal::read(base::Lsn end) {
                       base::ErrorSide::engine);
   }
   position_.value += count;
-  if (position_.value % options_.segment_bytes == 0) file_ = {};
+  if (position_.value % options_.identity.segment_bytes == 0) file_ = {};
   return std::span<const std::byte>{bytes_}.first(count);
 }
 

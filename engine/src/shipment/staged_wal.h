@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "shipment/archive.h"
+#include "shipment/wal_identity.h"
 
 // The staged segments, read from one position on while they grow.
 
@@ -16,8 +18,8 @@ namespace thalweg::shipment {
 
 struct StagedWalOptions {
   std::filesystem::path directory;
-  uint32_t segment_bytes = 0;
-  uint32_t timeline = 0;
+  WalIdentity identity = {};
+  const Archive* archive = nullptr;  // has what was dropped from the directory. Null: nothing that is needed is
 };
 
 // Owner: one thread, another one than the staging's. What was received is in the files, and stays as it is.
@@ -28,12 +30,13 @@ class StagedWal {
   StagedWal(StagedWalOptions options, base::Lsn from) : options_(std::move(options)), position_(from) {}
 
   // The next bytes before `end`, a portion at most; none: the position is there. They are valid until the next call.
-  // Fails with position_gap where a segment is missing.
+  // Fails with position_gap where a segment is missing, and the archive does not have it either.
   base::Result<std::span<const std::byte>> read(base::Lsn end);
   base::Lsn position() const { return position_; }  // of the next byte
 
  private:
   base::Result<void> open();
+  base::Result<base::File> find(base::Lsn segment) const;
 
   const StagedWalOptions options_;
   base::Lsn position_;

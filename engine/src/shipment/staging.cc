@@ -36,7 +36,7 @@ base::Result<Staging> Staging::open(const StagingOptions& options) {
 }
 
 std::filesystem::path Staging::path_of(base::Lsn segment) const {
-  return options_.directory / SegmentName{.timeline = options_.timeline, .begin = segment}.text(options_.segment_bytes);
+  return options_.directory / SegmentName{.timeline = options_.identity.timeline, .begin = segment}.text(options_.identity.segment_bytes);
 }
 
 base::Lsn Staging::begin() const { return segments_.empty() ? base::Lsn{} : segments_.begin()->first; }
@@ -51,16 +51,16 @@ base::Result<void> Staging::find_segments() {
   std::error_code failed;
   for (std::filesystem::directory_iterator entry(options_.directory, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    const auto name = SegmentName::parse(entry->path().filename().string(), options_.segment_bytes);
-    if (!name || name->timeline != options_.timeline) continue;
+    const auto name = SegmentName::parse(entry->path().filename().string(), options_.identity.segment_bytes);
+    if (!name || name->timeline != options_.identity.timeline) continue;
     const uint64_t bytes = entry->file_size(failed);
     if (!failed) segments_[name->begin] = bytes;
   }
   if (failed) return std::unexpected(base::file_error(failed.value(), "list " + options_.directory.string()));
   for (auto segment = segments_.begin(); segment != segments_.end() && std::next(segment) != segments_.end();
        ++segment) {
-    const base::Lsn next{segment->first.value + options_.segment_bytes};
-    if (segment->second == options_.segment_bytes && std::next(segment)->first == next) continue;
+    const base::Lsn next{segment->first.value + options_.identity.segment_bytes};
+    if (segment->second == options_.identity.segment_bytes && std::next(segment)->first == next) continue;
     return base::fail(
         base::ErrorCode::protocol_violation,
         fmt::format("The staged WAL has a gap: {} has {} bytes, and the next segment begins at {}.",
@@ -73,9 +73,9 @@ base::Result<void> Staging::find_segments() {
 // newest segment: the source still has it, but may have forgotten the one before it.
 base::Result<void> Staging::find_end() {
   const base::Lsn segment = segments_.rbegin()->first;
-  THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.segment_bytes));
+  THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
   wal::WalReader reader(
-      {.start = segment, .segment_bytes = options_.segment_bytes, .system_identifier = options_.system_identifier});
+      {.start = segment, .segment_bytes = options_.identity.segment_bytes, .system_identifier = options_.identity.system_identifier});
   const auto bytes = std::as_bytes(std::span{content});
   reader.feed(bytes);
   base::Lsn whole = segment;
@@ -87,11 +87,10 @@ base::Result<void> Staging::find_end() {
     const bool is_whole = (*record)->end.value <= segment.value + bytes.size();
     whole = is_whole ? (*record)->end : (*record)->begin;  // a switch lasts to the segment's end, which may be missing
   }
-  if (!is_damaged && bytes.size() == options_.segment_bytes) whole.value = segment.value + bytes.size();
-  end_ = page_of(whole);
-  again_.assign(bytes.begin() + static_cast<ptrdiff_t>(end_.value - segment.value),
-                bytes.begin() + static_cast<ptrdiff_t>(whole.value - segment.value));
-  return shorten(segment);
+  if (!is_damaged && bytes.size() == options_.identity.segment_bytes) whole.value = segment.value + bytes.size();
+  end_ = whole;
+  THALWEG_TRY(shorten(segment));
+  return compare_page();
 }
 
 // The rest is durable afterwards: the earlier staging may have ended between a write and its sync.
@@ -104,7 +103,7 @@ base::Result<void> Staging::shorten(base::Lsn segment) {
   THALWEG_ASSIGN(file_, base::File::open(path_of(segment), O_WRONLY | O_APPEND));
   THALWEG_TRY(sync_directory(options_.directory));
   THALWEG_TRY(sync());
-  if (end_.value % options_.segment_bytes == 0 && end_ != segment) file_ = {};
+  if (end_.value % options_.identity.segment_bytes == 0 && end_ != segment) file_ = {};
   return {};
 }
 
@@ -119,7 +118,22 @@ void Staging::begin_at(base::Lsn segment) { end_ = durable_ = segment; }
 
 void Staging::restart_reader() {
   reader_ = std::make_unique<wal::WalReader>(wal::WalReaderOptions{
-      .start = end_, .segment_bytes = options_.segment_bytes, .system_identifier = options_.system_identifier});
+      .start = next(), .segment_bytes = options_.identity.segment_bytes, .system_identifier = options_.identity.system_identifier});
+}
+
+base::Result<void> Staging::compare_page() {
+  reader_.reset();
+  again_.clear();
+  const base::Lsn page = page_of(end_);
+  if (page == end_) return {};
+  THALWEG_ASSIGN(base::File file, base::File::open(path_of(segment_of(page)), O_RDONLY));
+  THALWEG_TRY(file.seek(page.value - segment_of(page).value));
+  again_.resize(end_.value - page.value);
+  THALWEG_ASSIGN(const size_t count, file.read_some(again_));
+  if (count == again_.size()) return {};
+  return base::fail(base::ErrorCode::file_error,
+                    fmt::format("The staged WAL at {} is shorter than what was written.", to_string(page)),
+                    base::ErrorSide::engine);
 }
 
 base::Result<void> Staging::append(std::span<const std::byte> bytes) {
@@ -129,20 +143,21 @@ base::Result<void> Staging::append(std::span<const std::byte> bytes) {
     THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
     if (record == nullptr) break;
   }
-  THALWEG_TRY(compare(bytes));
-  return write(bytes);
+  THALWEG_ASSIGN(const size_t known, compare(bytes));
+  return write(bytes.subspan(known));
 }
 
-base::Result<void> Staging::compare(std::span<const std::byte> bytes) {
+// How many of the bytes are there.
+base::Result<size_t> Staging::compare(std::span<const std::byte> bytes) {
   const size_t known = std::min(again_.size(), bytes.size());
   const auto different = std::ranges::mismatch(bytes.first(known), std::span{again_}.first(known)).in1 - bytes.begin();
   if (static_cast<size_t>(different) != known) {
-    const base::Lsn at{end_.value + static_cast<uint64_t>(different)};
+    const base::Lsn at{next().value + static_cast<uint64_t>(different)};
     return base::fail(base::ErrorCode::source_diverged,
                       fmt::format("The source's WAL at {} is not what it sent before.", to_string(at)));
   }
   again_.erase(again_.begin(), again_.begin() + static_cast<ptrdiff_t>(known));
-  return {};
+  return known;
 }
 
 base::Result<void> Staging::write(std::span<const std::byte> bytes) {
@@ -150,12 +165,12 @@ base::Result<void> Staging::write(std::span<const std::byte> bytes) {
     if (!file_.is_open()) THALWEG_TRY(open_segment());
     const base::Lsn segment = segment_of(end_);
     const auto part =
-        bytes.first(std::min<uint64_t>(bytes.size(), segment.value + options_.segment_bytes - end_.value));
+        bytes.first(std::min<uint64_t>(bytes.size(), segment.value + options_.identity.segment_bytes - end_.value));
     THALWEG_TRY(file_.write_all(part));
     end_.value += part.size();
     segments_[segment] += part.size();
     bytes = bytes.subspan(part.size());
-    if (end_ == base::Lsn{segment.value + options_.segment_bytes}) {
+    if (end_ == base::Lsn{segment.value + options_.identity.segment_bytes}) {
       THALWEG_TRY(sync());
       file_ = {};
     }
@@ -176,7 +191,7 @@ base::Result<void> Staging::sync() {
 
 base::Result<void> Staging::drop_before(base::Lsn position) {
   const size_t before = segments_.size();
-  while (!segments_.empty() && segments_.begin()->first.value + options_.segment_bytes <= position.value) {
+  while (!segments_.empty() && segments_.begin()->first.value + options_.identity.segment_bytes <= position.value) {
     THALWEG_TRY(remove_file(path_of(segments_.begin()->first)));
     segments_.erase(segments_.begin());
   }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "shipment/wal_identity.h"
 #include "wal/wal_reader.h"
 
 // The WAL of one source on this host's disk: a file for each segment, with the source's own bytes and name.
@@ -20,30 +21,33 @@ namespace thalweg::shipment {
 
 struct StagingOptions {
   std::filesystem::path directory;  // this staging's alone
-  uint32_t segment_bytes = 16U << 20;
-  uint64_t system_identifier = 0;  // the source's
-  uint32_t timeline = 1;
+  WalIdentity identity = {};        // the source's
 };
 
 // Owner: one thread, which receives. What is durable does not change any more: others may read the files up to there.
 class Staging {
  public:
-  // Continues what an earlier one left: the newest segment's pages and records are checked, and everything from the
-  // page on that has the last whole record's end is received again, but for a segment that is whole. A
-  // protocol_violation: a segment is missing between two.
+  // Continues what an earlier one left: the newest segment's pages and records are checked, and what follows its last
+  // whole record goes, but for a segment that is whole. A protocol_violation: a segment is missing between two.
   static base::Result<Staging> open(const StagingOptions& options);
 
   // Where the first segment begins; none: nothing is staged.
   base::Lsn begin() const;
-  base::Lsn end() const { return end_; }          // received up to here; none: nothing is staged
+  base::Lsn end() const { return end_; }          // the files have it up to here; none: nothing is staged
+  // Of the byte that has to come next: end(), or the begin of its page, from which on the bytes that are there have to
+  // come once more.
+  base::Lsn next() const { return {end_.value - again_.size()}; }
   base::Lsn durable() const { return durable_; }  // on the disk up to here
   // Bytes received and not yet durable.
   uint64_t unsynced() const { return end_.value - durable_.value; }
   uint64_t bytes() const;  // on the disk
+  std::filesystem::path path_of(base::Lsn segment) const;
 
   // The first position of an empty one: a segment's begin.
   void begin_at(base::Lsn segment);
-  // The bytes at end(). Every page and record is checked as it comes, and nothing of a failed portion counts. A
+  // Another connection, or the archive, goes on with the page that end() is on.
+  base::Result<void> compare_page();
+  // The bytes at next(). Every page and record is checked as it comes, and nothing of a failed portion counts. A
   // protocol_violation: they are no WAL of this source. source_diverged: they are not the bytes that were staged
   // before.
   base::Result<void> append(std::span<const std::byte> bytes);
@@ -56,14 +60,13 @@ class Staging {
 
  private:
   explicit Staging(const StagingOptions& options) : options_(options) {}
-  std::filesystem::path path_of(base::Lsn segment) const;
-  base::Lsn segment_of(base::Lsn lsn) const { return {lsn.value - lsn.value % options_.segment_bytes}; }
+  base::Lsn segment_of(base::Lsn lsn) const { return {lsn.value - lsn.value % options_.identity.segment_bytes}; }
   base::Result<void> find_segments();
   base::Result<void> find_end();
   base::Result<void> shorten(base::Lsn segment);
   base::Result<void> open_segment();
   base::Result<void> write(std::span<const std::byte> bytes);
-  base::Result<void> compare(std::span<const std::byte> bytes);
+  base::Result<size_t> compare(std::span<const std::byte> bytes);
   void restart_reader();
 
   StagingOptions options_;
@@ -72,7 +75,7 @@ class Staging {
   base::Lsn end_;
   base::Lsn durable_;
   std::unique_ptr<wal::WalReader> reader_;
-  std::vector<std::byte> again_;  // bytes from end_ on that an earlier staging had received
+  std::vector<std::byte> again_;  // bytes before end_ that have to come once more
 };
 
 }  // namespace thalweg::shipment

@@ -28,7 +28,7 @@ class StagingTest : public ::testing::Test {
   ~StagingTest() override { std::filesystem::remove_all(directory_); }
 
   base::Result<Staging> open(uint64_t system = WalBytes::kSystem) const {
-    return Staging::open({.directory = directory_, .system_identifier = system});
+    return Staging::open({.directory = directory_, .identity = {.system_identifier = system, .timeline = 1}});
   }
   Staging filled() {
     auto staging = open();
@@ -87,9 +87,10 @@ TEST_F(StagingTest, GoesOnFromThePageOfTheLastWholeRecord) {
   std::ofstream(file(), std::ios::app | std::ios::binary) << std::string(300, '\0');  // of a page that is not whole
   auto staging = open();
   ASSERT_TRUE(staging) << staging.error().message;
-  EXPECT_EQ(staging->end().value, wal_.end().value / kPageBytes * kPageBytes);
+  EXPECT_EQ(staging->end(), wal_.end());
+  EXPECT_EQ(staging->next().value, wal_.end().value / kPageBytes * kPageBytes);
   EXPECT_EQ(staging->durable(), staging->end());
-  const base::Lsn again = staging->end();
+  const base::Lsn again = staging->next();
   wal_.record("more");
   const auto rest = wal_.bytes().subspan(again.value - kSegment.value);
   ASSERT_TRUE(staging->append(rest));
@@ -104,7 +105,7 @@ TEST_F(StagingTest, ADamagedEndIsReceivedAgain) {
   auto staging = open();
   ASSERT_TRUE(staging);
   EXPECT_LT(staging->end(), wal_.end());
-  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->end().value - kSegment.value)));
+  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->next().value - kSegment.value)));
   EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
 }
 
@@ -113,11 +114,11 @@ TEST_F(StagingTest, ASourceThatSendsOtherBytesHasDiverged) {
   filled();
   auto staging = open();
   ASSERT_TRUE(staging);
-  ASSERT_LT(staging->end(), wal_.end());
+  ASSERT_LT(staging->next(), wal_.end());
   WalBytes other(kSegment);
   for (int i = 0; i < 100; ++i) other.record(std::string(static_cast<size_t>(i) * 50, 'a'));
   other.record("the last one, on a page of its own, or not");
-  const auto appended = staging->append(other.bytes().subspan(staging->end().value - kSegment.value));
+  const auto appended = staging->append(other.bytes().subspan(staging->next().value - kSegment.value));
   ASSERT_FALSE(appended);
   EXPECT_EQ(appended.error().code, base::ErrorCode::source_diverged);
 }
@@ -148,9 +149,32 @@ TEST_F(StagingTest, ASwitchWhoseSegmentIsNotWholeIsReceivedAgain) {
   }
   auto staging = open();
   ASSERT_TRUE(staging);
-  EXPECT_EQ(staging->end().value, change.value / kPageBytes * kPageBytes);
-  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->end().value - kSegment.value)));
+  EXPECT_EQ(staging->next().value, change.value / kPageBytes * kPageBytes);
+  ASSERT_TRUE(staging->append(wal_.bytes().subspan(staging->next().value - kSegment.value)));
   EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+}
+
+TEST_F(StagingTest, AnotherConnectionGoesOnWithThePage) {
+  auto staging = filled();
+  wal_.record("more");
+  EXPECT_EQ(staging.next(), staging.end());
+  ASSERT_TRUE(staging.compare_page());
+  EXPECT_LT(staging.next(), staging.end());
+  // In portions that end anywhere, before the known end too.
+  for (auto rest = wal_.bytes().subspan(staging.next().value - kSegment.value); !rest.empty();) {
+    const auto part = rest.first(std::min<size_t>(rest.size(), 100));
+    ASSERT_TRUE(staging.append(part));
+    rest = rest.subspan(part.size());
+  }
+  EXPECT_EQ(staging.next(), staging.end());
+  EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+  ASSERT_TRUE(staging.compare_page());
+  WalBytes other(kSegment);
+  for (int i = 0; i < 100; ++i) other.record(std::string(static_cast<size_t>(i) * 50, 'a'));
+  other.record("less");
+  const auto appended = staging.append(other.bytes().subspan(staging.next().value - kSegment.value));
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(appended.error().code, base::ErrorCode::source_diverged);
 }
 
 // The source may have forgotten it: all of it was durable, and the source was told.
@@ -195,7 +219,7 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   while (wal_.bytes().size() < WalBytes::kSegmentBytes + kPageBytes) wal_.record(std::string(7000, 'b'));
   auto staging = open();
   staging->begin_at(kSegment);
-  StagedWal reader({.directory = directory_, .segment_bytes = WalBytes::kSegmentBytes, .timeline = 1}, kSegment);
+  StagedWal reader({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}}, kSegment);
   std::string read;
   constexpr size_t kPart = 3'000'017;
   for (size_t at = 0; at < wal_.bytes().size(); at += kPart) {
@@ -211,7 +235,7 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   EXPECT_TRUE(read == written(kSegment, staging->end()));
   ASSERT_TRUE(staging->sync());
   ASSERT_TRUE(staging->drop_before({kSegment.value + WalBytes::kSegmentBytes}));
-  StagedWal late({.directory = directory_, .segment_bytes = WalBytes::kSegmentBytes, .timeline = 1}, kSegment);
+  StagedWal late({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}}, kSegment);
   const auto bytes = late.read(staging->end());
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, base::ErrorCode::position_gap);

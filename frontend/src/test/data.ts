@@ -95,6 +95,7 @@ export const engine: Engine = {
   identity: null,
   propagation_address: null,
   propagation_address_set: false,
+  wal_archives: [],
   etag: '"1"',
 };
 

@@ -44,6 +44,8 @@ class EngineRow(Identified, Base):
     """Id, status and phase of those that it runs and the store does not know: the store came back from a backup."""
     streams_to_drop: Mapped[list[str]] = mapped_column(JSONB, default=list, server_default="[]")
     """Those of them that an admin wants gone."""
+    wal_archives: Mapped[list[str]] = mapped_column(JSONB, default=list, server_default="[]")
+    """Names that the engine's host has for archives of sources' WAL, as it told last."""
     edition: Mapped[int] = mapped_column(default=1)
     """Grows with every update by a user: it is the entity tag."""
 

@@ -70,6 +70,10 @@ class Engine(Resource):
         "another engine captures."
     )
     propagation_address_set: bool = Field(description="False: it is the address where the engine listens.")
+    wal_archives: list[str] = Field(
+        description="Archives of sources' WAL that its host offers, by their names: values for a mined stream's "
+        "parameter wal_archive."
+    )
     streams: list[str]
     unknown_streams: list[UnknownStream] = Field(
         description="They keep running until they are dropped with :drop-stream."

@@ -47,7 +47,7 @@ def _resource(row: EngineRow, streams: list[str]) -> Engine:
         last_seen_at=row.last_seen_at, resident_bytes=row.resident_bytes, cpu_percent=row.cpu_percent,
         desired_revision=row.desired_revision, acknowledged_revision=row.acknowledged_revision,
         identity=_identity(row), propagation_address=row.reached_at,
-        propagation_address_set=row.propagation_address is not None,
+        propagation_address_set=row.propagation_address is not None, wal_archives=row.wal_archives,
         streams=streams, unknown_streams=_unknown_streams(row), created_at=row.created_at, etag=etag_of(row.edition),
     )  # fmt: skip
 

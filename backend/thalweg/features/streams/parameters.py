@@ -120,6 +120,9 @@ def _wrong(definition: StreamParameter, value: Any) -> str | None:
     if definition.type is ParameterType.ENUM:
         allowed = definition.values or []
         return None if value in allowed else f"It must be one of {', '.join(allowed)}."
+    if definition.type is ParameterType.TEXT:
+        fits = isinstance(value, str) and len(value) <= (definition.maximum or 0) and value.isprintable()
+        return None if fits else f"It must be a text of at most {definition.maximum} printable characters."
     if isinstance(value, bool) or not isinstance(value, int):
         return "It must be a whole number."
     low, high = definition.minimum, definition.maximum

@@ -57,6 +57,7 @@ class ParameterType(StrEnum):
     INTEGER = "integer"
     BOOLEAN = "boolean"
     ENUM = "enum"
+    TEXT = "text"
     ERROR_POLICIES = "error_policies"
     CONFLICT_HANDLERS = "conflict_handlers"
     CONFLICT_DETECTION = "conflict_detection"
@@ -69,7 +70,7 @@ class StreamParameter(Resource):
     type: ParameterType
     default: ParameterValue
     minimum: int | None
-    maximum: int | None
+    maximum: int | None = Field(description="Of a text: its characters.")
     values: list[str] | None = Field(description="The values of an enum.")
     unit: str | None
     live: bool = Field(

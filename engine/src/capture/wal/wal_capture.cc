@@ -44,12 +44,18 @@ WalCapture::WalCapture(CaptureOptions options)
       dictionary_interval_(std::min(options_.mining.dictionary_interval_bytes,
                                     options_.mining.staging_bytes_max / kDictionariesOfStaging)),
       folder_(options_.mining.folder),
+      archive_([&]() -> std::optional<shipment::Archive> {
+        if (!options_.mining.archive) return std::nullopt;
+        return std::optional<shipment::Archive>(std::in_place, *options_.mining.archive, folder_.scratch() / "again",
+                                                &stop_);
+      }()),
       shipment_({.source = options_.source_conninfo,
                  .slot = options_.slot,
                  .directory = folder_.staging(),
                  .clock = *options_.clock,
                  .stop = nullptr,
-                 .bytes_max = options_.mining.staging_bytes_max}) {}
+                 .bytes_max = options_.mining.staging_bytes_max},
+                options_.mining.archive, folder_.scratch() / "next") {}
 
 WalCapture::~WalCapture() {
   request_stop();
@@ -133,9 +139,9 @@ base::Result<void> WalCapture::begin_mining() {
                              .memory_bytes = options_.mining.memory_bytes});
   staged_.emplace(
       shipment::StagedWalOptions{
-          .directory = folder_.staging(), .segment_bytes = report.segment_bytes, .timeline = report.timeline},
+          .directory = folder_.staging(), .identity = report.identity, .archive = archive_ ? &*archive_ : nullptr},
       base::Lsn{begun.from.value - begun.from.value % wal::kPageBytes});
-  reader_.emplace(wal::WalReaderOptions{.start = begun.from, .segment_bytes = report.segment_bytes});
+  reader_.emplace(wal::WalReaderOptions{.start = begun.from, .segment_bytes = report.identity.segment_bytes});
   mined_ = begun.from;
   if (dictionary_->is_ready()) saved_at_ = begun.from;
   begin_at(from);
@@ -159,13 +165,15 @@ base::Result<void> WalCapture::mine_until_stopped() {
       time_.enter(Activity::busy);
       state_.set(dictionary_->is_ready() ? "CAPTURING CHANGES" : "DICTIONARY INITIALIZATION");
       THALWEG_TRY(mine(bytes));
+      shipment_.set_read_to(staged_->position());
       THALWEG_TRY(serve_timers());
       continue;
     }
     if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
     options_.queue->flush();
     THALWEG_TRY(serve_timers());
-    look_at_staging(options_.clock->steady_now());
+    const auto full = staging_trouble(options_.clock->steady_now());
+    set_trouble(full ? full : shipment_.trouble());
     await_wal(ticket);
   }
   return {};
@@ -261,24 +269,24 @@ base::Result<void> WalCapture::save_due_dictionary() {
   return {};
 }
 
-void WalCapture::look_at_staging(std::chrono::steady_clock::time_point now) {
+std::optional<base::Error> WalCapture::staging_trouble(std::chrono::steady_clock::time_point now) {
   const auto report = shipment_.report();
   if (!report || !report->is_full) {
-    if (std::exchange(stuck_since_, {})) set_trouble({});
-    return;
+    stuck_since_.reset();
+    return std::nullopt;
   }
   if (!stuck_since_) stuck_since_ = now;
-  if (now - *stuck_since_ < kStuckPatience) return;
+  if (now - *stuck_since_ < kStuckPatience) return std::nullopt;
   const base::Lsn first_open = builder_->first_open();
-  set_trouble(base::fail(ErrorCode::spill_limit_reached,
+  return base::fail(ErrorCode::spill_limit_reached,
                          fmt::format("The staged WAL has reached staging_limit_mb ({} MiB), and all of it is mined. {}",
                                      options_.mining.staging_bytes_max >> 20,
                                      first_open && first_open < confirmed()
                                          ? fmt::format("A transaction that is open since {} needs it.",
                                                        base::to_string(first_open))
                                          : "Destinations do not have it yet."),
-                         base::ErrorSide::engine)
-                  .error());
+                    base::ErrorSide::engine)
+      .error();
 }
 
 // --- the end

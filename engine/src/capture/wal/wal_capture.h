@@ -51,8 +51,9 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   base::Result<void> save_due_dictionary();
   // The state as far as destinations have got; `at_once`: however short ago the last one was written.
   base::Result<void> note_confirmed(bool at_once);
-  // Nothing more is received, and all that was is mined: only what somebody does at the source or here goes on.
-  void look_at_staging(std::chrono::steady_clock::time_point now);
+  // None: what is staged can grow. Else nothing more is received, and all that was is mined: only what somebody does at
+  // the source or here goes on.
+  std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
   void add_mark();
   base::Lsn staged_end() const;
 
@@ -76,6 +77,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   MinedTables tables_;
   std::optional<SourceEndProbe> probe_;
   std::optional<dictionary::Dictionary> dictionary_;
+  const std::optional<shipment::Archive> archive_;
   std::optional<shipment::StagedWal> staged_;
   std::optional<wal::WalReader> reader_;
   std::optional<mining::Builder> builder_;

@@ -28,12 +28,14 @@ struct MiningBegin {
   base::Lsn from;
 };
 
-// Owner: one thread, but for staging().
+// Owner: one thread, but for staging() and scratch().
 class WalFolder {
  public:
   explicit WalFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path staging() const { return path_ / "staging"; }
+  // Of what is fetched from an archive; nothing in it lasts.
+  std::filesystem::path scratch() const { return path_ / "fetched"; }
   std::filesystem::path first_contents() const { return path_ / "first-contents"; }
 
   // None: nothing was begun here. A file_error: it cannot be read.

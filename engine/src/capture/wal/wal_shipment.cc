@@ -6,10 +6,17 @@ namespace thalweg::capture {
 
 using telemetry::Activity;
 
-WalShipment::WalShipment(shipment::ReceiverOptions options)
-    : options_([&] {
+WalShipment::WalShipment(shipment::ReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
+                         std::filesystem::path scratch)
+    : archive_([&]() -> std::optional<shipment::Archive> {
+        if (!archive) return std::nullopt;
+        return std::optional<shipment::Archive>(std::in_place, std::move(*archive), std::move(scratch), &stop_);
+      }()),
+      options_([&] {
         options.stop = &stop_;
         options.needed_from = &needed_from_;
+        options.read_to = &read_to_;
+        options.archive = archive_ ? &*archive_ : nullptr;
         options.on_staged = [this](const shipment::StagingReport& report) { take(report); };
         return std::move(options);
       }()) {}
@@ -17,7 +24,14 @@ WalShipment::WalShipment(shipment::ReceiverOptions options)
 void WalShipment::begin() {
   thread_ = std::thread([this] {
     time_.enter(Activity::network);
-    auto ran = shipment::Receiver(options_).run();
+    auto ran = shipment::Shipper({.receiver = options_,
+                                  .on_trouble =
+                                      [this](std::optional<base::Error> trouble) {
+                                        const std::lock_guard lock(mutex_);
+                                        trouble_ = std::move(trouble);
+                                      },
+                                  .on_waiting = [this] { state_.set("WAITING FOR WAL"); }})
+                   .run();
     state_.set(ran ? "STOPPED" : "ABORTING");
     time_.enter(Activity::idle);
     if (!ran) {
@@ -36,10 +50,16 @@ void WalShipment::end() {
 void WalShipment::take(const shipment::StagingReport& report) {
   {
     const std::lock_guard lock(mutex_);
-    if (report_ && report.end > report_->end) received_bytes_.add(report.end.value - report_->end.value);
+    if (report_ && report.end > report_->end) {
+      const uint64_t bytes = report.end.value - report_->end.value;
+      received_bytes_.add(bytes);
+      if (report.is_archived) archived_bytes_.add(bytes);
+    }
     report_ = report;
   }
-  state_.set(report.is_full ? "PAUSED FOR STAGING SPACE" : "RECEIVING WAL");
+  state_.set(report.is_full       ? "PAUSED FOR STAGING SPACE"
+             : report.is_archived ? "FETCHING ARCHIVED WAL"
+                                  : "RECEIVING WAL");
   time_.enter(report.is_full ? Activity::flow_control : Activity::network);
   bell_.ring();
 }
@@ -54,6 +74,11 @@ std::optional<base::Error> WalShipment::failure() const {
   return error_;
 }
 
+std::optional<base::Error> WalShipment::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
 telemetry::ComponentSample WalShipment::sample() const {
   const shipment::StagingReport report = this->report().value_or(shipment::StagingReport{});
   return {.type = "CAPTURE",
@@ -62,7 +87,7 @@ telemetry::ComponentSample WalShipment::sample() const {
           .server = 0,
           .state = state_.get(),
           .time_ns = time_.sample(),
-          .counters = {{"received_bytes", received_bytes_.get()}},
+          .counters = {{"received_bytes", received_bytes_.get()}, {"archived_bytes", archived_bytes_.get()}},
           .gauges = {{"staged_bytes", static_cast<int64_t>(report.bytes)},
                      {"staging_limit_bytes", static_cast<int64_t>(options_.bytes_max)},
                      {"unsynced_bytes", static_cast<int64_t>(report.end.value - report.durable.value)}}};

@@ -7,7 +7,8 @@
 
 #include "base/doorbell.h"
 #include "base/error.h"
-#include "shipment/receiver.h"
+#include "shipment/archive.h"
+#include "shipment/shipper.h"
 #include "telemetry/agent.h"
 #include "telemetry/sample.h"
 
@@ -18,8 +19,10 @@ namespace thalweg::capture {
 // Thread-safe. Its thread runs from begin() to end(), or until it fails.
 class WalShipment {
  public:
-  // `options`: without what it sets itself, the callbacks and what is shared.
-  explicit WalShipment(shipment::ReceiverOptions options);
+  // `options`: without what it sets itself, the callbacks and what is shared. `archive`: where the source's WAL is as
+  // well; `scratch` is the folder of what is fetched from there.
+  WalShipment(shipment::ReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
+              std::filesystem::path scratch);
   ~WalShipment() { end(); }
   WalShipment(const WalShipment&) = delete;
   WalShipment& operator=(const WalShipment&) = delete;
@@ -30,10 +33,14 @@ class WalShipment {
   // None before the first connection.
   std::optional<shipment::StagingReport> report() const;
   std::optional<base::Error> failure() const;
-  // Rings whenever one of these two has changed.
+  // Why nothing comes at present, from the source or its archive.
+  std::optional<base::Error> trouble() const;
+  // Rings whenever the report or the failure has changed.
   base::Doorbell& bell() { return bell_; }
   // Segments that end there or before may go.
   void set_needed_from(base::Lsn lsn) { needed_from_.store(lsn.value, std::memory_order_release); }
+  // Segments that end there or before are only needed by a restart: at the limit those go that the archive has.
+  void set_read_to(base::Lsn lsn) { read_to_.store(lsn.value, std::memory_order_release); }
 
   telemetry::ComponentSample sample() const;
 
@@ -42,17 +49,19 @@ class WalShipment {
 
   std::atomic<bool> stop_{false};         // writer: the owner. Reader: the thread
   std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
+  std::atomic<uint64_t> read_to_{0};      // likewise
+  const std::optional<shipment::Archive> archive_;
   const shipment::ReceiverOptions options_;
   base::Doorbell bell_;
 
   mutable std::mutex mutex_;  // guards these
   std::optional<shipment::StagingReport> report_;
-  std::optional<base::Error> error_;
+  std::optional<base::Error> error_, trouble_;
 
   // The thread's; read by anybody.
   telemetry::StateText state_{"INITIALIZING"};
   telemetry::TimeAccount time_;
-  telemetry::Counter received_bytes_;
+  telemetry::Counter received_bytes_, archived_bytes_;  // the latter of the former
   std::thread thread_;
 };
 

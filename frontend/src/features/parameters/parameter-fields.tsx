@@ -8,6 +8,7 @@ import {
   Stack,
   Switch,
   Text,
+  TextInput,
   Title,
   Tooltip,
 } from "@mantine/core";
@@ -180,6 +181,17 @@ function Field({ definition, value, onChange, disabled }: RowProps) {
     return <ComparedTables tables={comparedOf(value)} onChange={onChange} disabled={disabled} />;
   if (definition.type === "statement_handlers")
     return <Statements value={value} onChange={onChange} disabled={disabled} />;
+  if (definition.type === "text") {
+    return (
+      <TextInput
+        aria-label={definition.name}
+        value={String(value)}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        error={fault}
+        disabled={disabled}
+      />
+    );
+  }
   if (definition.type === "enum") {
     return (
       <Select

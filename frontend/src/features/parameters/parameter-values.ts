@@ -19,6 +19,8 @@ export function parameterFault(definition: StreamParameter, value: ParameterValu
     if (minimum !== null && value < minimum) return `At least ${minimum}.`;
     if (maximum !== null && value > maximum) return `At most ${maximum}.`;
   }
+  if (definition.type === "text" && String(value).length > (definition.maximum ?? 0))
+    return `At most ${definition.maximum} characters.`;
   if (definition.type === "enum" && !definition.values?.includes(String(value)))
     return "Choose one of the values.";
   if (definition.type === "boolean" && typeof value !== "boolean") return "On or off.";
@@ -137,6 +139,7 @@ export function valueInWords(value: boolean | number | string | unknown[]): stri
   if (Array.isArray(value))
     return value.length === 0 ? "none" : `${value.length} ${value.length === 1 ? "entry" : "entries"}`;
   if (typeof value === "boolean") return value ? "on" : "off";
+  if (value === "") return "none";
   return value.toLocaleString("en-US");
 }
 

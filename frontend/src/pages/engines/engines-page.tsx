@@ -146,6 +146,11 @@ function columns(
             {engine.hostname ?? "–"}
             {engine.pid && `, process ${engine.pid}`}
           </Text>
+          {engine.wal_archives.length > 0 && (
+            <Text size="xs" c="dimmed">
+              WAL archives: {engine.wal_archives.join(", ")}
+            </Text>
+          )}
         </Box>
       ),
     },

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "shipment/receiver.h"
+
+namespace thalweg::shipment {
+
+// Stages WAL from the archive, behind what is staged. Owner: one thread, which runs it.
+class ArchiveReader {
+ public:
+  // `options`: a receiver's, with an archive and an identity. Both outlive it.
+  ArchiveReader(const ReceiverOptions& options, Staging& staging)
+      : options_(options), staging_(staging), room_(staging, room_options(options, options.identity)) {}
+  // Until it is stopped, or the archive lacks the next segment: whether anything came. A source_diverged: the archive
+  // has other bytes than the source sent. Where nothing is staged nothing comes: no position is known.
+  base::Result<bool> run();
+
+ private:
+  base::Result<bool> take_next();
+  void report();
+
+  const ReceiverOptions& options_;
+  Staging& staging_;
+  StagingRoom room_;
+};
+
+}  // namespace thalweg::shipment

@@ -1,0 +1,110 @@
+#include "shipment/shipper.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "shipment/archive_reader.h"
+#include "shipment/renewed_slot.h"
+
+namespace thalweg::shipment {
+
+namespace {
+
+using base::ErrorCode;
+
+constexpr std::chrono::milliseconds kLook{50};
+
+// What the source says where it has forgotten what is next, or the slot that kept it.
+bool is_forgotten(const base::Error& error) { return error.code == ErrorCode::slot_lost; }
+
+}  // namespace
+
+Shipper::Shipper(ShipperOptions options) : options_(std::move(options)), on_staged_(options_.receiver.on_staged) {
+  options_.receiver.on_staged = [this](const StagingReport& report) { note_streaming(report); };
+}
+
+base::Result<void> Shipper::run() {
+  while (true) {
+    Receiver receiver(options_.receiver, staging_);
+    const auto streamed = receiver.run();
+    if (streamed || *options_.receiver.stop) return {};
+    if (!may_go_on(streamed.error(), receiver)) return streamed;
+    THALWEG_TRY(bridge(streamed.error()));
+    if (*options_.receiver.stop) return {};
+  }
+}
+
+bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
+  if (options_.receiver.archive == nullptr || options_.receiver.identity.timeline == 0) return false;
+  if (!staging_ || receiver.is_other_source()) return false;
+  return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
+}
+
+// Until the source is to be tried again.
+base::Result<void> Shipper::bridge(const base::Error& error) {
+  const ReceiverOptions& receiver = options_.receiver;
+  if (!away_since_) away_since_ = now();
+  bool came = false;
+  std::string why = "It is asked once the source has been away for a minute";
+  if (is_forgotten(error) || now() - *away_since_ >= options_.patience) {
+    // Before anything is fetched: what the archive does not have yet stays at the source.
+    // As far as it can be: the next try says why it could not.
+    if (is_forgotten(error)) {
+      const auto renewed = renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
+      if (!renewed) base::log_error("slot_not_renewed", renewed.error(), {{"slot", receiver.slot}});
+    }
+    auto fetched = fetch();
+    if (!fetched && fetched.error().code != ErrorCode::wal_archive_failed) return std::unexpected(fetched.error());
+    came = fetched.value_or(false);
+    why = fetched ? "The archive does not have what is next either" : fetched.error().message;
+  }
+  if (came) {
+    nothing_since_.reset();
+    retry_ = kRetryMin;
+  } else if (!nothing_since_) {
+    nothing_since_ = now();
+  }
+  const bool is_late = nothing_since_ && now() - *nothing_since_ >= options_.patience;
+  if (is_late || std::exchange(has_trouble_, is_late)) {
+    has_trouble_ = is_late;
+    std::optional<base::Error> trouble;
+    if (is_late) {
+      trouble = error;
+      trouble->message = fmt::format("{}. {}.", trouble->message, why);
+    }
+    options_.on_trouble(std::move(trouble));
+  }
+  options_.on_waiting();
+  wait();
+  return {};
+}
+
+base::Result<bool> Shipper::fetch() {
+  ReceiverOptions of_archive = options_.receiver;
+  of_archive.on_staged = on_staged_;
+  return ArchiveReader(of_archive, *staging_).run();
+}
+
+// A source that has not said anything yet may still say that it has forgotten what it was asked for.
+void Shipper::note_streaming(const StagingReport& report) {
+  options_.receiver.identity = report.identity;
+  if (report.server_time != base::UnixMicros{}) {
+    away_since_.reset();
+    nothing_since_.reset();
+    retry_ = kRetryMin;
+    if (std::exchange(has_trouble_, false)) options_.on_trouble({});
+  }
+  on_staged_(report);
+}
+
+void Shipper::wait() {
+  const auto until = now() + retry_;
+  retry_ = std::min(2 * retry_, kRetryMax);
+  while (now() < until && !*options_.receiver.stop) std::this_thread::sleep_for(kLook);
+}
+
+}  // namespace thalweg::shipment

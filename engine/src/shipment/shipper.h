@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "base/error.h"
+#include "shipment/receiver.h"
+
+// Keeps a source's WAL coming: from the source, and where that cannot give what is next, from its archive.
+
+namespace thalweg::shipment {
+
+struct ShipperOptions {
+  ReceiverOptions receiver;
+  // By the shipper's thread: why neither the source nor the archive gives more, for longer than the patience; none: one
+  // of them does again.
+  std::function<void(std::optional<base::Error>)> on_trouble = [](const std::optional<base::Error>&) {};
+  // By the shipper's thread: it waits for the next try.
+  std::function<void()> on_waiting = [] {};
+  // How long a source may be away before the archive is asked. What the source no longer has is asked for at once.
+  std::chrono::milliseconds patience{60'000};
+};
+
+// Owner: one thread, which runs it.
+class Shipper {
+ public:
+  static constexpr std::chrono::milliseconds kRetryMin{250};
+  static constexpr std::chrono::milliseconds kRetryMax{5'000};
+
+  explicit Shipper(ShipperOptions options);
+  // Until it is stopped (success) or fails. Without an archive: as the receiver does. With one, only by what neither
+  // time nor the archive mends: another source or timeline than at first, a source_diverged, the engine's own disk.
+  base::Result<void> run();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  bool may_go_on(const base::Error& error, const Receiver& receiver) const;
+  base::Result<void> bridge(const base::Error& error);
+  base::Result<bool> fetch();
+  void note_streaming(const StagingReport& report);
+  void wait();
+  Time now() const { return options_.receiver.clock.steady_now(); }
+
+  ShipperOptions options_;
+  std::optional<Staging> staging_;
+  const std::function<void(const StagingReport&)> on_staged_;
+  std::chrono::milliseconds retry_{kRetryMin};
+  std::optional<Time> away_since_;      // the source; none: it is there
+  std::optional<Time> nothing_since_;   // neither gave anything
+  bool has_trouble_ = false;
+};
+
+}  // namespace thalweg::shipment

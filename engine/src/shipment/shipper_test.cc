@@ -1,0 +1,245 @@
+#include "shipment/shipper.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "shipment/renewed_slot.h"
+#include "shipment/segment_name.h"
+#include "shipment/staged_wal.h"
+#include "support/test_cluster.h"
+
+// A real source with an archive that loses its slot and its WAL, goes away, or sends more than there is room for.
+
+namespace thalweg::shipment {
+namespace {
+
+constexpr const char* kSlot = "shipped";
+constexpr std::chrono::seconds kPatience{60};
+
+class ShipperTest : public ::testing::Test {
+ protected:
+  ShipperTest()
+      : folder_(make_folder()),
+        cluster_({.settings = {{"archive_mode", "on"},
+                               {"archive_command", "cp %p " + (folder_ / "place").string() + "/%f"},
+                               {"max_wal_size", "64MB"},
+                               {"min_wal_size", "32MB"},
+                               {"wal_sender_timeout", "2s"}},
+                  .hba_lines = {}}),
+        archive_({.directory = folder_ / "place"}, folder_ / "fetched", &stop_) {
+    run("CREATE TABLE public.rows (id bigserial PRIMARY KEY, content text)");
+    EXPECT_TRUE(renew_slot(conninfo(), kSlot, {}));
+  }
+  ~ShipperTest() override {
+    stop();
+    std::filesystem::remove_all(folder_);
+  }
+
+  static std::filesystem::path make_folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-shipper-XXXXXX").string();
+    const std::filesystem::path folder = mkdtemp(pattern.data());
+    std::filesystem::create_directory(folder / "place");
+    return folder;
+  }
+  base::Conninfo conninfo() const { return base::Conninfo{cluster_.conninfo()}; }
+  std::string run(const std::string& sql) {
+    auto connection = pg::Connection::open(conninfo(), {});
+    EXPECT_TRUE(connection) << connection.error().message;
+    const auto rows = connection->script(sql);
+    EXPECT_TRUE(rows) << sql << ": " << rows.error().message;
+    return rows && rows->size() == 1 ? std::string{rows->text(0, 0)} : "";
+  }
+  // About so many segments.
+  void write(int segments) {
+    for (int i = 0; i < segments; ++i) {
+      run("INSERT INTO public.rows (content) SELECT repeat(md5(n::text), 40) FROM generate_series(1, 10000) n");
+      run("SELECT pg_switch_wal()");
+    }
+  }
+  base::Lsn source_end() { return *base::parse_lsn(run("SELECT pg_current_wal_flush_lsn()")); }
+  // The source forgets what nobody keeps.
+  void forget() {
+    for (int i = 0; i < 3; ++i) run("SELECT pg_switch_wal(); CHECKPOINT");
+  }
+
+  void begin(uint64_t bytes_max = UINT64_MAX) {
+    thread_ = std::thread([this, bytes_max] {
+      Shipper shipper({.receiver = {.source = conninfo(),
+                                    .slot = kSlot,
+                                    .directory = folder_ / "staging",
+                                    .clock = clock_,
+                                    .stop = &stop_,
+                                    .on_staged =
+                                        [this](const StagingReport& report) {
+                                          const std::lock_guard lock(mutex_);
+                                          was_archived_ = was_archived_ || report.is_archived;
+                                          report_ = report;
+                                        },
+                                    .needed_from = &needed_from_,
+                                    .read_to = &read_to_,
+                                    .bytes_max = bytes_max,
+                                    .archive = &archive_},
+                       .on_trouble =
+                           [this](std::optional<base::Error> trouble) {
+                             const std::lock_guard lock(mutex_);
+                             trouble_ = std::move(trouble);
+                           },
+                       .patience = std::chrono::milliseconds{500}});
+      const auto ran = shipper.run();
+      const std::lock_guard lock(mutex_);
+      if (!ran) failure_ = ran.error();
+    });
+  }
+  void stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    stop_ = false;
+  }
+  StagingReport report() {
+    const std::lock_guard lock(mutex_);
+    return report_;
+  }
+  std::optional<base::Error> trouble() {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+  }
+  template <typename Condition>
+  bool wait_for(Condition condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < until) {
+      if (condition()) return true;
+      {
+        const std::lock_guard lock(mutex_);
+        if (failure_) {
+          ADD_FAILURE() << failure_->message;
+          return false;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    return false;
+  }
+  bool wait_staged(base::Lsn end) {
+    return wait_for([&] { return report().end >= end; });
+  }
+  // Reads all that was staged, with what went from the archive, as the source has written it.
+  void compare(base::Lsn from, base::Lsn end) {
+    StagedWal reader({.directory = folder_ / "staging", .identity = report().identity, .archive = &archive_}, from);
+    wal::WalReader records({.start = from, .segment_bytes = report().identity.segment_bytes});
+    while (true) {
+      const auto bytes = reader.read(end);
+      ASSERT_TRUE(bytes) << bytes.error().message;
+      if (bytes->empty()) break;
+      records.feed(*bytes);
+      while (true) {
+        const auto record = records.next();
+        ASSERT_TRUE(record) << record.error().message;
+        if (*record == nullptr) break;
+      }
+    }
+    EXPECT_EQ(reader.position(), end);
+  }
+
+  const std::filesystem::path folder_;
+  test::TestCluster cluster_;
+  const base::SystemClock clock_;
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> needed_from_{0}, read_to_{0};
+  const Archive archive_;
+  std::mutex mutex_;  // guards these
+  StagingReport report_;
+  bool was_archived_ = false;
+  std::optional<base::Error> trouble_, failure_;
+  std::thread thread_;
+};
+
+TEST_F(ShipperTest, WhatTheSourceHasForgottenComesFromTheArchive) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  EXPECT_FALSE(was_archived_);
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  write(8);
+  forget();
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  EXPECT_TRUE(was_archived_);
+  EXPECT_EQ(run("SELECT count(*) FROM pg_replication_slots WHERE restart_lsn IS NOT NULL"), "1") << "made anew";
+  ASSERT_TRUE(wait_for([&] { return !report().is_archived; })) << "it has not gone back to the source";
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, ASourceThatIsAwayIsReadInTheArchiveAndThenAgainDirectly) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  write(2);
+  const base::Lsn end = source_end();
+  cluster_.stop();
+  // What the archiver had not taken comes later.
+  EXPECT_TRUE(wait_for([&] { return trouble().has_value(); })) << "neither has more";
+  cluster_.start();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  EXPECT_GT(report().end, end);
+  EXPECT_TRUE(wait_for([&] { return !trouble().has_value(); }));
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, AtTheLimitTheArchiveMakesRoom) {
+  constexpr uint64_t kLimit = uint64_t{4} << 24;
+  begin(kLimit);
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  write(8);
+  // All of it is unread: nothing goes, and the source need not keep what the archive has.
+  ASSERT_TRUE(wait_for([&] { return report().is_full; }));
+  const auto kept = [&] {
+    return *base::parse_lsn(run("SELECT restart_lsn FROM pg_replication_slots WHERE slot_name = 'shipped'"));
+  };
+  EXPECT_TRUE(wait_for([&] { return kept() > report().end; }));
+  forget();
+  EXPECT_EQ(report().begin, from);
+  // It is read: the oldest go, the limit holds, and the end is reached.
+  bool is_kept = true;
+  ASSERT_TRUE(wait_for([&] {
+    read_to_ = report().end.value;
+    is_kept = is_kept && report().bytes <= kLimit + (1U << 24);
+    return report().end >= source_end();
+  }));
+  EXPECT_TRUE(is_kept);
+  EXPECT_GT(report().begin, from);
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, AnArchiveWithOtherBytesHasDiverged) {
+  begin();
+  write(1);
+  const base::Lsn end = source_end();
+  ASSERT_TRUE(wait_staged(end));
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  write(6);
+  forget();
+  // Another source's WAL, as far as a directory knows.
+  const SegmentName next{.timeline = 1, .begin = {end.value - end.value % (1U << 24)}};
+  std::ofstream(folder_ / "place" / next.text(1U << 24), std::ios::binary) << std::string(1U << 24, 'x');
+  begin();
+  EXPECT_TRUE(wait_for([&] { return trouble().has_value(); }));
+  EXPECT_NE(trouble()->message.find("is not this source's WAL"), std::string::npos) << trouble()->message;
+}
+
+}  // namespace
+}  // namespace thalweg::shipment
