@@ -46,6 +46,7 @@ File& File::operator=(File&& other) noexcept {
   if (this != &other) {
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = other.release();
+    name_ = std::move(other.name_);
   }
   return *this;
 }
@@ -62,7 +63,7 @@ Result<File> File::open(const std::filesystem::path& path, int flags, mode_t mod
     descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) return failed(errno, "open " + path.string());
-  return File(descriptor);
+  return File(descriptor, path.string());
 }
 
 Result<void> File::write_all(std::span<const std::byte> bytes) {
@@ -70,7 +71,7 @@ Result<void> File::write_all(std::span<const std::byte> bytes) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      return failed(errno, "write a file");
+      return failed(errno, "write " + name_);
     }
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
@@ -83,7 +84,7 @@ Result<size_t> File::read_some(std::span<std::byte> out) {
     const ssize_t got = ::read(descriptor_, out.data() + filled, out.size() - filled);
     if (got < 0) {
       if (errno == EINTR) continue;
-      return failed(errno, "read a file");
+      return failed(errno, "read " + name_);
     }
     if (got == 0) break;
     filled += static_cast<size_t>(got);
@@ -92,12 +93,12 @@ Result<size_t> File::read_some(std::span<std::byte> out) {
 }
 
 Result<void> File::seek(uint64_t at) {
-  if (::lseek(descriptor_, static_cast<off_t>(at), SEEK_SET) < 0) return failed(errno, "seek in a file");
+  if (::lseek(descriptor_, static_cast<off_t>(at), SEEK_SET) < 0) return failed(errno, "seek in " + name_);
   return {};
 }
 
 Result<void> File::sync() {
-  if (::fsync(descriptor_) != 0) return failed(errno, "fsync a file");
+  if (::fsync(descriptor_) != 0) return failed(errno, "fsync " + name_);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -18,8 +19,8 @@ namespace thalweg::base {
 class File {
  public:
   File() = default;
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(File&& other) noexcept : descriptor_(other.release()) {}
+  explicit File(int descriptor, std::string name = "a file") : descriptor_(descriptor), name_(std::move(name)) {}
+  File(File&& other) noexcept : descriptor_(other.release()), name_(std::move(other.name_)) {}
   File& operator=(File&& other) noexcept;
   ~File();
   File(const File&) = delete;
@@ -42,6 +43,7 @@ class File {
 
  private:
   int descriptor_ = -1;
+  std::string name_;  // for messages
 };
 
 // The error for `error_number` (errno) of `action` ("write /a/b").

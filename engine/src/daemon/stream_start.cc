@@ -190,7 +190,7 @@ base::Result<bool> Starter::create() {
   base::log_event(base::LogLevel::info, "stream_created",
                   {{"stream", delivery_.stream.id},
                    {"consistent_point", base::to_string(slot->slot.consistent_point)},
-                   {"plugin", pg::name_of(slot->plugin)}});
+                   {"plugin", mines(delivery_.stream) ? "none" : pg::name_of(slot->plugin)}});
   THALWEG_ASSIGN(record_, apply::find_stream(*destination_, delivery_.stream.id));
   return instantiation_.copy(slot->slot.snapshot_name, slot->slot.consistent_point);
 }

@@ -203,7 +203,7 @@ def test_neither_the_source_nor_the_archive_has_it(scene: Scene, archive: Path) 
     hidden = archive / f"{first}.hidden"
     (archive / first).rename(hidden)
     unfreeze(scene)
-    wait_for(lambda: shipment(scene) == "WAITING FOR WAL", SECONDS, "it waits")
+    wait_for(lambda: shipment(scene) == "WAITING FOR SOURCE OR ARCHIVE", SECONDS, "it waits")
     time.sleep(2)
     assert scene.engine.status(scene.stream)["status"] == "ENABLED"
     hidden.rename(archive / first)

@@ -30,7 +30,7 @@ void WalShipment::begin() {
                                         const std::lock_guard lock(mutex_);
                                         trouble_ = std::move(trouble);
                                       },
-                                  .on_waiting = [this] { state_.set("WAITING FOR WAL"); }})
+                                  .on_waiting = [this] { state_.set("WAITING FOR SOURCE OR ARCHIVE"); }})
                    .run();
     state_.set(ran ? "STOPPED" : "ABORTING");
     time_.enter(Activity::idle);

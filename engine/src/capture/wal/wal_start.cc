@@ -50,6 +50,8 @@ base::Result<WalStart> start_wal(const WalStartOptions& options) {
   const WalFolder folder(options.folder);
   THALWEG_TRY(folder.clear());
   auto begun = begin(options, tables, folder, source);
+  // Catalogs do not keep still for who reads them beside DDL: "cache lookup failed for index", and others like it.
+  if (!begun && begun.error().sqlstate == "XX000") begun.error().code = base::ErrorCode::database_busy;
   // A slot without anybody who reads it holds WAL for ever. Best effort: whoever comes next finds it and drops it.
   if (!begun) {
     static_cast<void>(source.script("ROLLBACK"));
