@@ -65,7 +65,6 @@ base::Result<void> Receiver::start() {
                                                       {.application_name = options_.slot, .abandon = options_.stop}));
   THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
   THALWEG_ASSIGN(const uint32_t segment_bytes, segment_bytes_of(stream_->connection()));
-  THALWEG_ASSIGN(restart_, restart_of(stream_->connection(), options_.slot));
   THALWEG_ASSIGN(const uint64_t system, number_of(identity.system_identifier));
   const WalIdentity found{.system_identifier = system,
                           .timeline = static_cast<uint32_t>(identity.timeline),
@@ -77,13 +76,15 @@ base::Result<void> Receiver::start() {
     THALWEG_ASSIGN(staging_, Staging::open({.directory = options_.directory, .identity = found}));
   }
   room_.emplace(*staging_, room_options(options_, found));
+  report_.identity = found;
+  if (staging_->end()) report();
+  THALWEG_ASSIGN(restart_, restart_of(stream_->connection(), options_.slot));
   // A segment from its begin: the slot keeps whole ones.
   if (!staging_->end()) staging_->begin_at({restart_.value - restart_.value % segment_bytes});
   synced_at_ = told_at_ = options_.clock.steady_now();
   THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), identity.timeline));
   options_.on_durable(staging_->durable());
   heard_at_ = options_.clock.steady_now();
-  report_.identity = found;
   report();
   return tell();
 }

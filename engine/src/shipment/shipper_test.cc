@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* kSlot = "shipped";
 constexpr std::chrono::seconds kPatience{60};
+constexpr uint32_t kSegmentBytes = 16U << 20;
 
 class ShipperTest : public ::testing::Test {
  protected:
@@ -64,9 +65,19 @@ class ShipperTest : public ::testing::Test {
     }
   }
   base::Lsn source_end() { return *base::parse_lsn(run("SELECT pg_current_wal_flush_lsn()")); }
-  // The source forgets what nobody keeps.
-  void forget() {
-    for (int i = 0; i < 3; ++i) run("SELECT pg_switch_wal(); CHECKPOINT");
+  std::string name_of(base::Lsn lsn) const {
+    return SegmentName{.timeline = 1, .begin = {lsn.value - lsn.value % kSegmentBytes}}.text(kSegmentBytes);
+  }
+  // Returns once the source has forgotten the segment of this position: it is archived, and nobody keeps it.
+  void forget(base::Lsn lsn) {
+    const std::filesystem::path file = cluster_.directory() + "/data/pg_wal/" + name_of(lsn);
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (std::filesystem::exists(file) && std::chrono::steady_clock::now() < until) {
+      run("SELECT pg_switch_wal(); CHECKPOINT");
+      run("INSERT INTO public.rows (content) VALUES ('a switch needs something to switch from')");
+    }
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "place" / name_of(lsn)));
   }
 
   void begin(uint64_t bytes_max = UINT64_MAX) {
@@ -168,8 +179,9 @@ TEST_F(ShipperTest, WhatTheSourceHasForgottenComesFromTheArchive) {
   EXPECT_FALSE(was_archived_);
   stop();
   run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  const base::Lsn next = report().end;
   write(8);
-  forget();
+  forget(next);
   begin();
   write(1);
   ASSERT_TRUE(wait_staged(source_end()));
@@ -198,7 +210,7 @@ TEST_F(ShipperTest, ASourceThatIsAwayIsReadInTheArchiveAndThenAgainDirectly) {
 }
 
 TEST_F(ShipperTest, AtTheLimitTheArchiveMakesRoom) {
-  constexpr uint64_t kLimit = uint64_t{4} << 24;
+  constexpr uint64_t kLimit = uint64_t{4} * kSegmentBytes;
   begin(kLimit);
   write(1);
   ASSERT_TRUE(wait_staged(source_end()));
@@ -210,13 +222,13 @@ TEST_F(ShipperTest, AtTheLimitTheArchiveMakesRoom) {
     return *base::parse_lsn(run("SELECT restart_lsn FROM pg_replication_slots WHERE slot_name = 'shipped'"));
   };
   EXPECT_TRUE(wait_for([&] { return kept() > report().end; }));
-  forget();
+  forget(report().end);
   EXPECT_EQ(report().begin, from);
   // It is read: the oldest go, the limit holds, and the end is reached.
   bool is_kept = true;
   ASSERT_TRUE(wait_for([&] {
     read_to_ = report().end.value;
-    is_kept = is_kept && report().bytes <= kLimit + (1U << 24);
+    is_kept = is_kept && report().bytes <= kLimit + kSegmentBytes;
     return report().end >= source_end();
   }));
   EXPECT_TRUE(is_kept);
@@ -224,7 +236,7 @@ TEST_F(ShipperTest, AtTheLimitTheArchiveMakesRoom) {
   compare(from, report().end);
 }
 
-TEST_F(ShipperTest, AnArchiveWithOtherBytesHasDiverged) {
+TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   write(1);
   const base::Lsn end = source_end();
@@ -232,10 +244,9 @@ TEST_F(ShipperTest, AnArchiveWithOtherBytesHasDiverged) {
   stop();
   run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
   write(6);
-  forget();
+  forget(end);
   // Another source's WAL, as far as a directory knows.
-  const SegmentName next{.timeline = 1, .begin = {end.value - end.value % (1U << 24)}};
-  std::ofstream(folder_ / "place" / next.text(1U << 24), std::ios::binary) << std::string(1U << 24, 'x');
+  std::ofstream(folder_ / "place" / name_of(end), std::ios::binary) << std::string(kSegmentBytes, 'x');
   begin();
   EXPECT_TRUE(wait_for([&] { return trouble().has_value(); }));
   EXPECT_NE(trouble()->message.find("is not this source's WAL"), std::string::npos) << trouble()->message;
