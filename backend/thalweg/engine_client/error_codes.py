@@ -91,6 +91,7 @@ class ErrorCode(StrEnum):
     UNKNOWN_TABLE = "unknown_table"
     UNSUPPORTED_TABLE = "unsupported_table"
     UNSUPPORTED_VERSION = "unsupported_version"
+    WAL_ARCHIVE_FAILED = "wal_archive_failed"
     WAL_INCOMPLETE = "wal_incomplete"
     WAL_LEVEL_TOO_LOW = "wal_level_too_low"
 
@@ -162,6 +163,7 @@ SIDES = {
     ErrorCode.UNKNOWN_STREAM: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_TABLE: ErrorSide.ENGINE,
     ErrorCode.UNSUPPORTED_TABLE: ErrorSide.SOURCE,
+    ErrorCode.WAL_ARCHIVE_FAILED: ErrorSide.ENGINE,
     ErrorCode.WAL_INCOMPLETE: ErrorSide.SOURCE,
     ErrorCode.WAL_LEVEL_TOO_LOW: ErrorSide.SOURCE,
 }

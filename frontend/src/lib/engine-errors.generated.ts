@@ -80,5 +80,6 @@ export type EngineErrorCode =
   | "unknown_table"
   | "unsupported_table"
   | "unsupported_version"
+  | "wal_archive_failed"
   | "wal_incomplete"
   | "wal_level_too_low";
