@@ -36,7 +36,8 @@ class ShipperTest : public ::testing::Test {
                   .hba_lines = {}}),
         archive_({.directory = folder_ / "place"}, folder_ / "fetched", &stop_) {
     run("CREATE TABLE public.rows (id bigserial PRIMARY KEY, content text)");
-    EXPECT_TRUE(renew_slot(conninfo(), kSlot, {}));
+    const auto made = renew_slot(conninfo(), kSlot, {});
+    EXPECT_TRUE(made) << made.error().message;
   }
   ~ShipperTest() override {
     stop();
@@ -71,13 +72,21 @@ class ShipperTest : public ::testing::Test {
   // Returns once the source has forgotten the segment of this position: it is archived, and nobody keeps it.
   void forget(base::Lsn lsn) {
     const std::filesystem::path file = cluster_.directory() + "/data/pg_wal/" + name_of(lsn);
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (std::filesystem::exists(file) && std::chrono::steady_clock::now() < until) {
-      run("SELECT pg_switch_wal(); CHECKPOINT");
+    // The archiver first: it gets nothing more to do while it is behind.
+    const auto becomes = [](const std::filesystem::path& path, bool there) {
+      const auto until = std::chrono::steady_clock::now() + kPatience;
+      while (std::filesystem::exists(path) != there && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      }
+      return std::filesystem::exists(path) == there;
+    };
+    ASSERT_TRUE(becomes(folder_ / "place" / name_of(lsn), true)) << "not archived";
+    for (int i = 0; i < 3; ++i) {
       run("INSERT INTO public.rows (content) VALUES ('a switch needs something to switch from')");
+      run("SELECT pg_switch_wal()");
+      run("CHECKPOINT");
     }
-    EXPECT_FALSE(std::filesystem::exists(file));
-    EXPECT_TRUE(std::filesystem::exists(folder_ / "place" / name_of(lsn)));
+    ASSERT_TRUE(becomes(file, false)) << "not forgotten";
   }
 
   void begin(uint64_t bytes_max = UINT64_MAX) {
