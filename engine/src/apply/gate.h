@@ -61,14 +61,18 @@ inline int appliers_in(ApplyHarness& h, std::string_view state) {
   return count;
 }
 
-inline int64_t waiting_groups(ApplyHarness& h) {
+// -1: the coordinator has none of that name.
+inline int64_t coordinator_gauge(ApplyHarness& h, std::string_view gauge) {
   for (const auto& sample : h.apply().sample()) {
+    if (sample.sub_component != "APPLY COORDINATOR") continue;
     for (const auto& [name, value] : sample.gauges) {
-      if (name == "waiting_groups") return value;
+      if (name == gauge) return value;
     }
   }
   return -1;
 }
+
+inline int64_t waiting_groups(ApplyHarness& h) { return coordinator_gauge(h, "waiting_groups"); }
 
 // The time that all appliers together have spent in `activity`, in nanoseconds.
 inline uint64_t applier_time(ApplyHarness& h, telemetry::Activity activity) {

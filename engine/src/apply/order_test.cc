@@ -335,6 +335,22 @@ TEST(Order, ATableThatChangedAtTheSourceWaits) {
   EXPECT_EQ(h.select("SELECT count(*) FROM item"), "2");
 }
 
+TEST(Order, TheOldestIsToldWhileNothingCommits) {
+  ApplyHarness h;
+  Gate::make(h);
+  Gate gate(h, 1);
+  h.begin();
+  gate.pass();
+  h.commit();
+  ASSERT_TRUE(h.start());
+  h.feed();
+  EXPECT_TRUE(wait_until(h, [&h] { return coordinator_gauge(h, "low_watermark_lag_us") > 50'000; }));
+  gate.open();
+  EXPECT_TRUE(wait_until(h, [&h] { return coordinator_gauge(h, "low_watermark_lag_us") == 0; }));
+  const auto error = h.finish();
+  ASSERT_FALSE(error) << error->message;
+}
+
 TEST(Order, MoreAppliersTakeUpWhatWaitsForOne) {
   ApplyHarness h;
   h.parameters.group_size = 1;

@@ -77,6 +77,7 @@ bool Coordinator::step() {
     moved = hand_out() || moved;
   }
   waiting_groups_.set(schedule_.waiting());
+  show_oldest();
   return moved;
 }
 
@@ -248,11 +249,15 @@ void Coordinator::record(const Group& group, Completion completion, size_t count
   }
 }
 
-// `committed`: so many more transactions at the window's beginning have committed.
-void Coordinator::publish_progress(uint64_t committed) {
+// After every look, not only when something commits: the first group may wait for a lock, and then nothing does.
+void Coordinator::show_oldest() {
   const auto& window = schedule_.window();
   oldest_commit_time_.store(window.empty() ? 0 : window.front()->transactions.front()->commit_time.value,
                             std::memory_order_relaxed);
+}
+
+// `committed`: so many more transactions at the window's beginning have committed.
+void Coordinator::publish_progress(uint64_t committed) {
   if (committed == 0) return;
   shared_.low_watermark.store(schedule_.low_watermark().value, std::memory_order_release);
   markers_.committed(schedule_.low_watermark(), shared_.clock->unix_now());

@@ -62,6 +62,7 @@ class Coordinator {
   // `counted`: as it was before.
   void record(const Group& group, Completion completion, size_t counted);
   void postpone(const Group& group);
+  void show_oldest();
   void publish_progress(uint64_t committed);
   bool take_transactions();
   void pass_empty();
