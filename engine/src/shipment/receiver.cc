@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <string_view>
 #include <thread>
 #include <utility>
+
+#include "shipment/segment_name.h"
 
 namespace thalweg::shipment {
 
@@ -44,6 +47,21 @@ base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string
 
 }  // namespace
 
+namespace {
+
+// A segment that goes while its sender reads it is an internal error to the server (CheckXLogRemoved of
+// src/backend/access/transam/xlog.c). Its text, in whatever language, has the segment's name.
+bool names_segment(const base::Error& error, uint32_t segment_bytes) {
+  constexpr size_t kLength = 24;
+  const std::string_view text = error.message;
+  for (size_t at = 0; at + kLength <= text.size(); ++at) {
+    if (SegmentName::parse(text.substr(at, kLength), segment_bytes)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity) {
   return {.needed_from = options.needed_from,
           .read_to = options.read_to,
@@ -55,7 +73,14 @@ StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentit
 
 base::Result<void> Receiver::run() {
   THALWEG_TRY(start());
-  while (!*options_.stop) THALWEG_TRY(receive());
+  while (!*options_.stop) {
+    auto received = receive();
+    if (received) continue;
+    if (received.error().sqlstate == "XX000" && names_segment(received.error(), report_.identity.segment_bytes)) {
+      received.error().code = base::ErrorCode::slot_lost;
+    }
+    return received;
+  }
   THALWEG_TRY(staging_->sync());
   return tell();
 }

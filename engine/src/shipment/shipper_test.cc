@@ -48,6 +48,9 @@ class ShipperTest : public ::testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-shipper-XXXXXX").string();
     const std::filesystem::path folder = mkdtemp(pattern.data());
     std::filesystem::create_directory(folder / "place");
+    // The server writes there, as a user of its own.
+    std::filesystem::permissions(folder, std::filesystem::perms{0755});
+    std::filesystem::permissions(folder / "place", std::filesystem::perms{0777});
     return folder;
   }
   base::Conninfo conninfo() const { return base::Conninfo{cluster_.conninfo()}; }

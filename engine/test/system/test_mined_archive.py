@@ -43,8 +43,7 @@ def archived_cluster(workspace: Path, archive: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def scene(workspace: Path, archived_cluster: Cluster, destination_cluster: Cluster, archive: Path,
-          libraries: bool) -> Iterator[Scene]:
+def scene(request: pytest.FixtureRequest, workspace: Path, archived_cluster: Cluster, destination_cluster: Cluster, archive: Path, libraries: bool) -> Iterator[Scene]:
     number = next(_numbers)
     engine = Engine(workspace / f"archive-engine-{number}")
     scene = Scene(archived_cluster, destination_cluster, engine, f"archived{number}", libraries)
@@ -56,6 +55,9 @@ def scene(workspace: Path, archived_cluster: Cluster, destination_cluster: Clust
     scene.run_at_source(TABLES)
     yield scene
     scene.remove()
+    if getattr(request.node, "failed", False):
+        print("--- the end of the engine's log")
+        print("\n".join(engine.log.read_text(errors="replace").splitlines()[-40:]))
     shutil.rmtree(engine.directory, ignore_errors=True)
 
 
