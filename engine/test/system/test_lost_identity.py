@@ -21,9 +21,10 @@ HIT = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
 CODE = "CREATE UNIQUE INDEX hit_code ON hit (code);"
 CHOSEN = CODE + "ALTER TABLE hit REPLICA IDENTITY USING INDEX hit_code;"
 # What does not count: nulls, several rows, a part of the rows, values that are computed.
-UNUSABLE = """ALTER TABLE hit ADD other integer;
+UNUSABLE = """ALTER TABLE hit ADD other integer, ADD computed integer GENERATED ALWAYS AS (id * 2) STORED NOT NULL;
+              CREATE UNIQUE INDEX hit_computed ON hit (computed);
               CREATE UNIQUE INDEX hit_other ON hit (other); CREATE INDEX hit_body ON hit (code);
-              CREATE UNIQUE INDEX hit_part ON hit (code) WHERE id > 0; CREATE UNIQUE INDEX hit_sum ON hit ((id + code));
+              CREATE UNIQUE INDEX hit_part ON hit (code) WHERE id > 0; CREATE UNIQUE INDEX hit_sum ON hit ((id - code));
               ALTER TABLE hit ADD CONSTRAINT hit_late UNIQUE (code) DEFERRABLE;"""
 NO_KEY = "ALTER TABLE hit DROP CONSTRAINT hit_pkey"
 UPDATE = "UPDATE hit SET body = 'changed' WHERE id % 2 = 0"
