@@ -47,7 +47,14 @@ describe("TableTroubles", () => {
     const lost: StreamTable = {
       ...table,
       state: "REPLICATING",
-      trouble: { kind: "UNIDENTIFIED", reason, cure, since: "2026-11-21T00:00:00Z", renamed_to: null, resolutions: [] },
+      trouble: {
+        kind: "UNIDENTIFIED",
+        reason,
+        cure,
+        since: "2026-11-21T00:00:00Z",
+        renamed_to: null,
+        resolutions: [],
+      },
     };
     renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables: [lost] })] })} mayAct />);
     expect(screen.getByText(/public\.orders in warehouse: Unidentified/)).toBeVisible();
