@@ -20,7 +20,7 @@ HIT = """CREATE TABLE kept (id integer PRIMARY KEY, body text);
          INSERT INTO kept VALUES (1, 'one'); INSERT INTO hit SELECT n, -n, 'old' FROM generate_series(1, 100) n;"""
 CODE = "CREATE UNIQUE INDEX hit_code ON hit (code);"
 CHOSEN = CODE + "ALTER TABLE hit REPLICA IDENTITY USING INDEX hit_code;"
-# What does not count: nulls, several rows, a part of the rows, values that are computed.
+# Indexes that identify no row: with nulls, of a part of the rows, of computed values, deferrable, not unique.
 UNUSABLE = """ALTER TABLE hit ADD other integer, ADD computed integer GENERATED ALWAYS AS (id * 2) STORED NOT NULL;
               CREATE UNIQUE INDEX hit_computed ON hit (computed);
               CREATE UNIQUE INDEX hit_other ON hit (other); CREATE INDEX hit_body ON hit (code);
