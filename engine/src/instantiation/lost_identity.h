@@ -29,7 +29,7 @@ struct LostIdentity {
   bool is_usable_index_primary = false;
 };
 
-// What the source's users see of it.
+// Effects on whoever changes rows at the source, and why.
 std::string reason_of(const LostIdentity& table);
 // `lost`: leaves of the partitioned table `root`.
 std::string reason_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost);

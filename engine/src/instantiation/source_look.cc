@@ -109,7 +109,7 @@ base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
   return std::unexpected(rows.error());
 }
 
-// What is known of the watched tables since they were copied.
+// Relations and leaves of the watched tables, as they were copied.
 struct Known {
   std::set<uint32_t> relations;
   std::set<uint32_t> leaves;
