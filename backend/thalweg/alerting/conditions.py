@@ -379,10 +379,10 @@ def table_trouble(view: View) -> Iterator[Assessment]:
             yield Assessment(rule, subject, None)
             continue
         count = len(stream.troubles)
-        tables = "A table" if count == 1 else f"{count} tables"
+        tables = f"A table of {stream.name} needs" if count == 1 else f"{count} tables of {stream.name} need"
         reasons = " ".join(stream.troubles[:3])
         yield Assessment(
-            rule, subject, count > 0, f"{tables} of {stream.name} cannot continue until they are repaired. {reasons}",
+            rule, subject, count > 0, f"{tables} a cure. {reasons}",
             evidence={"troubles": list(stream.troubles)},
         )  # fmt: skip
 

@@ -181,7 +181,7 @@ const troubles: Record<Schemas["TroubleKind"], [tone: Ill, definition: string]> 
   RENAMED: ["warning", "It has another name at the source now."],
   UNPUBLISHED: ["bad", "The source does not publish its changes any more."],
   "PARTITIONS CHANGED": ["bad", "Partitions were attached to it or detached from it at the source."],
-  UNIDENTIFIED: ["bad", "The source does not tell its rows apart any more."],
+  UNIDENTIFIED: ["bad", "It has no replica identity: the source refuses its updates and deletes."],
 };
 
 /** The trouble of a stream's table at the source. */

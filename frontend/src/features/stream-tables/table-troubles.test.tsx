@@ -41,6 +41,28 @@ describe("TableTroubles", () => {
     await expectNoAxeViolations();
   });
 
+  it("shows the SQL for the source where no button cures it", async () => {
+    const cure = 'At the source, run ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;';
+    const reason = "It has no replica identity: it has no primary key.";
+    const lost: StreamTable = {
+      ...table,
+      state: "REPLICATING",
+      trouble: {
+        kind: "UNIDENTIFIED",
+        reason,
+        cure,
+        since: "2026-11-21T00:00:00Z",
+        renamed_to: null,
+        resolutions: [],
+      },
+    };
+    renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables: [lost] })] })} mayAct />);
+    expect(screen.getByText(/public\.orders in warehouse: Unidentified/)).toBeVisible();
+    expect(screen.getByText(cure)).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Copy again" })).toBeNull();
+    await expectNoAxeViolations();
+  });
+
   it("counts those that it does not show", () => {
     const tables = ["a", "b", "c"].map((name) => ({ ...table, table: name }));
     renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables })] })} mayAct most={2} />);
