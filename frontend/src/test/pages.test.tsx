@@ -122,6 +122,35 @@ describe("the overview", () => {
     await expectNoAxeViolations();
   });
 
+  it("shows a stream's error with its cure, and where the rest is", async () => {
+    const error = {
+      code: "authentication_failed",
+      class: "operator_action",
+      side: "destination" as const,
+      title: "The database refuses the login",
+      message: "password authentication failed",
+      detail: null,
+      cure: "Correct the password.",
+      sqlstate: "28P01",
+      table: null,
+      lsn: null,
+      xid: null,
+      at: AT,
+    };
+    const reason = `${error.title}: ${error.message}. And 1 more.`;
+    const aborted = stream({ status: "ABORTED", state: "ABORTED", health: { level: "error", reason }, error });
+    stubApi({ ...routes, "GET /api/v1/overview": overview([aborted]) });
+    renderAt("/");
+    const row = await screen.findByRole("row", { name: /orders to warehouse/ });
+    expect(row).toHaveTextContent("password authentication failed");
+    expect(row).toHaveTextContent("Cure: Correct the password.");
+    expect(within(row).getByRole("link", { name: "More on the page of orders to warehouse" })).toHaveAttribute(
+      "href",
+      "/streams/stream01",
+    );
+    await expectNoAxeViolations();
+  });
+
   it("says that its numbers are stale when the connection is lost", async () => {
     stubApi(routes);
     renderAt("/");

@@ -18,6 +18,7 @@ import { Metric, Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
 import { StateBadge, ToneIcon } from "@/ui/tone";
 import classes from "./streams-table.module.css";
+import { whatToDo } from "./what-to-do";
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
 const urgency: Record<HealthLevel, number> = { error: 0, warning: 1, unknown: 2, stopped: 3, ok: 4 };
@@ -179,6 +180,7 @@ function AlertMark({ streamId }: { streamId: string }) {
 function HealthCell({ stream }: { stream: StreamSummary }) {
   const words = healthInWords(stream.health.level, stream.status, stream.state);
   const reason = reasonBeside(stream.health.reason, stream.state);
+  const { cures, more } = whatToDo(stream);
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">
       <Box pt={2}>
@@ -189,9 +191,20 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
           {words.label} <AlertMark streamId={stream.id} />
         </Text>
         {reason && (
-          <Text size="xs" c="dimmed" lineClamp={6} title={reason}>
+          <Text size="xs" c="dimmed" lineClamp={6} title={reason} style={{ overflowWrap: "anywhere" }}>
             {reason}
           </Text>
+        )}
+        {cures.map((cure) => (
+          <Text key={cure} size="xs" style={{ overflowWrap: "anywhere" }}>
+            <strong>Cure: </strong>
+            {cure}
+          </Text>
+        ))}
+        {more && (
+          <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} size="xs" underline="always">
+            More on the page of {stream.name}
+          </AnchorLink>
         )}
       </Box>
     </Group>
