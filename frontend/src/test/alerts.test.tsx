@@ -168,6 +168,7 @@ describe("words and forms", () => {
     expect(inUnit(1 << 20, "bytes")).toBe("1\u00a0MiB");
     expect(inUnit(90, "seconds")).toBe("1 min 30\u00a0s");
     expect(inUnit(10, "percent")).toBe("10\u00a0%");
+    expect(inUnit(16_766_100, "transactions")).toBe("16\u202f766\u202f100\u00a0transactions");
   });
 
   it("finds what a channel lacks and keeps a stored secret", () => {
