@@ -355,6 +355,39 @@ describe("databases", () => {
   });
 });
 
+describe("what streams use", () => {
+  it.each([
+    ["/databases", "Delete orders", "Delete database", /^orders to warehouse \(source\)$/],
+    ["/engines", "Delete engine-1", "Delete engine", /^orders to warehouse$/],
+  ])("is not offered for deletion (%s)", async (path, button, title, use) => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/databases": page([{ ...database("source01", "orders"), source_of: ["stream01"] }]),
+      "GET /api/v1/engines": page([{ ...engine, streams: ["stream01"] }]),
+    });
+    renderAt(path);
+    await userEvent.click(await screen.findByRole("button", { name: button }));
+    const dialog = await screen.findByRole("dialog", { name: title });
+    expect(dialog).toHaveTextContent("cannot be deleted: 1 stream uses it");
+    await waitFor(() => expect(within(dialog).getByRole("listitem")).toHaveTextContent(use));
+    expect(within(dialog).getByRole("link", { name: "orders to warehouse" })).toHaveAttribute(
+      "href",
+      "/streams/stream01",
+    );
+    expect(within(dialog).queryByRole("button", { name: "Delete" })).toBeNull();
+    expect(within(dialog).queryByRole("textbox")).toBeNull();
+    await expectNoAxeViolations();
+  });
+
+  it("is deleted once no stream uses it", async () => {
+    stubApi(routes);
+    renderAt("/databases");
+    await userEvent.click(await screen.findByRole("button", { name: "Delete orders" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete database" });
+    expect(within(dialog).getByLabelText("Type orders to confirm")).toBeVisible();
+  });
+});
+
 describe("the page of a database", () => {
   const open = (values: Partial<Database>) => {
     const requests = stubApi({
