@@ -9,6 +9,7 @@ import { streamQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
 import { ConflictLog } from "@/features/error-queue/conflict-log";
+import { SharedErrors } from "@/features/destinations/shared-errors";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { StaleBanner } from "@/features/live-status/stale-banner";
 import { ParameterEditor } from "@/features/parameters/parameter-editor";
@@ -98,6 +99,7 @@ function StreamView({ stream }: { stream: Stream }) {
       />
       <Stack gap="sm" mb="xs">
         {!tellsTroubles && <StreamErrorPanel stream={stream} />}
+        <SharedErrors stream={stream} />
         <StreamWaits stream={stream} />
         {tab !== "tables" && <TableTroubles stream={stream} mayAct={mayAct} most={3} />}
         <StreamOperations stream={stream} />
