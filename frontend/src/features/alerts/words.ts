@@ -9,6 +9,17 @@ export function severityInWords(severity: Alert["severity"]): StateInWords {
     : { label: "Warning", tone: "warning", definition: "Needs attention, but not this minute." };
 }
 
+/** How one that is over ended. */
+export function endInWords({ resolution }: Alert): StateInWords {
+  return resolution === "cleared"
+    ? { label: "Recovered", tone: "good", definition: "The condition ended." }
+    : {
+        label: "Not applicable",
+        tone: "quiet",
+        definition: "Its subject was stopped or removed, or the alert rule was switched off.",
+      };
+}
+
 export function deliveryInWords({ state, tries, error }: AlertDelivery): StateInWords {
   if (state === "delivered")
     return { label: "Delivered", tone: "good", definition: "The receiver accepted it." };
