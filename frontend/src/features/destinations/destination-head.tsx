@@ -15,7 +15,7 @@ import type { RestCallSpec } from "@/lib/curl";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
 import { withFullStop } from "@/lib/sentences";
-import { stateInWords } from "@/lib/states";
+import { destinationInWords, stateInWords } from "@/lib/states";
 import { oldestParked } from "@/lib/sums";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
@@ -55,7 +55,7 @@ export function DestinationHead(props: DestinationHeadProps) {
           <Text size="sm" fw={600} component="h3" title={database.address}>
             {database.name}
           </Text>
-          <ToneBadge state={stateInWords(destination.state)} compact />
+          <ToneBadge state={destinationInWords(destination, props.stream.destinations)} compact wrap />
           <Text size="xs" c="dimmed">
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>

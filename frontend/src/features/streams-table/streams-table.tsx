@@ -8,7 +8,7 @@ import { bytes, rate } from "@/lib/format";
 import { isStanding, lagInBrief } from "@/lib/lag";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
-import { type HealthLevel, healthInWords, reasonBeside } from "@/lib/states";
+import { type HealthLevel, healthInWords, reasonBeside, streamInWords } from "@/lib/states";
 import { oldestParked, parkedOf } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
@@ -16,7 +16,7 @@ import { LatencyCell, LatencyMetric } from "@/ui/latency-metric";
 import { useNarrow } from "@/ui/narrow";
 import { Metric, Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
-import { StateBadge, ToneIcon } from "@/ui/tone";
+import { ToneBadge, ToneIcon } from "@/ui/tone";
 import classes from "./streams-table.module.css";
 import { whatToDo } from "./what-to-do";
 
@@ -44,7 +44,7 @@ const columns: Column<StreamSummary>[] = [
     header: "Phase",
     definition: "What the stream does now.",
     sortBy: ({ state }) => state,
-    cell: (stream) => <StateBadge state={stream.state} compact />,
+    cell: (stream) => <ToneBadge state={streamInWords(stream)} compact />,
   },
   {
     key: "rate",
@@ -118,7 +118,9 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
         <li key={stream.id} className={classes.card} aria-label={stream.name}>
           <Group justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
             <NameCell stream={stream} />
-            <StateBadge state={stream.state} compact />
+            <Box maw="60%" style={{ flex: "none" }}>
+              <ToneBadge state={streamInWords(stream)} compact wrap />
+            </Box>
           </Group>
           <HealthCell stream={stream} />
           <div className={classes.figures}>
