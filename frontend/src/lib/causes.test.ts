@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { causesOf, haveOneCause } from "./causes";
 
-const refused = { code: "database_unreachable", side: "destination", cure: "Start it.", sqlstate: null, table: null };
+const refused = {
+  code: "database_unreachable",
+  side: "destination",
+  cure: "Start it.",
+  sqlstate: null as string | null,
+  table: null,
+};
 const at = (name: string, error: (typeof refused & { message: string }) | null) => ({
   id: name,
   database: { name },

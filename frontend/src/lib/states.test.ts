@@ -115,7 +115,12 @@ describe("a stream whose capture waits for room", () => {
     backlog: state && { state },
     database: { name },
   });
-  const full = [at("north", "FULL"), at("south", "ON DISK"), at("east", "FULL"), at("gone", "FULL", "DROPPED")];
+  const full = [
+    at("north", "FULL"),
+    at("south", "ON DISK"),
+    at("east", "FULL"),
+    at("gone", "FULL", "DROPPED"),
+  ];
 
   it("does not replicate, and says for whom it waits", () => {
     expect(streamInWords({ state: "REPLICATING", destinations: full })).toMatchObject({

@@ -185,7 +185,10 @@ export function waitsForRoom(destinations: readonly Backlogged[]): StateInWords 
 }
 
 /** What a stream does: one that is held up neither replicates nor catches up, whatever its phase. */
-export function streamInWords(stream: { state: ShownState; destinations: readonly Backlogged[] }): StateInWords {
+export function streamInWords(stream: {
+  state: ShownState;
+  destinations: readonly Backlogged[];
+}): StateInWords {
   const moves = stream.state === "REPLICATING" || stream.state === "CATCHING UP";
   return (moves && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
 }

@@ -184,7 +184,9 @@ describe("a run's page", () => {
     expect(within(item).getByRole("status", { name: "Outcome of the cure" })).toHaveTextContent("It helped");
     await userEvent.click(within(item).getByRole("button", { name: "Undo" }));
     const undo = await screen.findByRole("dialog", { name: "Undo the cure" });
-    expect(within(undo).getByRole("region", { name: /^SQL that runs at warehouse/ })).toHaveTextContent(undo_sql);
+    expect(within(undo).getByRole("region", { name: /^SQL that runs at warehouse/ })).toHaveTextContent(
+      undo_sql,
+    );
     await userEvent.click(within(undo).getByRole("button", { name: "Cancel" }));
     expect(requests.filter(({ url }) => url.endsWith(":undo"))).toEqual([]);
   });

@@ -127,13 +127,18 @@ describe("the page", () => {
       resolved_at: "2026-11-21T00:01:15Z",
       resolution: "cleared",
     });
-    stubApi({ ...routes, "GET /api/v1/alerts": page([over, alert("2", { ...over, id: "2", resolution: null })]) });
+    stubApi({
+      ...routes,
+      "GET /api/v1/alerts": page([over, alert("2", { ...over, id: "2", resolution: null })]),
+    });
     renderAt("/alerts?tab=history");
     const table = await screen.findByRole("table", { name: "History of alerts" });
     const [, recovered, other] = within(table).getAllByRole("row");
     expect(recovered).toHaveTextContent(/Recovered2026-11-2[01] .*:01:15/);
     expect(recovered).toHaveTextContent("As it was then: 1 transaction is parked");
-    const tone = within(recovered as HTMLElement).getByText("Critical").closest(".mantine-Badge-root");
+    const tone = within(recovered as HTMLElement)
+      .getByText("Critical")
+      .closest(".mantine-Badge-root");
     expect(tone?.querySelector("svg")).toHaveAttribute("stroke", "var(--tone-quiet)");
     expect(other).toHaveTextContent("Not applicable");
     await expectNoAxeViolations();

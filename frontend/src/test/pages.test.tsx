@@ -138,16 +138,20 @@ describe("the overview", () => {
       at: AT,
     };
     const reason = `${error.title}: ${error.message}. And 1 more.`;
-    const aborted = stream({ status: "ABORTED", state: "ABORTED", health: { level: "error", reason }, error });
+    const aborted = stream({
+      status: "ABORTED",
+      state: "ABORTED",
+      health: { level: "error", reason },
+      error,
+    });
     stubApi({ ...routes, "GET /api/v1/overview": overview([aborted]) });
     renderAt("/");
     const row = await screen.findByRole("row", { name: /orders to warehouse/ });
     expect(row).toHaveTextContent("password authentication failed");
     expect(row).toHaveTextContent("Cure: Correct the password.");
-    expect(within(row).getByRole("link", { name: "More on the page of orders to warehouse" })).toHaveAttribute(
-      "href",
-      "/streams/stream01",
-    );
+    expect(
+      within(row).getByRole("link", { name: "More on the page of orders to warehouse" }),
+    ).toHaveAttribute("href", "/streams/stream01");
     await expectNoAxeViolations();
   });
 

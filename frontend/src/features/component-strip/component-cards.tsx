@@ -41,11 +41,7 @@ export function Card({ title, icon, component, state, children }: CardProps) {
     >
       <CardTitle title={title} icon={icon} mark={mark} />
       <Box className={classes.state}>
-        <ToneBadge
-          state={state ?? (component ? stateInWords(component.state) : notRunning)}
-          compact
-          wrap
-        />
+        <ToneBadge state={state ?? (component ? stateInWords(component.state) : notRunning)} compact wrap />
       </Box>
       {component && <Numbers component={component} title={title} />}
       {children}

@@ -60,7 +60,10 @@ describe("DestinationHead", () => {
     expect(screen.queryByRole("alert")).toBeNull();
     expect(screen.getByText(/^A database cannot be reached\..*head of the page/)).toBeVisible();
     unmount();
-    const other = { ...twin, error: { ...(away.error as NonNullable<typeof away.error>), code: "disk_full" } };
+    const other = {
+      ...twin,
+      error: { ...(away.error as NonNullable<typeof away.error>), code: "disk_full" },
+    };
     show(true, away, stream({ destinations: [away, other] }));
     expect(screen.getByRole("alert")).toHaveTextContent("Check that the database runs.");
   });

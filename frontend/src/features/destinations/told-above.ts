@@ -12,7 +12,10 @@ function isOfTable({ error, tables }: StreamDestination): boolean {
  * What tells a destination's error at the head of the page: its table's trouble, the stream's error, or one alert for all
  * destinations of that cause. Null: nothing does.
  */
-export function toldAbove(stream: Stream, destination: StreamDestination): "table" | "stream" | "shared" | null {
+export function toldAbove(
+  stream: Stream,
+  destination: StreamDestination,
+): "table" | "stream" | "shared" | null {
   const { id, error } = destination;
   if (!error) return null;
   if (isOfTable(destination)) return "table";

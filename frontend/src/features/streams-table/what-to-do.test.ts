@@ -35,7 +35,13 @@ describe("whatToDo", () => {
   });
 
   it("names the destinations of each cause, and the trouble where the reason tells another", () => {
-    const full = { ...error, code: "disk_full", title: "Its disk is full", message: "53100", cure: "Make room." };
+    const full = {
+      ...error,
+      code: "disk_full",
+      title: "Its disk is full",
+      message: "53100",
+      cure: "Make room.",
+    };
     const both = failed(`north and south have stopped. ${error.title}: ${error.message}. And 1 more.`, {
       destinations: [at("north", error), at("south", error), at("west", full), at("east", null)],
     });
