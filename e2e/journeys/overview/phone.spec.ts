@@ -63,7 +63,10 @@ test("a failed stream's page shows the whole error, however long its names are",
     await route.fulfill({ json: { ...stream, ...failed, destinations } });
   });
   await page.goto("/");
-  await page.getByRole("list", { name: "Streams" }).getByRole("link", { name: stack.demo.stream, exact: true }).tap();
+  await page
+    .getByRole("list", { name: "Streams" })
+    .getByRole("link", { name: stack.demo.stream, exact: true })
+    .tap();
   const told = page.getByRole("alert").filter({ hasText: error.title }).first();
   for (const words of [key, table]) {
     const box = await told.getByText(words).first().boundingBox();

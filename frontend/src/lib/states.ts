@@ -184,7 +184,7 @@ export function waitsForRoom(destinations: readonly Backlogged[]): StateInWords 
   };
 }
 
-/** What a stream does: one that is held up neither replicates nor catches up, whatever its phase. */
+/** The work of a stream: one that is held up neither replicates nor catches up, whatever its phase. */
 export function streamInWords(stream: {
   state: ShownState;
   destinations: readonly Backlogged[];

@@ -11,7 +11,7 @@ interface StillUsedProps {
   /** Ids of the streams, and as what each of them uses it. */
   uses: { streamId: string; as?: string }[];
   onClose: () => void;
-  /** What frees it. */
+  /** The way to free it. */
   children: ReactNode;
 }
 

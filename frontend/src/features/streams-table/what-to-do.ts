@@ -1,4 +1,4 @@
-// What a stream's row in the overview says beside its health: the cures of its errors.
+// Cures of a stream's errors, which its row in the overview shows beside its health.
 import type { StreamSummary } from "@/api/types";
 import { causesOf, haveOneCause } from "@/lib/causes";
 import { firstSentence, listed, withFullStop } from "@/lib/sentences";
@@ -19,7 +19,7 @@ export interface WhatToDo {
 export function whatToDo({ status, error, destinations, health }: StreamSummary): WhatToDo {
   const { reason } = health;
   const cutReason = reason.length > REASON_LENGTH || /And \d+ more\.$/.test(reason);
-  // What an engine last said may be over once it does not answer.
+  // The last report of an engine may be over once it does not answer.
   if (status === "UNKNOWN") return { cures: [], more: false };
   const ofDestinations = causesOf(destinations.filter((own) => own.status !== "DROPPED")).filter(
     (cause) => !haveOneCause(cause.error, error),
