@@ -25,7 +25,7 @@ interface CardProps {
   title: string;
   icon: ReactNode;
   component: ComponentSample | null;
-  /** What the stream knows better than the component. */
+  /** The state, where the stream knows it better than the component. */
   state?: StateInWords | null;
   children?: ReactNode;
 }

@@ -9,8 +9,8 @@ function isOfTable({ error, tables }: StreamDestination): boolean {
 }
 
 /**
- * What tells a destination's error at the head of the page: its table's trouble, the stream's error, or one alert for all
- * destinations of that cause. Null: nothing does.
+ * The place at the head of the page that tells a destination's error: its table's trouble, the stream's error, or one
+ * alert for all destinations of that cause. Null: there is none.
  */
 export function toldAbove(
   stream: Stream,

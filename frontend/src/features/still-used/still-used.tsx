@@ -31,7 +31,12 @@ export function StillUsed({ title, name, uses, onClose, children }: StillUsedPro
         <List size="sm" spacing={4}>
           {ids.map((id) => (
             <List.Item key={id}>
-              <AnchorLink to="/streams/$streamId" params={{ streamId: id }} size="sm">
+              <AnchorLink
+                to="/streams/$streamId"
+                params={{ streamId: id }}
+                size="sm"
+                style={{ overflowWrap: "anywhere" }}
+              >
                 {nameOf(id)}
               </AnchorLink>
               {as(id) && ` (${as(id)})`}

@@ -204,7 +204,13 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
           </Text>
         ))}
         {more && (
-          <AnchorLink to="/streams/$streamId" params={{ streamId: stream.id }} size="xs" underline="always">
+          <AnchorLink
+            to="/streams/$streamId"
+            params={{ streamId: stream.id }}
+            size="xs"
+            underline="always"
+            style={{ overflowWrap: "anywhere" }}
+          >
             More on the page of {stream.name}
           </AnchorLink>
         )}
