@@ -15,26 +15,22 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 MIB = 1 << 20
 
 
-def forecasts(value: Callable[[int], float], seconds: int, growth: Growth | SteadyGrowth | None = None) -> list[float]:
-    """At each poll, one a second, at which there is one: of what is full at 4 GiB."""
-    growth, told = growth or SteadyGrowth(), []
-    for second in range(seconds):
-        rate = growth.per_second("a", AT + timedelta(seconds=second), value(second))
-        full = seconds_to_full(4096 * MIB - value(second), rate)
-        told += [full] if full is not None else []
-    return told
+def forecasts(value: Callable[[int], float], seconds: int, growth: Growth | SteadyGrowth) -> list[float | None]:
+    """At each poll, one a second: until it is full at 4 GiB."""
+    rates = [growth.per_second("a", AT + timedelta(seconds=second), value(second)) for second in range(seconds)]
+    return [seconds_to_full(4096 * MIB - value(second), rate) for second, rate in enumerate(rates)]
 
 
-def leaps(told: list[float]) -> float:
-    """The most by which a forecast differs from the one before, as a factor."""
-    return max(max(a, b) / min(a, b) for a, b in pairwise(told))
+def leaps(told: list[float | None]) -> float:
+    """The most by which a forecast differs from that of the poll before, as a factor."""
+    return max(max(a, b) / min(a, b) for a, b in pairwise(told) if a is not None and b is not None)
 
 
 def test_what_grows_steadily_has_a_forecast_after_a_while() -> None:
-    told = forecasts(lambda second: second * MIB, 400)
-    assert len(told) == 400 - SPAN_MIN.total_seconds()
-    assert told[0] == pytest.approx(4096 - SPAN_MIN.total_seconds())
-    assert told[-1] == pytest.approx(4096 - 399)
+    told = forecasts(lambda second: second * MIB, 400, SteadyGrowth())
+    first = int(SPAN_MIN.total_seconds())
+    assert told[:first] == [None] * first
+    assert told[first:] == [pytest.approx(4096 - second) for second in range(first, 400)]
 
 
 def test_batches_make_a_forecast_leap_no_more() -> None:
@@ -43,8 +39,8 @@ def test_batches_make_a_forecast_leap_no_more() -> None:
     for second in range(600):
         written += 16 * MIB if chance.random() < 1 / 8 else 0.0
         sizes.append(written if second else 0.0)
-    told = forecasts(sizes.__getitem__, 600)
-    assert len(told) > 200
+    told = forecasts(sizes.__getitem__, 600, SteadyGrowth())
+    assert sum(full is not None for full in told) > 200
     assert leaps(told) < 1.5
     assert leaps(forecasts(sizes.__getitem__, 600, Growth())) > 2 * leaps(told), "by the growth of seconds"
 
