@@ -41,8 +41,17 @@ def test_batches_make_a_forecast_leap_no_more() -> None:
         sizes.append(written if second else 0.0)
     told = forecasts(sizes.__getitem__, 600, SteadyGrowth())
     assert sum(full is not None for full in told) > 200
-    assert leaps(told) < 1.5
-    assert leaps(forecasts(sizes.__getitem__, 600, Growth())) > 2 * leaps(told), "by the growth of seconds"
+    assert leaps(told) < 1.1
+
+
+def test_a_burst_in_a_trickle_makes_a_forecast_pause_not_leap() -> None:
+    def size(second: int) -> float:
+        return second * 0.02 * MIB + 64 * MIB * (second // 250)
+
+    told = forecasts(size, 600, SteadyGrowth())
+    assert leaps(told) < 1.1
+    assert None in told[250:300]
+    assert leaps(forecasts(size, 600, Growth())) > 50, "by the ends of a minute alone"
 
 
 @pytest.mark.parametrize(

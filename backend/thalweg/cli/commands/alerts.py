@@ -67,7 +67,8 @@ def _print_alerts(items: list[Json]) -> None:
 
 def _over_since(alert: Json) -> str | None:
     """The message tells how it was until then. An API of an earlier version tells only when it was resolved."""
-    return alert.get("over_since") or alert["resolved_at"]
+    over_since: str | None = alert.get("over_since") or alert["resolved_at"]
+    return over_since
 
 
 def _time(text: str | None) -> str:
