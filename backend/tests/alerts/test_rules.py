@@ -450,28 +450,6 @@ def test_spill_limit_is_watched_for_each_component() -> None:
     assert clock.firing() == {RuleId.SPILL_LIMIT}, "not known: as it was"
 
 
-def test_a_full_backlog_that_nothing_leaves_is_critical_at_once() -> None:
-    def both(**of_reports: Any) -> tuple[DestinationFacts, ...]:
-        reports = DestinationFacts("reports", "Reports", "DISABLED", None, applies=False)
-        return DestinationFacts("warehouse", "Warehouse", "ENABLED", None), replace(reports, **of_reports)
-
-    clock = Clock()
-    (begun, _) = clock.at(0, replace(SOUND, destinations=both(full_bytes=16 * MIB)))
-    assert (begun.key[0], begun.key[3], begun.settings.severity) == (
-        RuleId.BACKLOG_FULL, "reports", AlertSeverity.CRITICAL,
-    )  # fmt: skip
-    assert clock.firing() == {RuleId.BACKLOG_FULL}
-    assert begun.assessment is not None and begun.assessment.message == (
-        "Capture of orders waits because the backlog of Reports is full (16.0 MiB): nothing more reaches any "
-        "destination, and the source keeps WAL. Resume Reports, raise queue_spill_limit_mb, or drop it."
-    )
-    clock.at(1, replace(SOUND, seen=False, destinations=()))
-    assert clock.firing() == {RuleId.BACKLOG_FULL}, "not known: as it was"
-    for second in (2, 7):
-        clock.at(second, replace(SOUND, destinations=both()))
-    assert clock.alerts == {}
-
-
 def test_a_limit_that_is_reached_has_no_time_left() -> None:
     def told(*used: float) -> str:
         clock = Clock()

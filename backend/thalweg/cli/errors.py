@@ -44,7 +44,7 @@ def _has_error(stream: Json) -> bool:
 
 
 def _with_details(api: Api, stream: Json) -> Json:
-    """As it is where the stream has gone meanwhile."""
+    """The stream stays as it is in the overview where it has gone meanwhile."""
     with suppress(CommandError):
         whole = api.get(f"/streams/{stream['id']}")
         errors = {destination["id"]: destination["error"] for destination in whole["destinations"]}

@@ -28,7 +28,7 @@ Kept = Annotated[StrictInt, Field(ge=0, le=KEPT_MAX)]
 
 
 def _various(key: str) -> str:
-    """Whoever guesses the key undoes the masks of values that they can list, such as telephone numbers."""
+    """A key that is guessed undoes the masks of values that can be listed, such as telephone numbers."""
     count = len(set(key))
     if count < KEY_VARIETY_MIN:
         different = "only one character" if count == 1 else f"only {count} different characters"

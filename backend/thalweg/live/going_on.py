@@ -50,8 +50,8 @@ def is_full(destination: dict[str, Any]) -> bool:
 
 
 def full_in_words(names: list[str], limit_bytes: int, *, stands: bool, of: str = "") -> str:
-    """What the full backlogs of these destinations do. `stands`: they apply nothing. `of`: the stream, where the
-    reader does not know it."""
+    """The effect of these destinations' full backlogs. `stands`: they apply nothing. `of`: the stream, where the reader
+    does not know it."""
     capture = f"Capture of {of}" if of else "Capture"
     backlogs = "backlog of {0} is" if len(names) == 1 else "backlogs of {0} are"
     full = f"the {backlogs.format(listed(names))} full ({size(limit_bytes)})"

@@ -19,7 +19,7 @@ def with_states(sample: Sample, desired_status: str) -> Sample:
 
 
 def _holds_up(destination: DestinationSample) -> bool:
-    """As going_on.that_hold_up says it of what engines report."""
+    """The same question as going_on.that_hold_up answers for what engines report."""
     if destination.backlog is None or destination.backlog.state != BacklogState.FULL:
         return False
     stuck = destination.parks_since is not None or destination.stalled_since is not None

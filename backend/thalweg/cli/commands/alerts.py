@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.errors import own_error, print_whole_error
+from thalweg.cli.errors import own_error, print_error, print_whole_error
 from thalweg.cli.output import AsJson, done, err, line, milliseconds, out, print_json, print_table, styled
 from thalweg.cli.passwords import given_secret, stdin_if
 from thalweg.kernel.words import amount, duration
@@ -98,7 +98,10 @@ def show(alert_id: Annotated[str, typer.Argument(help="The alert's id.")], as_js
     for heading, text in (("", alert["message"]), ("meaning: ", alert["meaning"]), ("to do:   ", alert["action"])):
         out.print(f"{heading}{text}")
     for error in errors:
-        print_whole_error(error["of"], error)
+        if error["message"] in alert["message"]:
+            print_error(error, said=alert["message"])
+        else:
+            print_whole_error(error["of"], error)
     if not errors and alert["evidence"].get("cure"):
         out.print(f"cure:    {alert['evidence']['cure']}")
     if alert["acknowledged_by"]:
