@@ -9,6 +9,7 @@ class RuleId(StrEnum):
     LATENCY = "latency"
     SPILL_DISK = "spill_disk"
     SPILL_LIMIT = "spill_limit"
+    BACKLOG_FULL = "backlog_full"
     WAL_RETENTION = "wal_retention"
     SLOT_INACTIVE = "slot_inactive"
     SLOT_IDLE = "slot_idle"
@@ -121,6 +122,14 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
             (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
             "parameters",
+        ),
+        Rule(
+            RuleId.BACKLOG_FULL, "A full backlog holds the stream up",
+            "The backlog of a destination that applies nothing has reached its limit. Capture waits for room: nothing "
+            "more reaches any destination of the stream, and the source keeps its WAL.",
+            "Resume the destination, or remove what keeps it from applying. Or raise its queue_spill_limit_mb if the "
+            "engine's disk has room. If the destination is lost, drop it: the others then continue.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(
             RuleId.WAL_RETENTION, "The source keeps a lot of WAL",
