@@ -586,3 +586,7 @@ async def test_troubles_of_tables_are_listed_and_resolved(
     assert engine.resolved == [("copy", {"schema": "public", "table": "orders"})]
     accepted = await run("streams", "tables", "accept", stream["name"], "public.orders")
     assert (accepted.code, "no changed partitions" in accepted.err) == (1, True)
+    engine.troubles["orders"] = {"state": "REPLICATING", "trouble": trouble("UNIDENTIFIED")}
+    await until(operator, f"{STREAMS}/{stream['id']}", "UNIDENTIFIED")
+    listed = (await run("streams", "tables", "list", stream["name"])).out
+    assert "Unidentified" in listed and "  cure: Mend it." in listed

@@ -119,9 +119,9 @@ def test_a_backlog_has_a_time_to_full_only_while_changes_wait() -> None:
     def shown(waiting: int, state: str) -> float | None:
         lags = Lags(Seen())
         sample = sample_of("s", engine_reading(1), engine_reading(2))
-        for second in (0, 10):
+        for second in range(0, 25, 5):
             size = (second + 1) << 20
-            backlog = Backlog(state=state, bytes=size, lcrs=1, frames=1, age_seconds=1, limit_bytes=111 << 20)
+            backlog = Backlog(state=state, bytes=size, lcrs=1, frames=1, age_seconds=1, limit_bytes=121 << 20)
             destination = sample.destinations[0].model_copy(
                 update={"backlog": backlog, "lag": Lag(bytes=waiting, seconds=None, applied="0/1")}
             )
@@ -171,10 +171,11 @@ def test_growth_does_not_reach_back_before_a_change_of_the_desired_state() -> No
     assert shrinks == (-(1 << 20), None)
     row.destinations[0].desired_status = DesiredStatus.DISABLED
     assert grows(40, 50 << 20, 50 << 20) == (None, None)
-    growth, full = grows(50, 70 << 20, 70 << 20)
-    assert (growth, full) == (2 << 20, (1024 - 70) / 2)
-    assert grows(51, 0, 0)[0] == 0, "what has caught up shrinks no more"
-    assert grows(61, 0, 0)[0] == 0
+    for second in range(45, 61, 5):
+        growth, full = grows(second, (2 * second - 30) << 20, (2 * second - 30) << 20)
+    assert (growth, full) == (2 << 20, (1024 - 90) / 2)
+    assert grows(61, 0, 0)[0] == 0, "what has caught up shrinks no more"
+    assert grows(71, 0, 0)[0] == 0
 
 
 def test_the_source_knows_more_of_its_end_than_an_engine_that_is_held_back() -> None:
@@ -219,8 +220,11 @@ def test_samples_get_the_sources_end() -> None:
     assert lags.measured(unknown, stopped(), after(62)).lag.bytes == 0xA000 - 1000, "of a stopped one"
 
 
-@pytest.mark.parametrize(("sizes", "known"), [((10, 20), True), ((90, 100), False), ((0, 0), False)])
-def test_a_backlog_that_is_empty_or_full_has_no_time_until_it_is_full(sizes: tuple[int, int], known: bool) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "known"),
+    [((10, 20, 30, 40, 50), True), ((60, 70, 80, 90, 100), False), ((0, 0, 0, 0, 0), False), ((0, 0, 1, 2, 90), False)],
+)
+def test_a_backlog_that_is_empty_or_full_has_no_time_until_it_is_full(sizes: tuple[int, ...], known: bool) -> None:
     lags = Lags(Seen(readings={"db": source(64 << 20)}))
     sample = sample_of("s", engine_reading(1), engine_reading(2))
     (destination,) = sample.destinations

@@ -7,7 +7,7 @@ from tests.test_health import NAMES, destination
 from tests.test_last_latency import AT, sample_at
 from tests.test_units import facts
 from thalweg.live.changes_waiting import changes_wait, waiting_seconds
-from thalweg.live.going_on import that_go_on
+from thalweg.live.going_on import that_go_on, that_hold_up
 from thalweg.live.health import health_of
 from thalweg.live.lagging import STALL_CURE
 from thalweg.live.rates import UNKNOWN
@@ -236,8 +236,9 @@ def test_one_cause_at_several_destinations_is_one_line() -> None:
     )
     full = {"state": "FULL", "limit_bytes": 16 << 20}
     assert told(*[{**destination(name), "backlog": full} for name in ("a", "b")])[1] == (
-        "Warehouse and Reports: the backlogs are full (16 MiB) and hold up all destinations, and the source keeps WAL. "
-        "Remove what keeps Warehouse and Reports from applying, raise queue_spill_limit_mb, or drop them."
+        "Capture waits time and again because the backlogs of Warehouse and Reports are full (16.0 MiB): no "
+        "destination gets changes faster than they apply them, and the source keeps WAL. Remove what keeps Warehouse "
+        "and Reports from applying, raise queue_spill_limit_mb, or drop them."
     )
 
 
@@ -245,8 +246,8 @@ def test_a_full_backlog_holds_up_the_others() -> None:
     paused = {**destination("a", "DISABLED"), "backlog": {"state": "FULL", "limit_bytes": 16 << 20}}
     assert told(paused, in_phase("b", "REPLICATING")) == (
         HealthLevel.ERROR,
-        "Warehouse: the backlog is full (16 MiB) and holds up all destinations, and the source keeps WAL. "
-        "Resume Warehouse, raise queue_spill_limit_mb, or drop it.",
+        "Capture waits because the backlog of Warehouse is full (16.0 MiB): nothing more reaches any destination, and "
+        "the source keeps WAL. Resume Warehouse, raise queue_spill_limit_mb, or drop it.",
     )
     broken = destination("c", "ABORTED", {"title": "A table was replaced", "message": "public.t"})
     assert told({**broken, "backlog": paused["backlog"]}, paused)[1].endswith(
@@ -254,6 +255,34 @@ def test_a_full_backlog_holds_up_the_others() -> None:
     )
     assert "continue" not in told(paused, in_phase("b", "REPLICATING"), broken)[1]
     assert that_go_on({"destinations": [paused, in_phase("b", "REPLICATING")]}, None) == []
+
+
+SPILL_LIMIT = {"code": "spill_limit_reached", "title": "Spilled changes have reached their space limit", "message": "x"}
+
+
+def test_a_full_backlog_of_one_that_applies_only_slows_the_others_down() -> None:
+    """Engines report it as an error of that destination, whatever that does."""
+    full = {"backlog": {"state": "FULL", "limit_bytes": 16 << 20}, "error": SPILL_LIMIT}
+    slow, well = {**in_phase("a", "CATCHING UP"), **full}, in_phase("b", "REPLICATING")
+    assert that_hold_up({"destinations": [slow, well]}, shares(a=None, b=None)) == []
+    assert told(slow, well, sample=shares(a=None, b=None))[0] == HealthLevel.WARNING
+    for stuck in (
+        {**slow, "phase": "RETRYING"}, {**slow, "status": "ABORTED"}, {**slow, "status": "DISABLED"},
+    ):  # fmt: skip
+        assert that_hold_up({"destinations": [stuck, well]}, None) == [stuck]
+        assert told(stuck, well)[0] == HealthLevel.ERROR
+    assert that_hold_up({"destinations": [slow, well]}, shares(a=20, b=None)) == [slow], "it stands behind a lock"
+    assert that_hold_up({"destinations": [{**slow, "status": "DROPPED"}, well]}, None) == []
+
+
+def test_the_full_backlog_of_an_only_destination_is_told_as_such() -> None:
+    one = {**in_phase("a", "RETRYING"), "backlog": {"state": "FULL", "limit_bytes": 16 << 20}, "error": SPILL_LIMIT}
+    observed = {"error": SPILL_LIMIT, "destinations": [one]}
+    known = facts(observed=observed, destination_names=NAMES, observed_at=AT, observed_phase="RETRYING")
+    health = health_of(known, AT)
+    assert (health.level, health.reason.split(":")[0]) == (
+        HealthLevel.ERROR, "Capture waits because the backlog of Warehouse is full (16.0 MiB)",
+    )  # fmt: skip
 
 
 def test_parking_destinations_are_one_line() -> None:

@@ -9,7 +9,7 @@ from thalweg.history.document import document_of
 from thalweg.kernel.lifecycle import ObservedStatus, ShownState, StreamPhase
 from thalweg.kernel.states import HEALTHS, destination_state, health_in_words, in_words, stream_state
 from thalweg.live.rates import UNKNOWN
-from thalweg.live.schemas import HealthLevel
+from thalweg.live.schemas import Backlog, HealthLevel
 from thalweg.live.shown_states import with_states
 
 WELL, RETRIES = ("ENABLED", "REPLICATING"), ("ENABLED", "RETRYING")
@@ -53,6 +53,22 @@ def test_a_sample_has_the_states_of_its_stream_and_its_destinations() -> None:
     assert (told.state, [destination.state for destination in told.destinations]) == ("STALLED", ["STALLED", "PAUSED"])
     document = document_of(told)
     assert "state" not in document and "state" not in document["destinations"][0], "history keeps status and phase"
+
+
+def test_destinations_beside_a_full_backlog_that_nothing_leaves_stall() -> None:
+    sample = sample_at(AT, UNKNOWN)
+    backlog = Backlog(state="FULL", bytes=16, lcrs=1, frames=1, age_seconds=60, limit_bytes=16)
+    well = sample.destinations[0].model_copy(update={"destination_id": "b"})
+
+    def states(**of_full: Any) -> list[Any]:
+        full = sample.destinations[0].model_copy(update={"backlog": backlog, **of_full})
+        told = with_states(sample.model_copy(update={"destinations": [full, well]}), "ENABLED")
+        return [told.state, *(destination.state for destination in told.destinations)]
+
+    assert states(status=ObservedStatus.DISABLED, phase="STOPPED") == ["STALLED", "PAUSED", "STALLED"]
+    assert states(phase="RETRYING") == ["RETRYING", "RETRYING", "STALLED"]
+    assert states(stalled_since=AT) == ["STALLED", "STALLED", "STALLED"]
+    assert states() == ["REPLICATING", "REPLICATING", "REPLICATING"], "it applies: the others only wait for it"
 
 
 def test_every_status_and_phase_is_shown_as_itself() -> None:

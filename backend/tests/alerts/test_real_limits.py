@@ -200,3 +200,47 @@ async def test_backlog_of_a_dead_destination_nears_its_limit_and_fills_the_disk(
             assert (await told(receiver, fired["rule"], "resolved"))["alert"]["id"] == fired["id"]
     deleted = (await admin.delete(path)).json()["operation_id"]
     await wait_for(admin, f"/api/v1/operations/{deleted}", state="succeeded")
+
+
+async def test_the_full_backlog_of_a_paused_destination_is_an_error_of_the_whole_stream_at_once(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    reports: str,  # noqa: F811
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    made = await created(admin, registered, **two(registered, reports, parameters={"queue_spill_limit_mb": 16}))
+    path = f"{STREAMS}/{made['id']}"
+    paused = (await wait_for(admin, path, phase="REPLICATING"))["destinations"][1]["id"]
+    operation = (await admin.post(f"{path}/destinations/{paused}:stop")).json()["operation_id"]
+    await wait_for(admin, f"/api/v1/operations/{operation}", state="succeeded")
+    numbers = iter(range(1000, 1_000_000, 200))
+
+    async def filled() -> dict[str, Any] | None:
+        first = next(numbers)
+        wide = "(SELECT string_agg(md5((n * 1000 + part)::text), '') FROM generate_series(1, 600) part)"
+        sides.on_source(f"INSERT INTO orders SELECT n, {wide}, 1 FROM generate_series({first}, {first + 199}) n")
+        shown = dict((await admin.get(path)).json())
+        return shown if shown["destinations"][1]["backlog"]["state"] == "FULL" else None
+
+    await eventually(filled)
+    stalls = await wait_for(admin, path, state="STALLED")
+    assert [destination["state"] for destination in stalls["destinations"]] == ["STALLED", "PAUSED"]
+    assert stalls["health"]["level"] == "error"
+    assert stalls["health"]["reason"].startswith(
+        "Capture waits because the backlog of Reports 2.0 is full (16.0 MiB): nothing more reaches any destination"
+    )
+
+    async def fires() -> dict[str, Any] | None:
+        items = (await admin.get(ALERTS, params={"state": "firing", "rule": "backlog_full"})).json()["items"]
+        return dict(items[0]) if items else None
+
+    alert = await eventually(fires)
+    assert (alert["severity"], alert["evidence"]["destination_id"]) == ("critical", paused)
+    assert alert["fired_at"] == alert["pending_at"], "at once"
+    await admin.post(f"{path}/destinations/{paused}:start")
+    await wait_for(admin, path, state="REPLICATING")
+    deleted = (await admin.delete(path)).json()["operation_id"]
+    await wait_for(admin, f"/api/v1/operations/{deleted}", state="succeeded")

@@ -511,10 +511,14 @@ def test_a_table_that_misses_changes() -> None:
     reason = '"public"."orders" was dropped at the source.'
     (_, fired) = clock.at(0, replace(SOUND, troubles=(reason,)))
     assert clock.firing() == {RuleId.TABLE_TROUBLE}
-    assert fired.assessment is not None and fired.assessment.message.endswith(reason)
+    assert fired.assessment is not None
+    assert fired.assessment.message == f"A table of orders needs a cure. {reason}"
     for second in (1, 6):
         clock.at(second, SOUND)
     assert clock.alerts == {}
+    (_, both) = Clock().at(0, replace(SOUND, troubles=(reason, "Another.")))
+    assert both.assessment is not None
+    assert both.assessment.message == f"2 tables of orders need a cure. {reason} Another."
 
 
 def test_an_error_queue_is_told_with_its_destinations() -> None:

@@ -31,6 +31,7 @@ from thalweg.kernel.context import Resources
 from thalweg.kernel.principal import Role
 from thalweg.kernel.settings import Settings
 from thalweg.live import lag as lags
+from thalweg.live import steady_growth
 from thalweg.live.sources import SourceReading
 from thalweg.workers import sources
 from thalweg.workers.lags import Lags
@@ -44,6 +45,8 @@ def quick(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     settings.sources_interval = 0.1
     monkeypatch.setattr(sources, "OTHERS_EVERY", timedelta(seconds=0.1))
     monkeypatch.setattr(lags, "GROWTH_SPAN_MIN", lags.GROWTH_WINDOW / 120)
+    monkeypatch.setattr(steady_growth, "SPAN_MIN", lags.GROWTH_WINDOW / 120)
+    monkeypatch.setattr(steady_growth, "APART_MIN", timedelta(seconds=0.1))
 
 
 @pytest.fixture
@@ -437,6 +440,20 @@ def test_why_there_is_no_forecast(slot: dict[str, Any], growth: float | None, wh
     )  # fmt: skip
     said = why_no_forecast(reading, state)
     assert said is None if why is None else said is not None and why in said
+
+
+def test_growth_that_is_not_steady_is_no_forecast() -> None:
+    state = SlotState.model_validate(
+        {
+            "name": "s", "active": False, "wal_status": "reserved", "restart_lsn": 1, "retained_bytes": 1,
+            "safe_bytes": 100,
+        }
+    )  # fmt: skip
+    reading = SourceReading(read_at=now(), state=SourceState(current_lsn=1, slots={"s": state}), growth={"s": 5.0})
+    assert (reading.seconds_to_full(state), why_no_forecast(reading, state)) == (20.0, None)
+    reading.unsteady.append("s")
+    assert reading.seconds_to_full(state) is None
+    assert "not steady" in str(why_no_forecast(reading, state))
 
 
 @pytest.mark.parametrize(

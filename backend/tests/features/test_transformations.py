@@ -162,6 +162,11 @@ async def test_a_key_that_can_be_guessed_or_goes_nowhere_is_refused(
     refused = await operator.post(STREAMS, json=body_of(registered, rules=HASHED, mask_key=short))
     assert refused.status_code == 422 and short not in refused.text
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/mask_key"]
+    for same, has in (("a" * 64, "only one character"), ("01" * 32, "only 2 different"), ("0123456" * 6, "only 7")):
+        refused = await operator.post(STREAMS, json=body_of(registered, rules=HASHED, mask_key=same))
+        (error,) = refused.json()["errors"]
+        assert (refused.status_code, error["pointer"], has in error["message"]) == (422, "/mask_key", True)
+        assert "openssl rand" in error["cure"] and same not in refused.text
     stream = await created(operator, registered, rules=HASHED)
     path = f"{STREAMS}/{stream['id']}"
     refused = await operator.patch(path, json={"mask_key": KEY}, headers={"If-Match": "*"})

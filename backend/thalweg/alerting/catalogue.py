@@ -9,6 +9,7 @@ class RuleId(StrEnum):
     LATENCY = "latency"
     SPILL_DISK = "spill_disk"
     SPILL_LIMIT = "spill_limit"
+    BACKLOG_FULL = "backlog_full"
     WAL_RETENTION = "wal_retention"
     SLOT_INACTIVE = "slot_inactive"
     SLOT_IDLE = "slot_idle"
@@ -123,6 +124,14 @@ RULES: dict[RuleId, Rule] = {
             "parameters",
         ),
         Rule(
+            RuleId.BACKLOG_FULL, "A full backlog holds the stream up",
+            "The backlog of a destination that applies nothing has reached its limit. Capture waits for room: nothing "
+            "more reaches any destination of the stream, and the source keeps its WAL.",
+            "Resume the destination, or remove what keeps it from applying. Or raise its queue_spill_limit_mb if the "
+            "engine's disk has room. If the destination is lost, drop it: the others then continue.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
+        ),
+        Rule(
             RuleId.WAL_RETENTION, "The source keeps a lot of WAL",
             "The stream's replication slot holds back WAL at the source. It fills the source's disk, or the source "
             "drops the slot when max_slot_wal_keep_size is reached: then the stream needs a new copy.",
@@ -176,8 +185,9 @@ RULES: dict[RuleId, Rule] = {
         Rule(
             RuleId.TABLE_TROUBLE, "A table has changed at the source",
             "It was dropped, replaced or taken out of the publication, or its partitions changed in ways that WAL "
-            "does not show, so the destination's table misses changes. The stream's other tables keep replicating.",
-            "Open the stream's tables: the table's alert has the cure as a button.",
+            "does not show, so the destination's table misses changes. Or it has lost its replica identity, so the "
+            "source refuses updates and deletes of it. The stream's other tables keep replicating.",
+            "Open the stream's tables: the table's alert has the cure, as a button or as SQL for the source.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5, tab="tables",
         ),
         Rule(

@@ -13,6 +13,7 @@ from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.sums import Sum
 from thalweg.kernel.words import capitalised, days, duration, go_on_in_words, listed, parked_in_words, size
+from thalweg.live.going_on import full_in_words, room_in_words
 
 # A firing alert is over only when its value is this far on the good side of the threshold: no flapping at the edge.
 CLEAR_SHARE = 0.8
@@ -238,6 +239,35 @@ def spill_limit(view: View) -> Iterator[Assessment]:
             )  # fmt: skip
 
 
+def backlog_full(view: View) -> Iterator[Assessment]:
+    """At once: nothing flows any more, however well the other destinations are."""
+    rule = RuleId.BACKLOG_FULL
+    for stream, _, subject in view.streams(rule):
+        if stream.desired_status != DesiredStatus.ENABLED:
+            continue
+        if not stream.seen:
+            yield Assessment(rule, subject, None)
+            continue
+        for destination in stream.destinations:
+            own = Subject(subject.type, subject.id, subject.name, destination.id)
+            limit = destination.full_bytes
+            if limit is None:
+                yield Assessment(rule, own, False)
+                continue
+            room = room_in_words(
+                [destination.name],
+                paused=destination.status == ObservedStatus.DISABLED,
+                failed=destination.status == ObservedStatus.ABORTED,
+            )
+            yield Assessment(
+                rule, own, True,
+                f"{full_in_words([destination.name], limit, stands=True, of=stream.name)} {room}",
+                limit, limit, "bytes",
+                {"destination_id": destination.id, "status": destination.status, "limit_bytes": limit,
+                 "error": destination.error},
+            )  # fmt: skip
+
+
 def wal_retention(view: View) -> Iterator[Assessment]:
     rule = RuleId.WAL_RETENTION
     for stream, settings, subject in view.streams(rule):
@@ -353,7 +383,7 @@ def component_aborted(view: View) -> Iterator[Assessment]:
             continue
         error = stream.error or "It has stopped with an error."
         yield Assessment(rule, subject, stream.status == ObservedStatus.ABORTED, f"{stream.name} has stopped. {error}",
-                      evidence={"status": stream.status, "error": stream.error})  # fmt: skip
+                      evidence={"status": stream.status, "error": stream.error, "cure": stream.cure})  # fmt: skip
         yield from _aborted_destinations(stream, subject)
 
 
@@ -368,7 +398,10 @@ def _aborted_destinations(stream: StreamFacts, subject: Subject) -> Iterator[Ass
         yield Assessment(
             RuleId.COMPONENT_ABORTED, own, destination.status == ObservedStatus.ABORTED,
             f"{destination.name} of {stream.name} has stopped{others}. {error}",
-            evidence={"destination_id": destination.id, "status": destination.status, "error": destination.error},
+            evidence={
+                "destination_id": destination.id, "status": destination.status, "error": destination.error,
+                "cure": destination.cure,
+            },
         )  # fmt: skip
 
 
@@ -379,10 +412,10 @@ def table_trouble(view: View) -> Iterator[Assessment]:
             yield Assessment(rule, subject, None)
             continue
         count = len(stream.troubles)
-        tables = "A table" if count == 1 else f"{count} tables"
+        tables = f"A table of {stream.name} needs" if count == 1 else f"{count} tables of {stream.name} need"
         reasons = " ".join(stream.troubles[:3])
         yield Assessment(
-            rule, subject, count > 0, f"{tables} of {stream.name} cannot continue until they are repaired. {reasons}",
+            rule, subject, count > 0, f"{tables} a cure. {reasons}",
             evidence={"troubles": list(stream.troubles)},
         )  # fmt: skip
 
@@ -467,6 +500,7 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Assessment]]] = {
     RuleId.LATENCY: latency,
     RuleId.SPILL_DISK: spill_disk,
     RuleId.SPILL_LIMIT: spill_limit,
+    RuleId.BACKLOG_FULL: backlog_full,
     RuleId.WAL_RETENTION: wal_retention,
     RuleId.SLOT_INACTIVE: slot_inactive,
     RuleId.SLOT_IDLE: slot_idle,

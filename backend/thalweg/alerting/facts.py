@@ -55,6 +55,10 @@ class DestinationFacts:
     parked: int | None = None
     unreachable: str | None = None
     """The engine's message where it cannot connect to it now."""
+    cure: str | None = None
+    """That of its error."""
+    full_bytes: int | None = None
+    """The limit of its backlog, which is full, while it applies nothing: that holds the whole stream up."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class StreamFacts:
     source_name: str = "the source"
     source_unreachable: str | None = None
     """The engine's message where it cannot connect to it now."""
+    cure: str | None = None
+    """That of its error."""
     troubles: tuple[str, ...] = ()
     """Changed tables that miss changes while the others continue."""
 

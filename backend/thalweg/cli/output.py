@@ -227,7 +227,7 @@ def lag_in_words(lag: dict[str, Any]) -> str:
     """Its size, its age where it has one, and when it is full."""
     text = size(lag["bytes"])
     if lag["bytes"] and lag["age_seconds"] is not None and lag["age_seconds"] >= 1:
-        text += f" since {ago(lag['age_seconds'])}"
+        text += f" for {ago(lag['age_seconds'])}"
     if lag["bytes"] and lag["seconds_to_full"] is not None:
         text += f", full in {ago(lag['seconds_to_full'])}"
     return text

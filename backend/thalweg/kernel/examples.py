@@ -1,4 +1,5 @@
-"""Examples in the OpenAPI document: of bodies by operation, of answers by schema. A page or a list shows one item."""
+"""Examples in the OpenAPI document: of bodies by operation, of answers by schema. A page or a list shows one item; what
+else a page has stands under its own name."""
 
 import json
 from typing import Any
@@ -43,10 +44,10 @@ def _answer(schema: dict[str, Any], answers: dict[str, Any]) -> tuple[str, Any] 
         name = _name(schema["items"])
         return (f"{name}List", [answers[name]]) if name in answers else None
     name = _name(schema)
-    if name in answers:
-        return name, answers[name]
     item = name.removesuffix("Page")
-    return (name, {"items": [answers[item]], "next_cursor": None}) if item in answers else None
+    if item != name and item in answers:
+        return name, {"items": [answers[item]], "next_cursor": None, **answers.get(name, {})}
+    return (name, answers[name]) if name in answers else None
 
 
 def _name(schema: dict[str, Any]) -> str:

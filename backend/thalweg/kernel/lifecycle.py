@@ -47,8 +47,8 @@ STARTING: Final = (StreamPhase.INITIALIZING, StreamPhase.INSTANTIATING)
 class ShownState(StrEnum):
     """The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
     phase. PAUSED: a destination is switched off while its stream is not, or all of a stream's are. PARKING: it applies
-    nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN
-    also what only a newer version knows."""
+    nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it, or nothing
+    is captured because another one's backlog is full. UNKNOWN also what only a newer version knows."""
 
     PAUSED = "PAUSED"
     ABORTED = "ABORTED"

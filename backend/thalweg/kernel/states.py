@@ -9,8 +9,8 @@ from thalweg.kernel.lifecycle import REPLICATES, WORST_FIRST, DesiredStatus, Obs
 def destination_state(
     status: str, phase: str, *, parks: bool, stalls: bool, stream_desired_status: str
 ) -> ShownState:  # fmt: skip
-    """One that only parks, or stands still, does nothing, whatever its phase. One that rests with its stream is
-    stopped, as that is."""
+    """One that only parks, or stands still, does nothing, whatever its phase. Nothing reaches one that is held up by
+    another's full backlog: it stalls, too. One that rests with its stream is stopped, as that is."""
     if status == ObservedStatus.DISABLED:
         return ShownState.PAUSED if stream_desired_status == DesiredStatus.ENABLED else ShownState.STOPPED
     if status != ObservedStatus.ENABLED:

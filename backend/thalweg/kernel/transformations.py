@@ -19,17 +19,33 @@ KEPT_MAX = 1000
 CONSTANT_LENGTH_MAX = 16_000
 KEY_LENGTH_MIN = 32
 KEY_LENGTH_MAX = 256
+KEY_VARIETY_MIN = 8
+"""Different characters of a masking key: a random one of the least length has more in any usual alphabet."""
 
 Column = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[^\x00]*$")]
 Constant = Annotated[str, StringConstraints(max_length=CONSTANT_LENGTH_MAX, pattern=r"^[^\x00]*$")]
 Kept = Annotated[StrictInt, Field(ge=0, le=KEPT_MAX)]
+
+
+def _various(key: str) -> str:
+    """A key that is guessed undoes the masks of values that can be listed, such as telephone numbers."""
+    count = len(set(key))
+    if count < KEY_VARIETY_MIN:
+        different = "only one character" if count == 1 else f"only {count} different characters"
+        why = f"The masking key has {different}: it is easily guessed, and with it what the masks hide."
+        cure = f"Give a random key with {KEY_VARIETY_MIN} or more different ones, such as `openssl rand -hex 32` makes."
+        raise PydanticCustomError("mask_key", "{why}", {"why": why, "cure": cure})
+    return key
+
+
 MaskKey = Annotated[
     str,
     StringConstraints(min_length=KEY_LENGTH_MIN, max_length=KEY_LENGTH_MAX, pattern=NO_CONTROL_CHARACTERS),
+    AfterValidator(_various),
 ]
 MASK_KEY = (
     "The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become "
-    "equal ones in all tables, and in all streams with the same key. "
+    "equal ones in all tables, and in all streams with the same key. At least 8 of its characters are different. "
 )
 
 

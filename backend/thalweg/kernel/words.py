@@ -24,6 +24,37 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.3g} s"
 
 
+def figure(value: float, digits: int = 3) -> str:
+    """With that many significant digits, and never as a power of ten."""
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.{digits}g}'):.9f}".rstrip("0").rstrip(".")
+
+
+def amount(value: float, unit: str) -> str:
+    """A threshold of an alert rule, whole."""
+    in_words = {"bytes": size, "seconds": duration, "days": days}.get(unit)
+    return in_words(value) if in_words is not None else f"{value:,.15g} {unit}"
+
+
+def statistic_in_words(value: str | float | None, unit: str) -> str:
+    """A figure of the advisor, whose units are written in capitals."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return f"{value} {unit.lower()}".rstrip()
+    match unit:
+        case "BYTES":
+            return size(value)
+        case "BYTES PER SECOND":
+            return f"{size(value)} per second"
+        case "SECONDS":
+            return duration(value)
+        case "PERCENT":
+            return f"{figure(value)} %"
+    return f"{figure(value)} {unit.lower()}".rstrip()
+
+
 def setting_in_words(value: object) -> str:
     """A parameter's value as it is written in requests and commands: true and false are lower case, lists are JSON."""
     if isinstance(value, list):

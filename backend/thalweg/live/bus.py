@@ -58,6 +58,9 @@ class Rounds(BaseModel):
     """When the slowest of its loops last recorded what it had gathered."""
     failure: str | None = None
     """Why that one records nothing, in words."""
+    evaluated_at: datetime | None = None
+    """When the alert rules were last evaluated, and the store took what that found; at first, when their watch began.
+    None: the collector is of an earlier version."""
     history_failure: str | None = None
     """Why the store takes no samples, in words. None: it does."""
 

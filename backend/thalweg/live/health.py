@@ -31,7 +31,16 @@ from thalweg.kernel.words import (
     size,
 )
 from thalweg.live.changes_waiting import waiting_seconds
-from thalweg.live.going_on import applies, is_full, makes_room, that_go_on, that_park, that_stall
+from thalweg.live.going_on import (
+    applies,
+    full_in_words,
+    is_full,
+    room_in_words,
+    that_go_on,
+    that_hold_up,
+    that_park,
+    that_stall,
+)
 from thalweg.live.lag import UNKNOWN_LAG
 from thalweg.live.lagging import Behind, behind_in_words, stalls_in_words
 from thalweg.live.retries import retry_in_words
@@ -115,7 +124,7 @@ def health_of(facts: Facts, at: datetime) -> Health:
         reason = f"It is being deleted, held up by: {ended(error['message'])}" if error else "It is being deleted."
         reason = " ".join([reason, *waits_in_words(facts.observed, at)])
         return _health(HealthLevel.WARNING, reason)
-    if error is not None:
+    if error is not None and not _is_of_full_backlog(facts, error):
         return _health(HealthLevel.WARNING, f"The engine is retrying. {ended(_in_words(error))}")
     # An only destination that is stopped stops its stream.
     if facts.desired_status == DesiredStatus.DISABLED or facts.observed_status == ObservedStatus.DISABLED:
@@ -162,23 +171,27 @@ def _name(facts: Facts, destination_id: str) -> str:
 
 
 def _full(facts: Facts, destinations: list[dict[str, Any]]) -> Iterator[Health]:
-    """Those with the same limit and the same cure in one sentence. What cannot leave the queue holds up all."""
-    by_cure: dict[tuple[int, bool, bool], list[str]] = {}
-    staying = [destination for destination in destinations if destination["status"] != ObservedStatus.DROPPED]
+    """Those with the same limit and the same cure in one sentence. Where nothing flows any more the stream has failed,
+    however well the others are."""
+    holding = [destination["id"] for destination in that_hold_up(facts.observed or {}, facts.sample)]
+    by_cure: dict[tuple[int, bool, bool, bool], list[str]] = {}
     for destination in destinations:
         if is_full(destination):
             status = destination["status"]
             paused, failed = status == ObservedStatus.DISABLED, status == ObservedStatus.ABORTED
-            key = destination["backlog"]["limit_bytes"] >> 20, paused, failed
+            key = destination["backlog"]["limit_bytes"], paused, failed, destination["id"] in holding
             by_cure.setdefault(key, []).append(_name(facts, destination["id"]))
-    for (limit, paused, failed), names in by_cure.items():
-        backlogs, hold, them = ("backlog is", "holds", "it") if len(names) == 1 else ("backlogs are", "hold", "them")
-        up = "all destinations" if len(staying) > 1 else "the stream"
+    for (limit, paused, failed, stands), names in by_cure.items():
         yield _health(
-            HealthLevel.ERROR,
-            f"{listed(names)}: the {backlogs} full ({limit} MiB) and {hold} up {up}, and the source keeps WAL. "
-            f"{makes_room(names, paused=paused, failed=failed)}, raise queue_spill_limit_mb, or drop {them}.",
+            HealthLevel.ERROR if stands else HealthLevel.WARNING,
+            f"{full_in_words(names, limit, stands=stands)} {room_in_words(names, paused=paused, failed=failed)}",
         )
+
+
+def _is_of_full_backlog(facts: Facts, error: dict[str, Any]) -> bool:
+    """Whether the stream's error is that of its only destination, whose backlog is full: that is told as such."""
+    destinations = (facts.observed or {}).get("destinations", [])
+    return any(is_full(destination) and destination["error"] == error for destination in destinations)
 
 
 def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownState) -> Iterator[Health]:

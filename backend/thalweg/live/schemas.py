@@ -103,8 +103,8 @@ class Lag(Resource):
     seconds_to_full: float | None = Field(
         default=None,
         description="At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a "
-        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth, less than "
-        "1 MiB waits, more than 30 days are left, or it is full.",
+        "destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth that was "
+        "steady over the last three minutes, less than 1 MiB waits, more than 30 days are left, or it is full.",
     )
     applied: str | None = Field(default=None, description="Everything that committed before it is applied.")
     source_read_at: datetime | None = Field(

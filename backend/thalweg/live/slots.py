@@ -27,13 +27,15 @@ class Slot(Resource):
         description="How long ago the oldest of it was written. Null: before anybody looked."
     )
     growth_bytes_per_second: float | None = Field(
-        description="The growth of the retained WAL over the last minute. Null: not observed long enough."
+        description="The growth of the retained WAL over the last minute, or the last three while it is steady. Null: "
+        "not observed long enough."
     )
     safe_bytes: int | None = Field(
         description="WAL that may be written before the slot is lost. Null: max_slot_wal_keep_size sets no limit."
     )
     seconds_to_full: float | None = Field(
-        description="Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days."
+        description="Until the slot is lost, at the present growth. Null: no limit, no steady growth, or more than 30 "
+        "days."
     )
     idle_seconds: float | None = Field(
         default=None,

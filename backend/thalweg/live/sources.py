@@ -24,13 +24,15 @@ def slot_name(stream_id: str) -> str:
 
 
 class SourceReading(BaseModel):
-    """`read_at` is of the control plane's clock. `growth` is that of each slot's retained WAL, in bytes a second.
-    `moved_at` is when each slot's confirmed position was last seen to move, or to have nothing to move for."""
+    """`read_at` is of the control plane's clock. `growth` is that of each slot's retained WAL, in bytes a second;
+    `unsteady` are those slots on whose growth no forecast can rest. `moved_at` is when each slot's confirmed position
+    was last seen to move, or to have nothing to move for."""
 
     read_at: datetime
     state: SourceState
     marks: Marks = Marks()
     growth: dict[str, float] = {}
+    unsteady: list[str] = []
     moved_at: dict[str, datetime] = {}
 
     @property
@@ -60,7 +62,7 @@ class SourceReading(BaseModel):
         return max(0.0, timeout - idle)
 
     def seconds_to_full(self, slot: SlotState) -> float | None:
-        if self.keeps_up(slot) or slot.safe_bytes is None:
+        if self.keeps_up(slot) or slot.safe_bytes is None or slot.name in self.unsteady:
             return None
         return seconds_to_full(slot.safe_bytes, self.growth.get(slot.name))
 

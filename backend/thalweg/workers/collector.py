@@ -139,6 +139,7 @@ class Collector:
             await self._bus.tell_rounds(
                 Rounds(
                     told_at=at, round_at=slowest[0], failure=slowest[1], history_failure=self._history.failure,
+                    evaluated_at=self._alerts.evaluated_at,
                 )
             )  # fmt: skip
         except (RedisError, OSError) as error:

@@ -10,6 +10,7 @@ from thalweg.kernel.lsn import lsn_of
 from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
 from thalweg.live.schemas import DestinationSample, Lag, Sample
 from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
+from thalweg.live.steady_growth import SteadyGrowth
 from thalweg.workers.sources import Seen
 
 FORGET_EVERY = 1000
@@ -23,6 +24,7 @@ class Lags:
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
         self._growth = Growth()
+        self._on_disk = SteadyGrowth()
         self._forecasts = Forecasts()
         self._taken = 0
         self._runs: dict[tuple[str, str], Run] = {}
@@ -44,6 +46,7 @@ class Lags:
         self._taken += 1
         if self._taken % FORGET_EVERY == 0:
             self._growth.forget_before(at)
+            self._on_disk.forget_before(at)
             self._forecasts.forget_before(at)
             self._runs = {key: run for key, run in self._runs.items() if key in self._growth.seen}
         reading = self._seen.readings.get(row.source_id)
@@ -79,16 +82,17 @@ class Lags:
         run = row.desired_status, own.desired_status if own is not None else None, destination.status
         if self._runs.get(key) != run:
             self._growth.forget(key)
-            self._growth.forget((*key, "disk"))
+            self._on_disk.forget(key)
         self._runs[key] = run
 
     def _seconds_to_full(
         self, key: tuple[str, str], destination: DestinationSample, lag: Lag, at: datetime
     ) -> float | None:
-        """Until its backlog on disk reaches its limit. None for one that is empty or full, or where nothing waits."""
+        """Until its backlog on disk reaches its limit. None for one that is empty or full, where nothing waits, or
+        where it does not grow steadily."""
         if destination.backlog is None:
             return None
-        growth = self._growth.per_second((*key, "disk"), at, destination.backlog.bytes)
+        growth = self._on_disk.per_second(key, at, destination.backlog.bytes)
         if (
             destination.backlog.state == BacklogState.FULL
             or destination.backlog.bytes == 0

@@ -25,6 +25,7 @@ from thalweg.kernel.tasks import stop_task
 from thalweg.live.lag import Growth
 from thalweg.live.marks import Marks
 from thalweg.live.sources import SourceReading, moves_of, reading_of, slot_name
+from thalweg.live.steady_growth import SteadyGrowth
 from thalweg.workers import repository
 from thalweg.workers.survival import OUTAGES
 
@@ -63,6 +64,7 @@ class SourceWatch:
         self._silent_gate = asyncio.Semaphore(AT_ONCE_MAX)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._growth = Growth()
+        self._steady = SteadyGrowth()
         self._asked: dict[str, datetime] = {}
         self._certificates_read_at: datetime | None = None
         self._silent: set[str] = set()
@@ -115,6 +117,7 @@ class SourceWatch:
         self._seen.readings = {name: reading for name, reading in self._seen.readings.items() if name in database_ids}
         self._seen.slots = {name: slot for name, slot in self._seen.slots.items() if name in stream_ids}
         self._growth.forget_before(at)
+        self._steady.forget_before(at)
 
     async def _read(self, database_id: str, target: Target, stream_ids: list[str]) -> None:
         # Those that were silent the last time wait for each other, not for those that answer.
@@ -155,15 +158,24 @@ class SourceWatch:
         marks = before.marks if before is not None and same else Marks()
         marks.add(read_at, state.current_lsn)
         marks.thin(read_at)
-        growth = {
-            slot.name: grows
-            for slot in state.slots.values()
-            if (grows := self._growth.per_second((database_id, slot.name), read_at, slot.retained_bytes)) is not None
-        }
+        growth, unsteady = self._growth_of(database_id, state, read_at)
         moved_at = moves_of(before if same else None, state, read_at)
         self._seen.readings[database_id] = SourceReading(
-            read_at=read_at, state=state, marks=marks, growth=growth, moved_at=moved_at
+            read_at=read_at, state=state, marks=marks, growth=growth, unsteady=unsteady, moved_at=moved_at
         )
+
+    def _growth_of(self, database_id: str, state: SourceState, at: datetime) -> tuple[dict[str, float], list[str]]:
+        """That of each slot, and the slots whose growth is not steady: there it is the last minute's."""
+        growth, unsteady = {}, []
+        for slot in state.slots.values():
+            key = database_id, slot.name
+            steady = self._steady.per_second(key, at, slot.retained_bytes)
+            minute = self._growth.per_second(key, at, slot.retained_bytes)
+            if steady is None:
+                unsteady.append(slot.name)
+            if (known := minute if steady is None else steady) is not None:
+                growth[slot.name] = known
+        return growth, unsteady
 
     async def _keep(self, database_id: str, asked_at: datetime, failure: str | None) -> None:
         reading = self._seen.readings.get(database_id) if failure is None else None

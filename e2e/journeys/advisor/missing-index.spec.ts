@@ -55,6 +55,9 @@ test("a missing index is named, created with its SQL, found to help, and dropped
   expect(await indexes()).toBe(INDEX);
 
   await finding.getByRole("button", { name: "Undo" }).click();
+  const undo = page.getByRole("dialog", { name: "Undo the cure" });
+  await expect(undo.getByRole("region", { name: /^SQL that runs at/ })).toContainText(INDEX);
+  await undo.getByRole("button", { name: "Undo", exact: true }).click();
   await expect(finding.getByRole("button", { name: "Apply" })).toBeVisible({ timeout: 60_000 });
   expect(await indexes()).toBe("");
   await load.stop();

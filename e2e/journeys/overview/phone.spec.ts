@@ -21,7 +21,7 @@ test("a card for each stream leads to its page; the drawer leads everywhere", as
   await expect(card).toContainText("Replicating");
   await expect(card).toContainText(/LCR\/s/);
   await expectNoSidewaysScroll(page, "Overview");
-  await card.getByRole("link", { name: stack.demo.stream }).tap();
+  await card.getByRole("link", { name: stack.demo.stream, exact: true }).tap();
   await expect(shell.heading(stack.demo.stream)).toBeVisible();
   await expect(page.getByRole("list", { name: "Components", exact: true })).toBeVisible();
   await expectNoSidewaysScroll(page, "Stream");
@@ -63,7 +63,10 @@ test("a failed stream's page shows the whole error, however long its names are",
     await route.fulfill({ json: { ...stream, ...failed, destinations } });
   });
   await page.goto("/");
-  await page.getByRole("list", { name: "Streams" }).getByRole("link", { name: stack.demo.stream }).tap();
+  await page
+    .getByRole("list", { name: "Streams" })
+    .getByRole("link", { name: stack.demo.stream, exact: true })
+    .tap();
   const told = page.getByRole("alert").filter({ hasText: error.title }).first();
   for (const words of [key, table]) {
     const box = await told.getByText(words).first().boundingBox();

@@ -250,7 +250,9 @@ test("a row in the way raises an alert, which is taken on and ends when the row 
   await page.goto("/alerts");
   await expect(alert).toHaveCount(0, { timeout: 60_000 });
   await page.getByRole("tab", { name: "History" }).click();
-  await expect(page.getByRole("row", { name: new RegExp(`${sales.stream}.*Cleared.*admin`) })).toBeVisible();
+  await expect(
+    page.getByRole("row", { name: new RegExp(`Recovered.*${sales.stream}.*admin`) }),
+  ).toBeVisible();
 });
 
 test("deleted after its name is typed, the stream leaves nothing at the source", async ({ page }) => {

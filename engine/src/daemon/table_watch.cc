@@ -58,8 +58,9 @@ std::vector<TableResolution> resolutions_of(const TableRecord& record) {
     case TroubleKind::replaced:
     case TroubleKind::unpublished:
       return {TableResolution::copy};
-    case TroubleKind::unidentified:
-      return {};  // at the source only
+    case TroubleKind::unidentified:  // at the source only, but for its name
+      if (record.trouble->now == record.table) return {};
+      return {TableResolution::follow};
     case TroubleKind::partitions_changed:
       break;
   }
@@ -75,7 +76,7 @@ control::TableTrouble view_of(const TableRecord& record) {
                              .since = trouble.since,
                              .renamed_to = {},
                              .resolutions = resolutions_of(record)};
-  if (trouble.kind == TroubleKind::renamed) view.renamed_to = {trouble.now.schema, trouble.now.name};
+  if (trouble.loses_nothing() && trouble.now != record.table) view.renamed_to = {trouble.now.schema, trouble.now.name};
   return view;
 }
 
@@ -170,7 +171,7 @@ void TableWatch::add_to(std::vector<control::TableStatus>& tables) const {
 
 bool TableWatch::is_followed(const TableName& name) const {
   return std::ranges::any_of(shown_ | std::views::values, [&](const TableRecord& former) {
-    return former.finished && former.trouble && former.trouble->kind == TroubleKind::renamed &&
+    return former.finished && former.trouble && former.trouble->loses_nothing() &&
            former.trouble->now.schema == name.schema && former.trouble->now.name == name.name;
   });
 }
@@ -286,6 +287,14 @@ void TableWatch::note_missing(const Delivery& delivery, const instantiation::Sou
   if (delivery_) missing_ = std::move(missing);
 }
 
+void TableWatch::log_troubles(const Delivery& delivery, const std::vector<TableName>& tables) const {
+  for (const TableName& name : tables) {
+    base::log_event(
+        base::LogLevel::warning, "table_trouble",
+        {{"stream", delivery.stream.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
+  }
+}
+
 base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again, const std::string& failed) {
   if (read_again || !records_) THALWEG_TRY(read_records(delivery));
   if (!records_->empty()) {
@@ -308,11 +317,8 @@ base::Result<void> TableWatch::compare(const Delivery& delivery, bool read_again
       THALWEG_TRY(bookkeeping.exists());
       THALWEG_TRY(instantiation::store(bookkeeping, *records_, changes));
     }
-    for (const TableName& name : changes.troubles) {
-      base::log_event(
-          base::LogLevel::warning, "table_trouble",
-          {{"stream", delivery.stream.id}, {"table", name.quoted()}, {"reason", records_->at(name).trouble->reason}});
-    }
+    log_troubles(delivery, changes.troubles);
+    log_troubles(delivery, changes.noticed);
     note_missing(delivery, now);
   }
   std::lock_guard lock(mutex_);

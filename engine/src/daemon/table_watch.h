@@ -66,6 +66,7 @@ class TableWatch {
   base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::string& stream_id) const;
   base::Result<void> read_records(const control::Delivery& delivery);
   std::vector<instantiation::TableName> without_record(const control::Delivery& delivery) const;
+  void log_troubles(const control::Delivery& delivery, const std::vector<instantiation::TableName>& tables) const;
   void note_missing(const control::Delivery& delivery, const instantiation::SourceTables& now);
 
   const base::Clock& clock_;

@@ -86,13 +86,15 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     if (record.trouble && record.trouble->loses_nothing()) passing = std::exchange(record.trouble, std::nullopt);
     const TableIdentity was = record.identity;
     auto trouble = trouble_of(record, now);
-    if (trouble && trouble->kind == TroubleKind::renamed && is_captured_as(records, trouble->now, was.relation)) {
+    const bool has_other_name = trouble && trouble->loses_nothing() && trouble->now != name;
+    if (has_other_name && is_captured_as(records, trouble->now, was.relation)) {
       trouble->kind = TroubleKind::dropped;
       trouble->reason = fmt::format(
           "{} is {} at the source now, which is a table of the stream: nothing comes for {} any "
           "more.",
           name.quoted(), trouble->now.quoted(), name.quoted());
       trouble->now = {};
+      trouble->cure = {};
     }
     const bool is_as_captured = !trouble || trouble->kind == TroubleKind::unidentified;
     if (is_as_captured && !record.trouble) {
@@ -101,13 +103,18 @@ RecordChanges compare(TableRecords& records, const SourceTables& now, base::Unix
     if (record.identity != was) changes.identities.push_back(name);
     if (!trouble || (record.trouble && trouble->loses_nothing())) continue;
     if (trouble->kind == TroubleKind::unpublished && is_stopped_for_partitions(record)) continue;
-    trouble->since = passing && passing->reason == trouble->reason ? passing->since : at;
+    const bool is_known = passing && passing->reason == trouble->reason;
+    trouble->since = is_known ? passing->since : at;
     if (record.trouble && record.trouble->kind == trouble->kind) {
       trouble->since = record.trouble->since;
       if (record.trouble->reason == trouble->reason) continue;
     }
     record.trouble = std::move(trouble);
-    if (!record.trouble->loses_nothing()) changes.troubles.push_back(name);
+    if (!record.trouble->loses_nothing()) {
+      changes.troubles.push_back(name);
+    } else if (!is_known) {
+      changes.noticed.push_back(name);
+    }
   }
   return changes;
 }

@@ -22,6 +22,7 @@ std::vector<WatchedTable> to_watch(const TableRecords& records);
 struct RecordChanges {
   std::vector<TableName> identities;
   std::vector<TableName> troubles;
+  std::vector<TableName> noticed = {};  // new troubles that pass, which nothing stores
   bool any() const { return !identities.empty() || !troubles.empty(); }
 };
 // Sets each record's trouble, which stays although the source may look well again; a rename passes. Partitions that

@@ -82,6 +82,25 @@ TEST(CapturedTablesTest, ARenameBeganWhenItWasSeenFirst) {
   EXPECT_EQ(records.at(kOrders).trouble->since.value, kLater.value);
 }
 
+TEST(CapturedTablesTest, ALostReplicaIdentityIsNoticedOnceAndPasses) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  TableRecords records = recorded(was);
+  SourceTables lost = source(kOrders, was);
+  lost.tables.front().unidentified = {{.relation = 10, .name = kOrders}};
+  RecordChanges changes = compare(records, lost, kFirst);
+  EXPECT_FALSE(changes.any()) << "nothing to be stored";
+  EXPECT_EQ(changes.noticed, std::vector{kOrders});
+  EXPECT_FALSE(waits_for_resolution(records.at(kOrders)));
+  lost.tables.front().unidentified.front().usable_index = "orders_code";  // the cure changes, the trouble does not
+  changes = compare(records, lost, kLater);
+  EXPECT_TRUE(changes.noticed.empty());
+  ASSERT_TRUE(records.at(kOrders).trouble);
+  EXPECT_EQ(records.at(kOrders).trouble->since.value, kFirst.value);
+  EXPECT_NE(records.at(kOrders).trouble->cure.find("orders_code"), std::string::npos);
+  compare(records, source(kOrders, was), kLater);
+  EXPECT_FALSE(records.at(kOrders).trouble);
+}
+
 TEST(CapturedTablesTest, NothingBefallsATableThatIsToBeCopiedAgain) {
   TableRecords records = recorded({.relation = 10, .publication_entry = 20, .leaves = {}});
   records.at(kOrders).copy_again = true;

@@ -18,8 +18,10 @@ constexpr const char* kPublications =
     "SELECT pubname = $1, pubinsert AND pubtruncate AND pubviaroot, pubupdate, pubdelete "
     "FROM pg_catalog.pg_publication WHERE pubname IN ($1, $2)";
 
-constexpr const char* kTables =
-    "SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', r.oid, i.oid "
+const std::string kTables =
+    "SELECT c.oid, n.nspname, c.relname, c.relkind = 'p', r.oid, i.oid, c.relreplident = 'd', " +
+    pg::has_replica_identity("c") +
+    " "
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
     "LEFT JOIN pg_catalog.pg_publication_rel r ON r.prrelid = c.oid "
     "AND r.prpubid = (SELECT p.oid FROM pg_catalog.pg_publication p WHERE p.pubname = $1) "
@@ -38,6 +40,24 @@ const std::string kLeaves =
     pg::has_replica_identity("c") +
     ", t.attached FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
+
+// The index that their replica identity names, and the best that could be it instead, of each of these relations.
+const std::string kLostIdentities =
+    "SELECT c.oid, n.nspname, c.relname, c.relreplident = 'n', c.relreplident = 'd', own.is_valid, own.is_immediate, "
+    "usable.relname, usable.indisprimary "
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+    "LEFT JOIN LATERAL (SELECT i.indisvalid AS is_valid, i.indimmediate AS is_immediate FROM pg_catalog.pg_index i "
+    "WHERE i.indrelid = c.oid AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END "
+    "LIMIT 1) own ON true "
+    "LEFT JOIN LATERAL (SELECT x.relname, i.indisprimary "
+    "FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid "
+    "WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate AND NOT i.indisexclusion "
+    "AND i.indpred IS NULL AND i.indexprs IS NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a "
+    "WHERE a.attrelid = c.oid AND (a.attnum = ANY (i.indkey) AND a.attgenerated <> '' "
+    "OR a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]) AND NOT a.attnotnull)) "
+    "ORDER BY i.indisprimary DESC, i.indnkeyatts, x.relname LIMIT 1) usable ON true "
+    "WHERE c.oid = ANY ($1::oid[]) AND NOT " +
+    pg::has_replica_identity("c");
 
 uint32_t oid_at(const pg::Rows& rows, size_t row, size_t column) {
   return rows.is_null(row, column) ? 0 : static_cast<uint32_t>(rows.integer(row, column));
@@ -89,22 +109,95 @@ base::Result<bool> came_with_rows(pg::Connection& source, const Leaf& leaf) {
   return std::unexpected(rows.error());
 }
 
+// Relations and leaves of the watched tables, as they were copied.
+struct Known {
+  std::set<uint32_t> relations;
+  std::set<uint32_t> leaves;
+};
+
+// Adds the leaves of the partitioned tables, and how far the WAL had come.
+base::Result<void> look_at_leaves(pg::Connection& source, const Known& known, const std::set<uint32_t>& roots,
+                                  SourceTables& out) {
+  if (roots.empty()) return {};
+  THALWEG_ASSIGN(const pg::Rows leaves, source.query(kLeaves, {array_of(roots)}));
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto table = std::ranges::find_if(out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& candidate) {
+      return candidate.now.relation == root;
+    });
+    Leaf leaf{.relation = oid_at(leaves, i, 1),
+              .file = oid_at(leaves, i, 2),
+              .name = name_at(leaves, i, 3),
+              .attached = oid_at(leaves, i, 8)};
+    if (leaves.boolean(i, 5)) {
+      table->outside_wal.push_back(leaf.relation);
+    } else if (known.relations.contains(table->now.relation) && !known.leaves.contains(leaf.relation)) {
+      THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
+      if (with_rows) table->with_rows.push_back(leaf.relation);
+    }
+    const bool is_published = table->published == Published::changes && !leaves.boolean(i, 5);
+    if (is_published && !leaves.boolean(i, 7)) table->unidentified.push_back({.relation = leaf.relation});
+    table->changed_by[leaf.relation] = oid_at(leaves, i, 6);
+    table->now.leaves.push_back(std::move(leaf));
+  }
+  // Afterwards. A standby notes how far it has replayed right behind the commit that can be seen.
+  THALWEG_ASSIGN(const pg::Rows end, source.query("SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
+                                                  "ELSE pg_current_wal_insert_lsn() END"));
+  out.wal_end = base::parse_lsn(end.text(0, 0)).value_or(base::Lsn{});
+  return {};
+}
+
+IdentityFlaw flaw_at(const pg::Rows& rows, size_t row) {
+  if (rows.boolean(row, 3)) return IdentityFlaw::nothing;
+  if (rows.is_null(row, 5)) return rows.boolean(row, 4) ? IdentityFlaw::no_key : IdentityFlaw::dropped;
+  if (!rows.boolean(row, 5)) return IdentityFlaw::invalid;
+  return rows.boolean(row, 6) ? IdentityFlaw::generated : IdentityFlaw::deferrable;
+}
+
+// They are few, so that only they cost a look at all their indexes.
+base::Result<void> describe_unidentified(pg::Connection& source, SourceTables& tables) {
+  std::set<uint32_t> relations;
+  for (const SourceTable& table : tables.tables) {
+    for (const LostIdentity& one : table.unidentified) relations.insert(one.relation);
+  }
+  if (relations.empty()) return {};
+  THALWEG_ASSIGN(const pg::Rows rows, source.query(kLostIdentities, {array_of(relations)}));
+  std::map<uint32_t, LostIdentity> described;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const uint32_t relation = oid_at(rows, row, 0);
+    described.emplace(relation, LostIdentity{.relation = relation,
+                                             .name = name_at(rows, row, 1),
+                                             .flaw = flaw_at(rows, row),
+                                             .usable_index = std::string(rows.text(row, 7)),
+                                             .is_usable_index_primary = rows.boolean(row, 8)});
+  }
+  for (SourceTable& table : tables.tables) {
+    // One that is not described has got an identity meanwhile.
+    std::erase_if(table.unidentified, [&](const LostIdentity& one) { return !described.contains(one.relation); });
+    for (LostIdentity& one : table.unidentified) {
+      one = described.at(one.relation);
+      // Updates of a partition come with its root's key: no other index helps.
+      const bool is_leaf = one.relation != table.now.relation;
+      if (is_leaf && !(table.has_primary_key && one.is_usable_index_primary)) one.usable_index.clear();
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::PublicationNames& publications,
                                           std::span<const WatchedTable> watched) {
-  std::set<uint32_t> relations;
-  std::set<uint32_t> known_leaves;
+  Known known;
   json names = json::array();
   for (const WatchedTable& table : watched) {
-    if (table.was.relation != 0) relations.insert(table.was.relation);
-    for (const Leaf& leaf : table.was.leaves) known_leaves.insert(leaf.relation);
+    if (table.was.relation != 0) known.relations.insert(table.was.relation);
+    for (const Leaf& leaf : table.was.leaves) known.leaves.insert(leaf.relation);
     names.push_back({table.name.schema, table.name.name});
   }
   THALWEG_ASSIGN(const pg::Rows found, source.query(kPublications, {publications.changes, publications.inserts}));
   const Publications sent(found);
   THALWEG_ASSIGN(const pg::Rows tables, source.query(kTables, {publications.changes, publications.inserts,
-                                                               array_of(relations), names.dump()}));
+                                                               array_of(known.relations), names.dump()}));
   SourceTables out;
   std::set<uint32_t> roots;
   for (size_t i = 0; i < tables.size(); ++i) {
@@ -117,32 +210,15 @@ base::Result<SourceTables> look_at_source(pg::Connection& source, const pg::Publ
     table.published = sent.of(in_first != 0, in_second != 0);
     table.now.publication_entry = in_first != 0 ? in_first : in_second;
     table.now.inserts_only = table.published == Published::inserts;
+    const bool is_identified = tables.boolean(i, 7);
+    table.has_primary_key = is_identified && tables.boolean(i, 6);
+    if (table.published == Published::changes && !tables.boolean(i, 3) && !is_identified) {
+      table.unidentified.push_back({.relation = table.now.relation});
+    }
     out.tables.push_back(std::move(table));
   }
-  if (roots.empty()) return out;
-  THALWEG_ASSIGN(const pg::Rows leaves, source.query(kLeaves, {array_of(roots)}));
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto table = std::ranges::find_if(out.tables, [root = oid_at(leaves, i, 0)](const SourceTable& candidate) {
-      return candidate.now.relation == root;
-    });
-    Leaf leaf{.relation = oid_at(leaves, i, 1),
-              .file = oid_at(leaves, i, 2),
-              .name = name_at(leaves, i, 3),
-              .attached = oid_at(leaves, i, 8)};
-    if (leaves.boolean(i, 5)) {
-      table->outside_wal.push_back(leaf.relation);
-    } else if (relations.contains(table->now.relation) && !known_leaves.contains(leaf.relation)) {
-      THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
-      if (with_rows) table->with_rows.push_back(leaf.relation);
-    }
-    if (!leaves.boolean(i, 5) && !leaves.boolean(i, 7)) table->unidentified.push_back(leaf.relation);
-    table->changed_by[leaf.relation] = oid_at(leaves, i, 6);
-    table->now.leaves.push_back(std::move(leaf));
-  }
-  // Afterwards. A standby notes how far it has replayed right behind the commit that can be seen.
-  THALWEG_ASSIGN(const pg::Rows end, source.query("SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
-                                                  "ELSE pg_current_wal_insert_lsn() END"));
-  out.wal_end = base::parse_lsn(end.text(0, 0)).value_or(base::Lsn{});
+  THALWEG_TRY(look_at_leaves(source, known, roots, out));
+  THALWEG_TRY(describe_unidentified(source, out));
   return out;
 }
 

@@ -66,16 +66,19 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
   return reason;
 }
 
-// A partition does not get its root's REPLICA IDENTITY FULL.
-std::string unidentified_partitions(const SourceTable& now) {
-  Listed partitions;
-  for (const Leaf& leaf : now.now.leaves) {
-    if (std::ranges::find(now.unidentified, leaf.relation) != now.unidentified.end()) partitions.add(leaf.name);
-  }
-  std::string reason;
-  add_sentence(reason, partitions,
-               "has no replica identity: PostgreSQL refuses updates and deletes of its rows at the source.");
-  return reason;
+// PostgreSQL looks at the relation whose row it is: a partition does not get its root's REPLICA IDENTITY. What is not
+// published needs none.
+bool is_unidentified(const TableIdentity& was, const SourceTable& now) {
+  return !was.inserts_only && now.published == Published::changes && !now.unidentified.empty();
+}
+
+TableTrouble unidentified_trouble(const SourceTable& now) {
+  const bool is_itself = now.unidentified.front().relation == now.now.relation;
+  return {.kind = TroubleKind::unidentified,
+          .reason = is_itself ? reason_of(now.unidentified.front()) : reason_of_leaves(now.name, now.unidentified),
+          .since = {},
+          .now = now.name,
+          .cure = is_itself ? cure_of(now.unidentified.front()) : cure_of_leaves(now.name, now.unidentified)};
 }
 
 // Empty: all that was captured of it goes on arriving, and nothing else.
@@ -164,9 +167,7 @@ std::string cure_of(const TableTrouble& trouble, bool stopped) {
     case TroubleKind::unpublished:
       return "Copy the table again: it is published again, its rows at the destination are deleted and copied anew.";
     case TroubleKind::unidentified:
-      return "At the source, run ALTER TABLE ... REPLICA IDENTITY FULL for each of these partitions, and for those "
-             "that "
-             "are added from now on; or give the partitioned table a primary key, which partitions get by themselves.";
+      return trouble.cure;
     case TroubleKind::partitions_changed:
       return stopped ? "Copy the table again: partitions that the destination lacks are made."
                      : "Copy the table again: partitions that the destination lacks are made. Or mend the destination "
@@ -208,13 +209,15 @@ std::optional<TableTrouble> examine(const TableName& name, const TableIdentity& 
     trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), changed);
     return trouble;
   }
-  if (trouble.kind == TroubleKind::renamed) return trouble;
-  std::string unidentified = was.inserts_only ? std::string{} : unidentified_partitions(*captured);
-  if (unidentified.empty()) return std::nullopt;
-  trouble.kind = TroubleKind::unidentified;
-  trouble.reason = fmt::format("Partitions of {}: {}", name.quoted(), unidentified);
-  trouble.now = name;
-  return trouble;
+  const bool is_renamed = trouble.kind == TroubleKind::renamed;
+  if (!is_unidentified(was, *captured)) return is_renamed ? std::optional(std::move(trouble)) : std::nullopt;
+  // The more pressing of the two: somebody's application fails.
+  TableTrouble unidentified = unidentified_trouble(*captured);
+  if (is_renamed) {
+    unidentified.reason = fmt::format("{} {}", trouble.reason, unidentified.reason);
+    unidentified.cure += " " + cure_of(trouble, false);
+  }
+  return unidentified;
 }
 
 }  // namespace thalweg::instantiation

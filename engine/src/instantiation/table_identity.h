@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "instantiation/lost_identity.h"
 #include "instantiation/table_name.h"
 
 // The relation of the source that a stream's table is, and what has become of it (docs/decisions/table-identity.md). A
@@ -53,7 +54,9 @@ struct SourceTable {
   std::vector<uint32_t> outside_wal;  // leaves whose changes are in no WAL: unlogged ones, foreign tables
   // Each leaf's pg_class.xmin: the transaction, or subtransaction, that has changed its catalog row last.
   std::map<uint32_t, uint32_t> changed_by = {};
-  std::vector<uint32_t> unidentified = {};  // leaves without a replica identity
+  bool has_primary_key = false;  // which identifies its rows
+  // Leaves, or the table itself, without a replica identity; none where no updates are published
+  std::vector<LostIdentity> unidentified = {};
 };
 
 struct SourceTables {
@@ -73,7 +76,8 @@ struct TableTrouble {
   TroubleKind kind = TroubleKind::dropped;
   std::string reason;
   base::UnixMicros since;
-  TableName now;  // where it loses nothing: its name now
+  TableName now;          // where it loses nothing: its name now
+  std::string cure = {};  // of unidentified: SQL for the source
 
   // Its changes go on arriving whole: nothing is lost. Those of unidentified rows fail at the source.
   bool loses_nothing() const { return kind == TroubleKind::renamed || kind == TroubleKind::unidentified; }

@@ -116,7 +116,7 @@ TEST(TableIdentityTest, APartitionThatWasAwayMayHaveOtherRows) {
 
 TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {
   SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
-  grown.unidentified = {13};
+  grown.unidentified = {{.relation = 13, .name = {"public", "event_3"}}};
   const auto trouble = examined({grown});
   ASSERT_TRUE(trouble);
   EXPECT_EQ(trouble->kind, TroubleKind::unidentified);
@@ -128,6 +128,34 @@ TEST(TableIdentityTest, NamesPartitionsThatCannotBeUpdatedAtTheSource) {
   given_up.inserts_only = true;
   grown.published = Published::inserts;
   EXPECT_FALSE(examine(kEvent, given_up, {.tables = {grown}})) << "only inserts come";
+}
+
+TEST(TableIdentityTest, ATableLosesItsReplicaIdentity) {
+  const TableIdentity was{.relation = 10, .publication_entry = 20, .leaves = {}};
+  SourceTable now = event({});
+  now.unidentified = {{.relation = 10, .name = kEvent, .usable_index = "event_code"}};
+  const auto trouble = examine(kEvent, was, {.tables = {now}});
+  ASSERT_TRUE(trouble);
+  EXPECT_EQ(trouble->kind, TroubleKind::unidentified);
+  EXPECT_EQ(trouble->now, kEvent);
+  EXPECT_TRUE(trouble->reason.starts_with("\"public\".\"event\" has no replica identity")) << trouble->reason;
+  EXPECT_EQ(cure_of(*trouble, false),
+            "At the source, run ALTER TABLE \"public\".\"event\" REPLICA IDENTITY USING INDEX \"event_code\";");
+  now.unidentified.clear();
+  EXPECT_FALSE(examine(kEvent, was, {.tables = {now}}));
+}
+
+TEST(TableIdentityTest, ARenamedTableThatCannotBeUpdatedIsNotCalledOnlyRenamed) {
+  SourceTable now = event({kFirst, kSecond});
+  now.name = {"sales", "event"};
+  now.unidentified = {{.relation = 11, .name = kFirst.name}};
+  const auto trouble = examined({now});
+  ASSERT_TRUE(trouble);
+  EXPECT_EQ(trouble->kind, TroubleKind::unidentified);
+  EXPECT_EQ(trouble->now, now.name);
+  EXPECT_NE(trouble->reason.find("was renamed to \"sales\".\"event\""), std::string::npos) << trouble->reason;
+  EXPECT_NE(trouble->reason.find("\"event_1\" has no replica identity"), std::string::npos) << trouble->reason;
+  EXPECT_NE(cure_of(*trouble, false).find("Follow the rename"), std::string::npos);
 }
 
 TEST(TableIdentityTest, KindsHaveNames) {

@@ -6,6 +6,7 @@ import {
   compactCount,
   counted,
   duration,
+  exact,
   formatAgo,
   formatCount,
   latency,
@@ -96,4 +97,26 @@ it("a count has the noun that fits, and thin spaces", () => {
   expect(counted(1, "table")).toBe("1 table");
   expect(counted(0, "table")).toBe("0 tables");
   expect(counted(1257, "transaction")).toBe("1\u202f257 transactions");
+});
+
+describe("what was set or measured", () => {
+  it("has groups and no exponent", () => {
+    expect([16_766_100, 1e21, 1.5e-7, 0, -1234.5].map(exact).map(plain)).toEqual([
+      "16 766 100",
+      "1 000 000 000 000 000 000 000",
+      "0.00000015",
+      "0",
+      "-1 234.5",
+    ]);
+  });
+
+  it("is a dash where it is not known, and text as it is", () => {
+    expect([null, undefined, Number.NaN, "keys", true].map(exact)).toEqual([
+      UNKNOWN,
+      UNKNOWN,
+      UNKNOWN,
+      "keys",
+      "true",
+    ]);
+  });
 });

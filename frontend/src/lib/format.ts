@@ -44,6 +44,17 @@ export function formatCount(n: Maybe): string {
   return Math.round(n).toLocaleString("en-US").replaceAll(",", "\u202f");
 }
 
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
+const small = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
+
+/** A value as it was set or measured: numbers with thin groups and never with an exponent, other things as text. */
+export function exact(value: unknown): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  if (typeof value !== "number") return String(value);
+  if (!Number.isFinite(value)) return UNKNOWN;
+  return (Math.abs(value) < 1 ? small : grouped).format(value).replaceAll(",", "\u202f");
+}
+
 /** "8 of 16 384 LCRs": exact, both in the same unit. */
 export function doneOf(done: Maybe, total: Maybe, unit = ""): string {
   return `${formatCount(done)} of ${formatCount(total)}${unit && `\u00a0${unit}`}`;

@@ -8,9 +8,9 @@ test("growth has a sign, and nothing where it is not known", () => {
   expect(growth(null)).toEqual({ value: "–", unit: "" });
 });
 
-test("in brief says since when it waits and when it is worked off or full", () => {
+test("in brief says for how long it waits and when it is worked off or full", () => {
   expect(lagInBrief({ bytes: 0, age_seconds: 0, seconds: 0, seconds_to_full: null })).toBe("");
   expect(lagInBrief({ bytes: 10, seconds: null, age_seconds: 300, seconds_to_full: 7200 })).toBe(
-    "since 5 min, full in 2 h",
+    "for 5 min, full in 2 h",
   );
 });

@@ -22,12 +22,12 @@ export function growth(bytesPerSecond: number | null | undefined): Quantity {
   return { value: `${bytesPerSecond < 0 ? "−" : "+"}${value}`, unit };
 }
 
-/** Below a lag's size in a table: since when, and until when there is room. */
+/** Below a lag's size in a table: for how long it waits, and until when there is room. */
 export function lagInBrief({ bytes: waiting, age_seconds, seconds, seconds_to_full }: LagValues): string {
   const words = ({ value, unit }: Quantity) => `${value} ${unit}`;
   if (!waiting) return "";
   const parts = [
-    age_seconds !== null && `since ${words(duration(age_seconds))}`,
+    age_seconds !== null && `for ${words(duration(age_seconds))}`,
     seconds !== null && `done in ${words(duration(seconds))}`,
     seconds_to_full !== null && `full in ${words(duration(seconds_to_full))}`,
   ];

@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { healthInWords, reasonBeside, sentenceCase, stateInWords } from "./states";
+import {
+  destinationInWords,
+  healthInWords,
+  reasonBeside,
+  sentenceCase,
+  stateInWords,
+  streamInWords,
+} from "./states";
 
 describe("states of the engine's contract", () => {
   it.each([
@@ -99,4 +106,36 @@ it("says Stopping until the engine has stopped", () => {
   expect(healthInWords("stopped", "DISABLED", "PAUSED").label).toBe("Paused");
   expect(healthInWords("warning", "DISABLED", "PAUSED").label).toBe("Attention");
   expect(healthInWords("ok", "ENABLED").label).toBe("Healthy");
+});
+
+describe("a stream whose capture waits for room", () => {
+  const at = (name: string, state: "FULL" | "ON DISK" | null, status: "ENABLED" | "DROPPED" = "ENABLED") => ({
+    status,
+    state: "REPLICATING" as const,
+    backlog: state && { state },
+    database: { name },
+  });
+  const full = [
+    at("north", "FULL"),
+    at("south", "ON DISK"),
+    at("east", "FULL"),
+    at("gone", "FULL", "DROPPED"),
+  ];
+
+  it("does not replicate, and says for whom it waits", () => {
+    expect(streamInWords({ state: "REPLICATING", destinations: full })).toMatchObject({
+      label: "Waits for room at north and east",
+      tone: "bad",
+    });
+    expect(streamInWords({ state: "CATCHING UP", destinations: full }).label).toMatch(/^Waits for room/);
+    expect(streamInWords({ state: "ABORTED", destinations: full }).label).toBe("Aborted");
+    expect(streamInWords({ state: "REPLICATING", destinations: full.slice(1, 2) }).label).toBe("Replicating");
+  });
+
+  it("holds up the destinations that have room", () => {
+    const [north, south] = full as [(typeof full)[number], (typeof full)[number]];
+    expect(destinationInWords(north, full).label).toBe("Replicating");
+    expect(destinationInWords(south, full).label).toBe("Waits for room at north and east");
+    expect(destinationInWords(at("only", null), [at("only", null)]).label).toBe("Replicating");
+  });
 });

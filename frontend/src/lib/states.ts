@@ -2,6 +2,7 @@
 // ui/tone.tsx) and the definition shown on hover.
 
 import type { components } from "@/api/generated/schema";
+import { listed } from "./sentences";
 
 type Schemas = components["schemas"];
 export type ObservedStatus = Schemas["ObservedStatus"];
@@ -169,6 +170,43 @@ export function stateInWords(state: string | null | undefined): StateInWords {
   };
 }
 
+interface Backlogged {
+  status: ObservedStatus;
+  backlog: { state: Schemas["BacklogState"] } | null;
+  database: { name: string };
+}
+
+const isFull = ({ status, backlog }: Backlogged) => status !== "DROPPED" && backlog?.state === "FULL";
+
+/** A full backlog holds up capture, and with it all destinations. Null: none is full. */
+export function waitsForRoom(destinations: readonly Backlogged[]): StateInWords | null {
+  const full = listed(destinations.filter(isFull).map(({ database }) => database.name));
+  if (!full) return null;
+  return {
+    label: `Waits for room at ${full}`,
+    tone: "bad",
+    definition: `The backlog of ${full} is full: nothing more is captured, for any destination, until there is room.`,
+  };
+}
+
+/** The work of a stream: one that is held up neither replicates nor catches up, whatever its phase. */
+export function streamInWords(stream: {
+  state: ShownState;
+  destinations: readonly Backlogged[];
+}): StateInWords {
+  const moves = stream.state === "REPLICATING" || stream.state === "CATCHING UP";
+  return (moves && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
+}
+
+/** One whose own backlog is full applies what is in it; the others get nothing more. */
+export function destinationInWords(
+  destination: Backlogged & { state: ShownState },
+  ofStream: readonly Backlogged[],
+): StateInWords {
+  const moves = destination.state === "REPLICATING" && !isFull(destination);
+  return (moves && waitsForRoom(ofStream)) || stateInWords(destination.state);
+}
+
 /**
  * The reason of a stream's health where it says more than the badge beside it; null when it only repeats it, as
  * "Replicating." beside Replicating.
@@ -186,7 +224,7 @@ const troubles: Record<Schemas["TroubleKind"], [tone: Ill, definition: string]> 
   RENAMED: ["warning", "It has another name at the source now."],
   UNPUBLISHED: ["bad", "The source does not publish its changes any more."],
   "PARTITIONS CHANGED": ["bad", "Partitions were attached to it or detached from it at the source."],
-  UNIDENTIFIED: ["bad", "The source does not tell its rows apart any more."],
+  UNIDENTIFIED: ["bad", "It has no replica identity: the source refuses its updates and deletes."],
 };
 
 /** The trouble of a stream's table at the source. */

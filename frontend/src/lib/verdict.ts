@@ -1,5 +1,6 @@
 // One sentence about a stream: what its health says where it is not well, else what its findings say.
 
+import { firstSentence, listed, withFullStop } from "./sentences";
 import type { HealthLevel, ObservedStatus, ShownState } from "./states";
 
 interface Judged {
@@ -48,10 +49,6 @@ function restingInWords({ health, status, desired_status, error, slot }: Healthy
     : firstSentence(health.reason);
 }
 
-function firstSentence(text: string): string {
-  return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
-}
-
 /** A finding about the source is every destination's: naming one would say that the others are spared. */
 function concernsAll({ top_finding_code }: Judged): boolean {
   return top_finding_code?.startsWith("source_") ?? false;
@@ -62,12 +59,4 @@ function pausedInWords(destinations: Healthy["destinations"]): string {
   const names = destinations.filter(({ state }) => state === "PAUSED").map(({ database }) => database.name);
   if (names.length === 0) return "";
   return names.length === 1 ? ` ${names[0]} is paused.` : ` ${listed(names)} are paused.`;
-}
-
-function listed(names: string[]): string {
-  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-}
-
-function withFullStop(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

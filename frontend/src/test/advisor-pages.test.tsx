@@ -152,12 +152,19 @@ describe("a run's page", () => {
     const post = requests.find(({ method }) => method === "POST");
     expect(await post?.json()).toMatchObject({ run_id: 7, finding_id: finding.id, cure_index: 0 });
     await userEvent.click(within(item).getByRole("button", { name: "Undo" }));
+    const undo = await screen.findByRole("dialog", { name: "Undo the cure" });
+    expect(undo).toHaveTextContent("parallelism 8 → 4 for the whole stream");
+    expect(undo).toHaveTextContent("/api/v1/advisor/cures/3:undo");
+    await expectNoAxeViolations();
+    await userEvent.click(within(undo).getByRole("button", { name: "Undo" }));
     expect(await within(item).findByRole("button", { name: "Apply" })).toBeVisible();
   });
 
   it("creates an index after showing the exact SQL, with its progress, what came of it and the way back", async () => {
     const sql = missingIndex.cures[0]?.sql ?? "";
-    const index = { ...cure, finding: missingIndex, parameters_before: {}, parameters_after: {}, sql };
+    const undo_sql = 'DROP INDEX CONCURRENTLY IF EXISTS "public"."item_thalweg_key";';
+    const parameters = { parameters_before: {}, parameters_after: {} };
+    const index = { ...cure, finding: missingIndex, ...parameters, sql, undo_sql };
     const outcome = "Creating the index: building index, 40 %.";
     const { requests, applied } = stubCure(missingIndex, { ...index, state: "applying", outcome });
     renderAt("/advisor/runs/7");
@@ -175,6 +182,13 @@ describe("a run's page", () => {
     applied[0] = { ...index, state: "helped" };
     expect(await within(item).findByRole("button", { name: "Undo" })).toBeVisible();
     expect(within(item).getByRole("status", { name: "Outcome of the cure" })).toHaveTextContent("It helped");
+    await userEvent.click(within(item).getByRole("button", { name: "Undo" }));
+    const undo = await screen.findByRole("dialog", { name: "Undo the cure" });
+    expect(within(undo).getByRole("region", { name: /^SQL that runs at warehouse/ })).toHaveTextContent(
+      undo_sql,
+    );
+    await userEvent.click(within(undo).getByRole("button", { name: "Cancel" }));
+    expect(requests.filter(({ url }) => url.endsWith(":undo"))).toEqual([]);
   });
 
   it("says where and as whom to run other SQL, and whether it has helped", async () => {

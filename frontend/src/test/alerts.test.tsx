@@ -120,6 +120,30 @@ describe("the page", () => {
     expect(await screen.findByRole("alert")).toHaveTextContent("The control store cannot be reached");
   });
 
+  it("tells an alert that is over as past: when it ended, and how it was", async () => {
+    const over = alert("1", {
+      state: "resolved",
+      severity: "critical",
+      resolved_at: "2026-11-21T00:01:15Z",
+      resolution: "cleared",
+    });
+    stubApi({
+      ...routes,
+      "GET /api/v1/alerts": page([over, alert("2", { ...over, id: "2", resolution: null })]),
+    });
+    renderAt("/alerts?tab=history");
+    const table = await screen.findByRole("table", { name: "History of alerts" });
+    const [, recovered, other] = within(table).getAllByRole("row");
+    expect(recovered).toHaveTextContent(/Recovered2026-11-2[01] .*:01:15/);
+    expect(recovered).toHaveTextContent("As it was then: 1 transaction is parked");
+    const tone = within(recovered as HTMLElement)
+      .getByText("Critical")
+      .closest(".mantine-Badge-root");
+    expect(tone?.querySelector("svg")).toHaveAttribute("stroke", "var(--tone-quiet)");
+    expect(other).toHaveTextContent("Not applicable");
+    await expectNoAxeViolations();
+  });
+
   it("keeps of a rule only what differs from the default", async () => {
     const requests = stubApi({ ...routes, "PUT /api/v1/alerts/rules/latency": { body: rule } });
     renderAt("/alerts?tab=rules");
@@ -168,6 +192,7 @@ describe("words and forms", () => {
     expect(inUnit(1 << 20, "bytes")).toBe("1\u00a0MiB");
     expect(inUnit(90, "seconds")).toBe("1 min 30\u00a0s");
     expect(inUnit(10, "percent")).toBe("10\u00a0%");
+    expect(inUnit(16_766_100, "transactions")).toBe("16\u202f766\u202f100\u00a0transactions");
   });
 
   it("finds what a channel lacks and keeps a stored secret", () => {

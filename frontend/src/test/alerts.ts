@@ -24,6 +24,7 @@ export function alert(id: string, values: Partial<Alert> = {}): Alert {
     fired_at: ALERT_AT,
     resolved_at: null,
     resolution: null,
+    over_since: null,
     silenced: false,
     acknowledged_at: null,
     acknowledged_by: null,

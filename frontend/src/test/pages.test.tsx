@@ -122,6 +122,39 @@ describe("the overview", () => {
     await expectNoAxeViolations();
   });
 
+  it("shows a stream's error with its cure, and where the rest is", async () => {
+    const error = {
+      code: "authentication_failed",
+      class: "operator_action",
+      side: "destination" as const,
+      title: "The database refuses the login",
+      message: "password authentication failed",
+      detail: null,
+      cure: "Correct the password.",
+      sqlstate: "28P01",
+      table: null,
+      lsn: null,
+      xid: null,
+      at: AT,
+    };
+    const reason = `${error.title}: ${error.message}. And 1 more.`;
+    const aborted = stream({
+      status: "ABORTED",
+      state: "ABORTED",
+      health: { level: "error", reason },
+      error,
+    });
+    stubApi({ ...routes, "GET /api/v1/overview": overview([aborted]) });
+    renderAt("/");
+    const row = await screen.findByRole("row", { name: /orders to warehouse/ });
+    expect(row).toHaveTextContent("password authentication failed");
+    expect(row).toHaveTextContent("Cure: Correct the password.");
+    expect(
+      within(row).getByRole("link", { name: "More on the page of orders to warehouse" }),
+    ).toHaveAttribute("href", "/streams/stream01");
+    await expectNoAxeViolations();
+  });
+
   it("says that its numbers are stale when the connection is lost", async () => {
     stubApi(routes);
     renderAt("/");
@@ -323,6 +356,39 @@ describe("databases", () => {
     const afterwards = screen.getByRole("row", { name: /orders/ });
     expect(afterwards).not.toHaveTextContent("not tested yet");
     expect(afterwards).toHaveTextContent(/Connected.*3.min ago/);
+  });
+});
+
+describe("what streams use", () => {
+  it.each([
+    ["/databases", "Delete orders", "Delete database", /^orders to warehouse \(source\)$/],
+    ["/engines", "Delete engine-1", "Delete engine", /^orders to warehouse$/],
+  ])("is not offered for deletion (%s)", async (path, button, title, use) => {
+    stubApi({
+      ...routes,
+      "GET /api/v1/databases": page([{ ...database("source01", "orders"), source_of: ["stream01"] }]),
+      "GET /api/v1/engines": page([{ ...engine, streams: ["stream01"] }]),
+    });
+    renderAt(path);
+    await userEvent.click(await screen.findByRole("button", { name: button }));
+    const dialog = await screen.findByRole("dialog", { name: title });
+    expect(dialog).toHaveTextContent("cannot be deleted: 1 stream uses it");
+    await waitFor(() => expect(within(dialog).getByRole("listitem")).toHaveTextContent(use));
+    expect(within(dialog).getByRole("link", { name: "orders to warehouse" })).toHaveAttribute(
+      "href",
+      "/streams/stream01",
+    );
+    expect(within(dialog).queryByRole("button", { name: "Delete" })).toBeNull();
+    expect(within(dialog).queryByRole("textbox")).toBeNull();
+    await expectNoAxeViolations();
+  });
+
+  it("is deleted once no stream uses it", async () => {
+    stubApi(routes);
+    renderAt("/databases");
+    await userEvent.click(await screen.findByRole("button", { name: "Delete orders" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete database" });
+    expect(within(dialog).getByLabelText("Type orders to confirm")).toBeVisible();
   });
 });
 

@@ -113,6 +113,7 @@ it("shows each server's slots with owner, state and forecast", async () => {
   expect(within(row("thalweg_stream01")).getByRole("link", { name: "orders to warehouse" })).toBeVisible();
   expect(row("thalweg_stream01")).toHaveTextContent("pid 4711");
   expect(row("thalweg_stream01")).toHaveTextContent("It does not grow.");
+  expect(row("thalweg_stream01")).toHaveTextContent(/for 1.s/);
   expect(row("thalweg_gone0001")).toHaveTextContent("Orphan");
   expect(row("thalweg_gone0001")).toHaveTextContent(/Lost in 1 h 59.min at this rate/);
   expect(row("theirs")).toHaveTextContent("Lost: wal removed");

@@ -23,7 +23,7 @@ from thalweg.cli.output import (
     styled,
     write_file,
 )
-from thalweg.kernel.words import counted, duration, setting_in_words
+from thalweg.kernel.words import counted, duration, setting_in_words, statistic_in_words
 
 app = typer.Typer(no_args_is_help=True, help="The performance advisor: where a path is slow, why, and what to change.")
 Stream = Annotated[str | None, typer.Option(help="Only the paths of this stream: its name or id.")]
@@ -147,9 +147,9 @@ def _show_finding(finding: Json, path: str) -> None:
     out.print(f"   {path}")
     out.print(f"   {finding['explanation']}")
     for item in finding["evidence"]:
-        value = f"{item['value']:,g}" if isinstance(item["value"], float) else item["value"]
-        limit = f" (threshold {item['threshold']:g})" if isinstance(item["threshold"], float | int) else ""
-        out.print(f"   {item['subject']}: {item['statistic']} {value} {item['unit'].lower()}{limit}")
+        value, threshold = (statistic_in_words(item[name], item["unit"]) for name in ("value", "threshold"))
+        limit = "" if item["threshold"] is None else f" (threshold {threshold})"
+        out.print(f"   {item['subject']}: {item['statistic']} {value}{limit}")
     if finding["expected_gain"]:
         out.print(f"   gain: {finding['expected_gain']}")
     for cure in finding["cures"]:

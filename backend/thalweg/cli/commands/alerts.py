@@ -1,15 +1,17 @@
 """alerts list, ack, silence, rules, channels."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from thalweg.cli.client import Api, CommandError, Json, connect
-from thalweg.cli.output import AsJson, done, line, milliseconds, out, print_json, print_table, styled
+from thalweg.cli.errors import own_error, print_error, print_whole_error
+from thalweg.cli.output import AsJson, done, err, line, milliseconds, out, print_json, print_table, styled
 from thalweg.cli.passwords import given_secret, stdin_if
-from thalweg.kernel.words import days, duration, size
+from thalweg.kernel.words import amount, duration
 
 app = typer.Typer(no_args_is_help=True, help="Alerts: what fires, who takes care, which rules, where notices go.")
 Stream = Annotated[str | None, typer.Option(help="Of this stream only (name or id).")]
@@ -29,29 +31,54 @@ def list_alerts(
     as_json: AsJson = False,
 ) -> None:
     """List alerts that fire or will fire, with their meaning. Exits with 1 while an unacknowledged critical one
-    fires."""
+    fires, or while nobody evaluates the rules: then it says since when."""
     api = connect()
     query = {"state": "all" if history else "open", "stream_id": _stream_id(api, stream)}
-    items = api.get("/alerts", limit=limit, **query)["items"] if history else list(api.items("/alerts", **query))
+    first = api.get("/alerts", limit=limit, **query)
+    items, outdated = first["items"], first.get("outdated")  # an API of an earlier version does not tell
+    if not history and first["next_cursor"] is not None:
+        items = list(api.items("/alerts", **query))
     if as_json:
         print_json(items)
-    elif not items:
-        out.print("No alerts.")
+    elif items:
+        _print_alerts(items)
     else:
-        print_table(
-            [">ID", "STATE", "SEVERITY", "SUBJECT", "ALERT", "SINCE", "ACKNOWLEDGED"],
-            [
-                [
-                    item["id"], item["state"] + (" (silenced)" if item["silenced"] else ""), LEVELS[item["severity"]],
-                    item["subject"]["name"], item["message"], (item["fired_at"] or item["pending_at"])[:19],
-                    item["acknowledged_by"] or "–",
-                ]
-                for item in items
-            ],
-        )  # fmt: skip
+        out.print("No alerts." if outdated is None else "No alerts were open then.")
+    if outdated is not None:
+        (err if as_json else out).print(styled(outdated, "yellow"))
     urgent = [i for i in items if i["state"] == "firing" and i["severity"] == "critical" and not i["acknowledged_at"]]
-    if urgent and not history:
+    if (urgent or outdated is not None) and not history:
         raise typer.Exit(1)
+
+
+def _print_alerts(items: list[Json]) -> None:
+    print_table(
+        [">ID", "STATE", "SEVERITY", "SUBJECT", "ALERT", "SINCE", "OVER SINCE", "ACKNOWLEDGED"],
+        [
+            [
+                item["id"], item["state"] + (" (silenced)" if item["silenced"] else ""), LEVELS[item["severity"]],
+                item["subject"]["name"], item["message"], _time(item["fired_at"] or item["pending_at"]),
+                _time(_over_since(item)) or "–", item["acknowledged_by"] or "–",
+            ]
+            for item in items
+        ],
+    )  # fmt: skip
+
+
+def _over_since(alert: Json) -> str | None:
+    """The message tells how it was until then. An API of an earlier version tells only when it was resolved."""
+    over_since: str | None = alert.get("over_since") or alert["resolved_at"]
+    return over_since
+
+
+def _time(text: str | None) -> str:
+    return (text or "")[:19].replace("T", " ")
+
+
+OVER = {
+    None: "it is resolved unless that comes back", "cleared": "it is resolved",
+    "not_applicable": "its subject is gone or stopped, or its rule is off",
+}  # fmt: skip
 
 
 @app.command()
@@ -60,17 +87,45 @@ def show(alert_id: Annotated[str, typer.Argument(help="The alert's id.")], as_js
     api = connect()
     alert = api.get(f"/alerts/{alert_id}")
     deliveries = list(api.items("/alerts/deliveries", alert_id=alert_id))
+    errors = _errors_of(api, alert)
     if as_json:
-        print_json({**alert, "deliveries": deliveries})
+        print_json({**alert, "deliveries": deliveries, "errors": errors})
         return
     subject = f": {alert['subject']['name']} ({alert['severity']}, {alert['state']})"
     out.print(line(styled(alert["title"], "bold"), subject))
+    if (over_since := _over_since(alert)) is not None:
+        out.print(f"Over since {_time(over_since)} UTC: {OVER.get(alert['resolution'], 'it is over')}. Until then:")
     for heading, text in (("", alert["message"]), ("meaning: ", alert["meaning"]), ("to do:   ", alert["action"])):
         out.print(f"{heading}{text}")
+    for error in errors:
+        if error["message"] in alert["message"]:
+            print_error(error, said=alert["message"])
+        else:
+            print_whole_error(error["of"], error)
+    if not errors and alert["evidence"].get("cure"):
+        out.print(f"cure:    {alert['evidence']['cure']}")
     if alert["acknowledged_by"]:
         out.print(f"acknowledged by {alert['acknowledged_by']}: {alert['note'] or '–'}")
     for delivery in deliveries:
         out.print(f"{delivery['event']} to {delivery['channel_name']}: {_outcome(delivery)}")
+
+
+def _errors_of(api: Api, alert: Json) -> list[Json]:
+    """The present errors of what an alert is about, unless it is over: with `of`, the name of who has each. The alert's
+    own text goes to everybody, and names no row."""
+    if alert["stream_id"] is None or _over_since(alert) is not None:
+        return []
+    with suppress(CommandError):
+        stream = api.get(f"/streams/{alert['stream_id']}")
+        only = alert["evidence"].get("destination_id")
+        of = [(stream["name"], own_error(stream))] if only is None else []
+        of += [
+            (destination["database"]["name"], destination["error"])
+            for destination in stream["destinations"]
+            if only in (None, destination["id"])
+        ]
+        return [{"of": name, **error} for name, error in of if error is not None]
+    return []
 
 
 def _outcome(delivery: Json) -> str:
@@ -200,7 +255,7 @@ def _rule_row(rule: Json) -> list[str]:
 
     def values(effective: Json) -> str:
         known = effective["thresholds"].items()
-        return ", ".join(f"{name} {_amount(value, units[name])}" for name, value in known) or "–"
+        return ", ".join(f"{name} {amount(value, units[name])}" for name, value in known) or "–"
 
     now = rule["effective"]
     own = "; ".join(
@@ -209,11 +264,6 @@ def _rule_row(rule: Json) -> list[str]:
     )
     return [rule["id"], "on" if now["enabled"] else "off", LEVELS[now["severity"]], duration(now["hold_seconds"]),
             values(now), own]  # fmt: skip
-
-
-def _amount(value: float, unit: str) -> str:
-    in_words = {"bytes": size, "seconds": duration, "days": days}.get(unit)
-    return in_words(value) if in_words is not None else f"{value:,.15g} {unit}"
 
 
 channels_app = typer.Typer(invoke_without_command=True, help="Where notices go: webhooks, mail, the log.")

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from thalweg.cli.client import Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json_line, styled
+from thalweg.kernel.words import figure
 
 LEGEND = """\
 C name captured/s bytes/s latency | Q enqueued/s in-queue | PS sent/s bytes/s latency | PR received/s |
@@ -131,8 +132,8 @@ def _figure(value: float | None, unit: str = "") -> str:
     if value is None:
         return "–"
     if unit == "sec":
-        return f"{value:.3g}sec"
+        return f"{figure(value)}sec"
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "K")):
         if value >= limit:
-            return f"{value / {'G': 1e9, 'M': 1e6, 'K': 1e3}[letter]:.3g}{letter}"
+            return f"{figure(value / {'G': 1e9, 'M': 1e6, 'K': 1e3}[letter])}{letter}"
     return f"{value:.0f}"

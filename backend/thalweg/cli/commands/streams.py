@@ -21,6 +21,7 @@ from thalweg.cli.commands.rules import (
     table_rule,
 )
 from thalweg.cli.commands.watching import follow_samples
+from thalweg.cli.errors import own_error, print_error, print_whole_error
 from thalweg.cli.following import TIMEOUT, Timeout, Wait, WaitForEffect, effects_in_words, follow, follow_change
 from thalweg.cli.output import (
     CHECKING,
@@ -197,8 +198,8 @@ def show(name: Name, as_json: AsJson = False) -> None:
         return
     out.print(line(styled(stream["name"], "bold"), f" ({stream['id']})  {state_of(stream)}"))
     out.print(line("  ", health_of(stream), f": {stream['health']['reason']}"))
-    if stream["error"]:
-        print_error(stream["error"])
+    if (error := own_error(stream)) is not None:
+        print_error(error, said=stream["health"]["reason"])
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
     if stream.get("capture_kind") == Kind.WAL:
         out.print("  captured by log mining")
@@ -227,14 +228,6 @@ def show(name: Name, as_json: AsJson = False) -> None:
     for destination in stream["destinations"]:
         if destination["rule_counts"]:
             print_rule_counts(destination["rule_counts"], destination["database"]["name"])
-
-
-def print_error(error: Json) -> None:
-    """Its detail and its cure; the health has said the rest."""
-    if error["detail"]:
-        out.print(f"  {error['detail']}")
-    if error["cure"]:
-        out.print(f"  cure: {error['cure']}")
 
 
 def print_rule_counts(counts: Json, destination: str | None = None) -> None:
@@ -329,12 +322,10 @@ def _engines(stream: Json) -> str:
 
 
 def print_destinations(stream: Json) -> None:
+    """A table, and below it the errors: they are sentences, for which a column has no room."""
     at = datetime.now(UTC)
     print_table(
-        [
-            "DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", ">OLDEST",
-            "ERROR",
-        ],
+        ["DESTINATION", "ENGINE", "STATE", ">LCR/S", ">P99", ">LAG", ">ON DISK", ">LIMIT", ">PARKED", ">OLDEST"],
         [
             [
                 destination["database"]["name"], destination["engine"]["name"], state_of(destination),
@@ -343,11 +334,13 @@ def print_destinations(stream: Json) -> None:
                 size(destination["backlog"]["bytes"]) if destination["backlog"] else "–",
                 size(destination["backlog"]["limit_bytes"]) if destination["backlog"] else "–",
                 number(destination["error_queue_transactions"]), _oldest_parked(destination, at),
-                destination["error"]["message"] if destination["error"] else "",
             ]
             for destination in stream["destinations"]
         ],
     )  # fmt: skip
+    for destination in stream["destinations"]:
+        if destination["error"]:
+            print_whole_error(destination["database"]["name"], destination["error"])
 
 
 def _oldest_parked(destination: Json, at: datetime) -> str:

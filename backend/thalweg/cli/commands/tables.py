@@ -48,7 +48,9 @@ def list_tables(name: Name, destination: Destination = None, as_json: AsJson = F
     for table in tables:
         if trouble := table["trouble"]:
             out.print(line(f"{table['schema']}.{table['table']}: {trouble['reason']}"))
-            out.print(f"  cure ({', '.join(trouble['resolutions'])}): {trouble['cure']}")
+            # None of ours cures it: its cure is SQL for the source.
+            ours = f" ({', '.join(trouble['resolutions'])})" if trouble["resolutions"] else ""
+            out.print(line(f"  cure{ours}: {trouble['cure']}"))
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.cli.client import Api, Json, connect, unreachable
+from thalweg.cli.errors import own_error, print_error, with_details
 from thalweg.cli.output import (
     AsJson,
     ago,
@@ -45,17 +46,18 @@ UNKNOWN_LAG = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_
 
 def status(as_json: AsJson = False) -> None:
     """One line for each stream, and for each of several destinations: state, rate, latency, lag, and how old that
-    is. Fails when anything is not well: a stream that is stopped or behind, an engine that does not answer, Redis."""
-    overview = connect().get("/overview")
+    is. Errors are told below, with their row and cure. Fails when anything is not well: a stream that is stopped or
+    behind, an engine that does not answer, Redis."""
+    api = connect()
+    overview = api.get("/overview")
+    overview["streams"] = with_details(api, overview["streams"])
     if as_json:
         print_json(overview)
     else:
         at = datetime.now(UTC)
         width = _path_width(overview["streams"])
         for stream in overview["streams"]:
-            out.print(_line(stream, at, width))
-            for destination in _several(stream):
-                out.print(_destination_line(stream, destination, width))
+            _print_stream(stream, at, width)
         if not overview["streams"]:
             out.print("No streams.")
         for sentence in _amiss(overview):
@@ -73,6 +75,19 @@ def _amiss(overview: Json) -> list[str]:
         silent, do = total - online, "does" if total - online == 1 else "do"
         warnings = [] if silent == 0 else [f"{silent} of {counted(total, 'engine')} {do} not answer."]
     return warnings if overview["live"] else [*warnings, "Redis cannot be reached: rates and latencies are missing."]
+
+
+def _print_stream(stream: Json, at: datetime, width: int) -> None:
+    out.print(_line(stream, at, width))
+    several = _several(stream)
+    own = [own_error(stream)] if several else [own_error(stream), *(part["error"] for part in stream["destinations"])]
+    for error in own:
+        if error is not None:
+            print_error(error, said=stream["health"]["reason"])
+    for destination in several:
+        out.print(_destination_line(stream, destination, width))
+        if destination["error"] is not None:
+            print_error(destination["error"], said=destination["error"]["message"], indent="    ")
 
 
 def _several(stream: Json) -> list[Json]:

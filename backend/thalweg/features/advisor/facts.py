@@ -18,7 +18,7 @@ from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
 from thalweg.kernel.renames import name_there
 from thalweg.kernel.row_rules import SETS
-from thalweg.kernel.words import counted
+from thalweg.kernel.words import counted, figure
 
 READ_AT_ONCE = 6
 PATHS_READ_MAX = 40
@@ -153,11 +153,11 @@ def _sheet(database: str, side: str, facts: Facts) -> FactSheet:
         lines += [(f"slot {name}", str(value)) for name, value in facts.slot.items()]
     if isinstance(facts, DestinationFacts):
         if facts.waits.round_trip_ms is not None:
-            lines.append(("round trip", f"{facts.waits.round_trip_ms:g} ms"))
+            lines.append(("round trip", f"{figure(facts.waits.round_trip_ms)} ms"))
         lines += [("no key", ".".join(name)) for name in facts.keyless]
         lines += [("trigger", f"{'.'.join(item.table)}: {item.name} ({item.mode})") for item in facts.triggers]
-        lines += [(f"pg_stat_wal {name}", f"{value:g}") for name, value in facts.wal.items()]
-        lines += [(f"pg_stat_io {name}", f"{value:g}") for name, value in facts.io.items()]
+        lines += [(f"pg_stat_wal {name}", figure(value, 6)) for name, value in facts.wal.items()]
+        lines += [(f"pg_stat_io {name}", figure(value, 6)) for name, value in facts.io.items()]
     return FactSheet(
         database=database, side=side, queried_at=facts.queried_at,
         error=facts.failure.message if facts.failure else None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from thalweg.advisor.comparison import bottleneck_in_words
 from thalweg.advisor.schemas import Verdict
 from thalweg.features.advisor.schemas import CureState, Run
+from thalweg.kernel.words import figure
 
 BETTER_RATE = 1.10
 WORSE_RATE = 0.90
@@ -90,7 +91,7 @@ def _latency_ratio(first: _Figures, second: _Figures) -> float | None:
 
 def _words(first: _Figures, second: _Figures) -> str:
     def shown(value: float | None, unit: str) -> str:
-        return "unknown" if value is None else f"{value:,.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+        return "unknown" if value is None else f"{figure(value)} {unit}"
 
     def late(figures: _Figures) -> str:
         return ("≥ " if figures.at_least else "") + shown(figures.latency, "s")

@@ -17,6 +17,7 @@ from thalweg.features.alerts.schemas import (
     AlertCounts,
     AlertDelivery,
     AlertFilter,
+    AlertPage,
     AlertRule,
     AlertRules,
     AlertRuleSettings,
@@ -46,8 +47,9 @@ async def list_alerts(
     subject_id: StreamFilter = None,
     limit: Limit = LIMIT_DEFAULT,
     cursor: Cursor = None,
-) -> Page[Alert]:
-    """Alerts, newest first: those that are open (pending or firing), or the history."""
+) -> AlertPage:
+    """Alerts, newest first: those that are open (pending or firing), or the history. `outdated` says so when nobody
+    looks any more: an empty list does not mean then that all is well."""
     return await service.list_alerts(context, state, rule, stream_id, subject_id, limit, cursor)
 
 

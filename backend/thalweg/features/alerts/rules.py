@@ -18,6 +18,7 @@ from thalweg.kernel.context import Context
 from thalweg.kernel.etags import check_if_match, etag_of
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem, not_found
+from thalweg.kernel.words import amount
 
 UNSET = 0
 """The version of settings that nobody has made yet."""
@@ -144,7 +145,8 @@ def _check(rule: Rule, body: AlertRuleSettings) -> None:
         if threshold is None:
             message = "The rule has no such threshold."
         elif not threshold.minimum <= value <= threshold.maximum:
-            message = f"From {threshold.minimum:g} to {threshold.maximum:g} {threshold.unit}."
+            least, most = (amount(bound, threshold.unit) for bound in (threshold.minimum, threshold.maximum))
+            message = f"From {least} to {most}."
         else:
             continue
         errors.append(

@@ -10,7 +10,7 @@ from thalweg.alerting.catalogue import AlertSeverity, RuleId, SubjectType
 from thalweg.alerting.lifecycle import AlertState
 from thalweg.alerting.notice import NoticeEvent
 from thalweg.alerting.senders.settings import ChannelKind, EmailSettings, LogSettings, WebhookSettings
-from thalweg.kernel.models import Body, Id, Name, Resource, Secret, Text
+from thalweg.kernel.models import Body, Id, Name, Page, Resource, Secret, Text
 
 SILENCE_SECONDS_MAX = 366 * 86400
 
@@ -49,6 +49,11 @@ class Alert(Resource):
         description="cleared: the condition no longer held. not_applicable: its subject is gone or stopped, or the "
         "rule is off."
     )
+    over_since: datetime | None = Field(
+        description="Since when its condition no longer holds, or its subject is gone: `message`, `value` and "
+        "`evidence` tell how it was until then. An alert that still fires is resolved soon unless it comes back. "
+        "Null: it goes on."
+    )
     silenced: bool = Field(description="A silence suppresses its notices now.")
     acknowledged_at: datetime | None
     acknowledged_by: str | None
@@ -56,7 +61,21 @@ class Alert(Resource):
     run_id: int | None = Field(description="The advisor run that was taken when it fired.")
 
 
-class AlertCounts(Resource):
+class AlertsAsOf(Resource):
+    evaluated_at: datetime | None = Field(
+        description="When the rules were last evaluated. Null: nobody knows, as without Redis."
+    )
+    outdated: str | None = Field(
+        description="Why the alerts are not those of now, in words: the rules have not been evaluated for 15 s or "
+        "longer, so that none begins or ends. Null: they are."
+    )
+
+
+class AlertPage(Page[Alert], AlertsAsOf):
+    """A part of a list. Send `next_cursor` as `cursor` to get the following part; null means the end."""
+
+
+class AlertCounts(AlertsAsOf):
     """For the bell in the header. `unacknowledged`: firing alerts that nobody has acknowledged or silenced."""
 
     firing: int

@@ -15,13 +15,14 @@ from thalweg.features.alerts.schemas import (
     AlertAcknowledge,
     AlertCounts,
     AlertFilter,
+    AlertPage,
     AlertResolution,
     AlertSubject,
 )
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
-from thalweg.kernel.models import Page
 from thalweg.kernel.problems import Problem, not_found
+from thalweg.live.evaluations import Evaluation, last_evaluation
 from thalweg.live.schemas import AlertEvent
 
 
@@ -43,6 +44,7 @@ def _resource(row: AlertRow, policy: Policy, at: datetime) -> Alert:
         value=row.value, threshold=row.threshold, unit=row.unit, evidence=row.evidence, pending_at=row.pending_at,
         fired_at=row.fired_at, resolved_at=row.resolved_at,
         resolution=AlertResolution(row.resolution) if row.resolution else None,
+        over_since=row.clear_since or row.resolved_at,
         silenced=firing and policy.silenced(rule.id, row.stream_id, at), acknowledged_at=row.acknowledged_at,
         acknowledged_by=row.acknowledged_by, note=row.note, run_id=row.run_id,
     )  # fmt: skip
@@ -51,12 +53,20 @@ def _resource(row: AlertRow, policy: Policy, at: datetime) -> Alert:
 async def list_alerts(
     context: Context, state: AlertFilter, rule: RuleId | None, stream_id: str | None, subject_id: str | None,
     limit: int, cursor: str | None,
-) -> Page[Alert]:  # fmt: skip
+) -> AlertPage:  # fmt: skip
     at = now()
     policy = await silences_of(context, at)
     query = repository.alerts(state, rule, stream_id, subject_id)
     rows, following = await page_newest_first(context.session, query, AlertRow.id, limit, cursor)
-    return Page[Alert](items=[_resource(row, policy, at) for row in rows], next_cursor=following)
+    items = [_resource(row, policy, at) for row in rows]
+    last = await _last_evaluation(context)
+    return AlertPage(items=items, next_cursor=following, evaluated_at=last.at, outdated=last.outdated)
+
+
+async def _last_evaluation(context: Context) -> Evaluation:
+    """Ends the request's transaction."""
+    await context.release()
+    return await last_evaluation(context.resources.redis, context.resources.settings.alerts_interval)
 
 
 async def count_alerts(context: Context) -> AlertCounts:
@@ -69,9 +79,10 @@ async def count_alerts(context: Context) -> AlertCounts:
         for row in firing
         if row.acknowledged_at is None and not policy.silenced(RuleId(row.rule), row.stream_id, at)
     ]
+    last = await _last_evaluation(context)
     return AlertCounts(
         firing=len(firing), critical=sum(row.severity == AlertSeverity.CRITICAL for row in firing),
-        unacknowledged=len(waiting), pending=len(rows) - len(firing),
+        unacknowledged=len(waiting), pending=len(rows) - len(firing), evaluated_at=last.at, outdated=last.outdated,
     )  # fmt: skip
 
 

@@ -162,6 +162,8 @@ def why_no_forecast(reading: SourceReading, state: SlotState) -> str | None:
         return "It does not grow."
     if state.safe_bytes is not None and state.safe_bytes <= 0:
         return "Its limit is reached: max_slot_wal_keep_size takes it at the next checkpoint."
+    if state.safe_bytes is not None and state.name in reading.unsteady:
+        return "Its growth is not steady enough to tell, or has not been observed long enough."
     if state.safe_bytes is not None:
         return "At the present growth it has room for more than 30 days."
     return (

@@ -41,6 +41,7 @@ from thalweg.kernel.row_rules import ScopedRules, keys_of, scope_of
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.states import destination_state, stream_state
 from thalweg.kernel.sums import known_sum
+from thalweg.live.going_on import that_hold_up
 from thalweg.live.health import Facts, engine_of_concern, health_of, is_fresh, is_heard
 from thalweg.live.lag import UNKNOWN_LAG, of_stream, standing
 from thalweg.live.latest import Live
@@ -251,7 +252,7 @@ def _destination_fields(row: StreamRow, destination: DestinationRow, live: Live,
             status,
             phase,
             parks=parks_since is not None,
-            stalls=stalled_since is not None,
+            stalls=stalled_since is not None or bool(that_hold_up(row.observed or {}, live.sample)),
             stream_desired_status=row.desired_status,
         ),
         "error": error,

@@ -13,6 +13,7 @@ from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import SILENT, WORST_FIRST, EngineState, ObservedStatus, ShownState
 from thalweg.kernel.states import destination_state
+from thalweg.live.going_on import that_hold_up
 from thalweg.live.health import is_fresh
 from thalweg.live.latest import fresh_samples
 from thalweg.live.schemas import ComponentSample, Sample
@@ -130,9 +131,11 @@ def _observed_state(stream: StreamRow, destination_id: str | None, sample: Sampl
     own = (
         next((part for part in sample.destinations if part.destination_id == destination_id), None) if sample else None
     )
+    stalls = own is not None and own.stalled_since is not None
+    held_up = bool(that_hold_up(stream.observed or {}, sample))
     return destination_state(
         observed["status"], observed["phase"], parks=own is not None and own.parks_since is not None,
-        stalls=own is not None and own.stalled_since is not None, stream_desired_status=stream.desired_status,
+        stalls=stalls or held_up, stream_desired_status=stream.desired_status,
     )  # fmt: skip
 
 

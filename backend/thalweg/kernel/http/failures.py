@@ -50,7 +50,12 @@ async def on_invalid(request: Request, error: Exception) -> JSONResponse:
     """The answer does not repeat the input: it may be a secret, or large."""
     assert isinstance(error, RequestValidationError)  # noqa: S101
     errors = [
-        FieldProblem(pointer=_pointer(item["loc"]), code=str(item["type"]), message=str(item["msg"]))
+        FieldProblem(
+            pointer=_pointer(item["loc"]),
+            code=str(item["type"]),
+            message=str(item["msg"]),
+            cure=item.get("ctx", {}).get("cure"),
+        )
         for item in error.errors()[:ERRORS_SHOWN]
     ]
     where = ", ".join(dict.fromkeys(item.pointer or "the body" for item in errors[:5]))

@@ -18,7 +18,7 @@ from thalweg.kernel.lsn import lsn_of
 from thalweg.kernel.settings import Settings
 from thalweg.kernel.sums import Sum
 from thalweg.live.changes_waiting import changes_wait
-from thalweg.live.going_on import that_go_on
+from thalweg.live.going_on import that_go_on, that_hold_up
 from thalweg.live.health import OBSERVATION_FRESH, engine_of_concern
 from thalweg.live.retries import retry_in_words
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
@@ -116,7 +116,7 @@ def _stream(
     return StreamFacts(
         id=row.id, name=row.name, desired_status=row.desired_status, status=row.observed_status,
         phase=row.observed_phase, seen=answers and fresh, error=error["message"] if error else None,
-        source_end=lsn_of(positions.get("source_end", "")) or None,
+        cure=_cure(error), source_end=lsn_of(positions.get("source_end", "")) or None,
         done=max(lsn_of(positions.get("applied", "")), confirmed) or None, had_slot=confirmed > 0,
         behind_bytes=sample.lag.bytes if sample else None, latency_seconds=p99[0] / 1000 if p99 is not None else None,
         latency_at_least=p99 is not None and p99[1],
@@ -140,6 +140,7 @@ def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | Non
         {destination.destination_id: destination for destination in sample.destinations} if sample is not None else {}
     )
     going = {destination["id"] for destination in that_go_on(observed, sample)}
+    holding = {destination["id"] for destination in that_hold_up(observed, sample)}
     return tuple(
         _destination(
             destination,
@@ -147,13 +148,20 @@ def _destinations(row: StreamRow, observed: dict[str, Any], sample: Sample | Non
             sample,
             samples.get(destination["id"]),
             applies=destination["id"] in going,
+            holds_up=destination["id"] in holding,
         )
         for destination in observed.get("destinations") or []
     )
 
 
 def _destination(
-    destination: dict[str, Any], name: str, sample: Sample | None, own: DestinationSample | None, *, applies: bool
+    destination: dict[str, Any],
+    name: str,
+    sample: Sample | None,
+    own: DestinationSample | None,
+    *,
+    applies: bool,
+    holds_up: bool,
 ) -> DestinationFacts:
     return DestinationFacts(
         destination["id"], name, destination["status"],
@@ -162,7 +170,12 @@ def _destination(
         done=_done(destination, waits=sample is None or own is None or changes_wait(sample, own)),
         retry=retry_in_words(destination), parked=own.error_queue_transactions if own is not None else None,
         unreachable=_unreachable(destination["status"], destination["error"], ErrorSide.DESTINATION),
+        cure=_cure(destination["error"]), full_bytes=destination["backlog"]["limit_bytes"] if holds_up else None,
     )  # fmt: skip
+
+
+def _cure(error: dict[str, Any] | None) -> str | None:
+    return (error.get("cure") or None) if error else None
 
 
 def _done(destination: dict[str, Any], *, waits: bool) -> int | None:

@@ -48,13 +48,14 @@ class AlertWatch:
         self._tasks: list[asyncio.Task[None]] = []
         self._failing: set[str] = set()
         self.live = Live(now())
+        self.evaluated_at: datetime | None = None
 
     @property
     def running(self) -> bool:
         return bool(self._tasks)
 
     def start(self) -> None:
-        self.live.watching_since = now()
+        self.live.watching_since = self.evaluated_at = now()
         settings = self._resources.settings
         self._begin("sources", self._sources.turn, settings.sources_interval)
         self._begin("evaluation", self._evaluate, settings.alerts_interval)
@@ -128,6 +129,7 @@ class AlertWatch:
                 unstored()
             raise
         self._unstored.stored()
+        self.evaluated_at = at
         if self._forgot_at is None or at - self._forgot_at >= FORGET_EVERY:
             self._forgot_at = at
         for row in recorded.fired:

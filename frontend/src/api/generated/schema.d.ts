@@ -1911,7 +1911,8 @@ export interface paths {
         };
         /**
          * List Alerts
-         * @description Alerts, newest first: those that are open (pending or firing), or the history.
+         * @description Alerts, newest first: those that are open (pending or firing), or the history. `outdated` says so when nobody
+         *     looks any more: an empty list does not mean then that all is well.
          */
         get: operations["alerts_list"];
         put?: never;
@@ -2676,6 +2677,11 @@ export interface components {
             /** @description cleared: the condition no longer held. not_applicable: its subject is gone or stopped, or the rule is off. */
             resolution: components["schemas"]["AlertResolution"] | null;
             /**
+             * Over Since
+             * @description Since when its condition no longer holds, or its subject is gone: `message`, `value` and `evidence` tell how it was until then. An alert that still fires is resolved soon unless it comes back. Null: it goes on.
+             */
+            over_since: string | null;
+            /**
              * Silenced
              * @description A silence suppresses its notices now.
              */
@@ -2766,6 +2772,16 @@ export interface components {
          * @description For the bell in the header. `unacknowledged`: firing alerts that nobody has acknowledged or silenced.
          */
         AlertCounts: {
+            /**
+             * Evaluated At
+             * @description When the rules were last evaluated. Null: nobody knows, as without Redis.
+             */
+            evaluated_at: string | null;
+            /**
+             * Outdated
+             * @description Why the alerts are not those of now, in words: the rules have not been evaluated for 15 s or longer, so that none begins or ends. Null: they are.
+             */
+            outdated: string | null;
             /** Firing */
             firing: number;
             /** Critical */
@@ -2834,6 +2850,26 @@ export interface components {
          * @enum {string}
          */
         AlertFilter: "open" | "pending" | "firing" | "resolved" | "all";
+        /**
+         * AlertPage
+         * @description A part of a list. Send `next_cursor` as `cursor` to get the following part; null means the end.
+         */
+        AlertPage: {
+            /**
+             * Evaluated At
+             * @description When the rules were last evaluated. Null: nobody knows, as without Redis.
+             */
+            evaluated_at: string | null;
+            /**
+             * Outdated
+             * @description Why the alerts are not those of now, in words: the rules have not been evaluated for 15 s or longer, so that none begins or ends. Null: they are.
+             */
+            outdated: string | null;
+            /** Items */
+            items: components["schemas"]["Alert"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
         /**
          * AlertResolution
          * @enum {string}
@@ -5354,7 +5390,7 @@ export interface components {
             growth_bytes_per_second: number | null;
             /**
              * Seconds To Full
-             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth, less than 1 MiB waits, more than 30 days are left, or it is full.
+             * @description At the present growth. Of a stream: until max_slot_wal_keep_size takes its slot. Of a destination: until its backlog on disk reaches queue_spill_limit_mb. Null: no limit, no growth that was steady over the last three minutes, less than 1 MiB waits, more than 30 days are left, or it is full.
              */
             seconds_to_full: number | null;
             /**
@@ -5975,13 +6011,6 @@ export interface components {
         AlertSilencePage: {
             /** Items */
             items: components["schemas"]["AlertSilence"][];
-            /** Next Cursor */
-            next_cursor: string | null;
-        };
-        /** AlertPage */
-        AlertPage: {
-            /** Items */
-            items: components["schemas"]["Alert"][];
             /** Next Cursor */
             next_cursor: string | null;
         };
@@ -6862,7 +6891,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**
@@ -7532,7 +7561,7 @@ export interface components {
             retained_age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description The growth of the retained WAL over the last minute. Null: not observed long enough.
+             * @description The growth of the retained WAL over the last minute, or the last three while it is steady. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
@@ -7542,7 +7571,7 @@ export interface components {
             safe_bytes: number | null;
             /**
              * Seconds To Full
-             * @description Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days.
+             * @description Until the slot is lost, at the present growth. Null: no limit, no steady growth, or more than 30 days.
              */
             seconds_to_full: number | null;
             /**
@@ -7628,8 +7657,8 @@ export interface components {
          * ShownState
          * @description The one word that users see for what a destination or a stream does: its status unless it is ENABLED, else its
          *     phase. PAUSED: a destination is switched off while its stream is not, or all of a stream's are. PARKING: it applies
-         *     nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it. UNKNOWN
-         *     also what only a newer version knows.
+         *     nothing, and parks every transaction that comes. STALLED: it applies nothing though changes wait for it, or nothing
+         *     is captured because another one's backlog is full. UNKNOWN also what only a newer version knows.
          * @enum {string}
          */
         ShownState: "PAUSED" | "ABORTED" | "DROPPED" | "INITIALIZING" | "INSTANTIATING" | "CATCHING UP" | "REPLICATING" | "RETRYING" | "DRAINING" | "DROPPING" | "STOPPED" | "PARKING" | "STALLED" | "UNKNOWN";
@@ -7680,7 +7709,7 @@ export interface components {
             retained_age_seconds: number | null;
             /**
              * Growth Bytes Per Second
-             * @description The growth of the retained WAL over the last minute. Null: not observed long enough.
+             * @description The growth of the retained WAL over the last minute, or the last three while it is steady. Null: not observed long enough.
              */
             growth_bytes_per_second: number | null;
             /**
@@ -7690,7 +7719,7 @@ export interface components {
             safe_bytes: number | null;
             /**
              * Seconds To Full
-             * @description Until the slot is lost, at the present growth. Null: no limit, no growth, or more than 30 days.
+             * @description Until the slot is lost, at the present growth. Null: no limit, no steady growth, or more than 30 days.
              */
             seconds_to_full: number | null;
             /**
@@ -8120,7 +8149,7 @@ export interface components {
             start: boolean;
             /**
              * Mask Key
-             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. Null: a key is made where a mask needs one.
+             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. At least 8 of its characters are different. Null: a key is made where a mask needs one.
              */
             mask_key?: string | null;
         };
@@ -8631,7 +8660,7 @@ export interface components {
             rules?: components["schemas"]["TableRules"] | null;
             /**
              * Mask Key
-             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. Sent with the rules. Rows that a destination has stay as they are until their table is copied again. Null: it stays as it is, and is made where a mask needs one.
+             * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. At least 8 of its characters are different. Sent with the rules. Rows that a destination has stay as they are until their table is copied again. Null: it stays as it is, and is made where a mask needs one.
              */
             mask_key?: string | null;
             /**

@@ -5,6 +5,7 @@ import { useApplyCure } from "@/api/advisor-cures";
 import { ProblemError } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
 import type { AppliedCure, Cure, Finding } from "@/api/types";
+import { exact } from "@/lib/format";
 import { CopyBlock } from "@/ui/copy-block";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -97,7 +98,7 @@ function ApplyCure({ runId, finding, cure, index, onClose }: ApplyCureProps) {
               <Text span ff="monospace" size="xs">
                 {name}
               </Text>{" "}
-              {String(current)} → <strong>{String(proposed)}</strong>
+              {exact(current)} → <strong>{exact(proposed)}</strong>
               {cure.destination_id && <> for the destination {cure.destination_id} only</>}
             </Text>
           ))}

@@ -1,18 +1,16 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { IconArrowBackUp } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
-import { useUndoCure } from "@/api/advisor-cures";
-import { problemInWords } from "@/api/problem-in-words";
 import type { AppliedCure } from "@/api/types";
 import { cureStateInWords } from "@/lib/advisor";
 import { parseTime } from "@/lib/format";
 import { AnchorLink } from "@/ui/anchor-link";
-import { ProblemAlert } from "@/ui/problem-alert";
 import { ToneBadge } from "@/ui/tone";
+import { UndoCure } from "./undo-cure";
 
 /** Outcome of an applied cure, with the way back. */
 export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boolean }) {
-  const undo = useUndoCure();
+  const [undoing, setUndoing] = useState(false);
   return (
     <Stack gap={6} align="flex-end" style={{ flex: "none", maxWidth: "min(380px, 100%)" }}>
       <Group gap={8} justify="flex-end">
@@ -23,9 +21,8 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
           <Button
             variant="default"
             disabled={!mayAct}
-            loading={undo.isPending}
             leftSection={<IconArrowBackUp size={14} aria-hidden />}
-            onClick={() => undo.mutate(cure.id)}
+            onClick={() => setUndoing(true)}
           >
             Undo
           </Button>
@@ -46,7 +43,7 @@ export function CureOutcome({ cure, mayAct }: { cure: AppliedCure; mayAct: boole
           Compare before and after
         </AnchorLink>
       )}
-      {undo.isError && <ProblemAlert problem={problemInWords(undo.error)} />}
+      {undoing && <UndoCure cure={cure} onClose={() => setUndoing(false)} />}
     </Stack>
   );
 }

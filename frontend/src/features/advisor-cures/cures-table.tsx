@@ -1,6 +1,6 @@
 import { Box, Text } from "@mantine/core";
 import type { AppliedCure } from "@/api/types";
-import { formatTime } from "@/lib/format";
+import { exact, formatTime } from "@/lib/format";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable } from "@/ui/data-table";
 import { CureOutcome } from "./cure-outcome";
@@ -56,7 +56,7 @@ export function CuresTable({ cures, mayAct }: { cures: AppliedCure[]; mayAct: bo
               <Text span ff="monospace" size="xs">
                 {name}
               </Text>{" "}
-              {String(cure.parameters_before[name] ?? "default")} → <strong>{String(value)}</strong>
+              {exact(cure.parameters_before[name] ?? "default")} → <strong>{exact(value)}</strong>
               {cure.destination_id && ` at ${cure.destination_id}`}
             </Text>
           ))

@@ -6,6 +6,7 @@ import { databasesQuery } from "@/api/databases";
 import type { Cure, Finding } from "@/api/types";
 import { serversOf } from "@/lib/address";
 import { severityInWords } from "@/lib/advisor";
+import { exact } from "@/lib/format";
 import { CopyBlock } from "@/ui/copy-block";
 import { useNarrow } from "@/ui/narrow";
 import { ToneBadge } from "@/ui/tone";
@@ -107,7 +108,7 @@ function CureBlock({ cure, first, actions }: { cure: Cure; first: boolean; actio
               <Text span ff="monospace" size="xs">
                 {change.name}
               </Text>{" "}
-              {String(change.current)} → <strong>{String(change.proposed)}</strong>
+              {exact(change.current)} → <strong>{exact(change.proposed)}</strong>
             </Text>
           ))}
           {cure.restart_needed && (

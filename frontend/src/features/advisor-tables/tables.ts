@@ -1,5 +1,6 @@
 // The six tables of a run, as columns of text: names as in Streams' DBA_STREAMS_TP_*.
 import type { AdvisorAnalysis } from "@/api/types";
+import { exact } from "@/lib/format";
 
 export interface AdvisorTable {
   name: string;
@@ -11,10 +12,9 @@ export interface AdvisorTable {
 type Row = Record<string, unknown>;
 
 function text(value: unknown): string {
-  if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "YES" : "NO";
   if (Array.isArray(value)) return value.join(", ");
-  return String(value);
+  return exact(value);
 }
 
 function table(
@@ -107,9 +107,11 @@ export function advisorTables(analysis: AdvisorAnalysis): AdvisorTable[] {
   ];
 }
 
-/** Rows that hold the text in any column. */
+const typed = (value: string) => value.toLowerCase().replaceAll("\u202f", "");
+
+/** Rows that hold the text in any column. Numbers are typed without their groups. */
 export function matching(rows: Record<string, string>[], filter: string): Record<string, string>[] {
-  const wanted = filter.trim().toLowerCase();
+  const wanted = typed(filter.trim());
   if (!wanted) return rows;
-  return rows.filter((row) => Object.values(row).some((value) => value.toLowerCase().includes(wanted)));
+  return rows.filter((row) => Object.values(row).some((value) => typed(value).includes(wanted)));
 }

@@ -62,7 +62,7 @@ export function AlertCard({ alert, mayAct, onSilence }: AlertCardProps) {
             </Text>
           )}
           <Text size="xs" c="dimmed" title={formatTime(alert.fired_at ?? alert.pending_at)}>
-            {firing ? "Firing since" : "Seen"} {formatAgo(alert.fired_at ?? alert.pending_at)}
+            {firing ? "Fired" : "Seen"} {formatAgo(alert.fired_at ?? alert.pending_at)}
             {alert.run_id !== null && (
               <>
                 {" · "}

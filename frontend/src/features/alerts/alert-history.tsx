@@ -11,7 +11,7 @@ import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { ShowOlder } from "@/ui/show-older";
 import { ToneBadge } from "@/ui/tone";
-import { severityInWords } from "./words";
+import { endInWords, severityInWords } from "./words";
 
 /** Seconds that it fired; null when it never did. */
 function fired(alert: Alert): number | null {
@@ -28,6 +28,22 @@ const columns: Column<Alert>[] = [
     width: 150,
   },
   {
+    key: "end",
+    header: "End",
+    definition:
+      "When it ended. Recovered: the condition ended. Not applicable: its subject was stopped or removed, or the alert rule was switched off.",
+    sortBy: (alert) => alert.resolved_at,
+    cell: (alert) => (
+      <>
+        <ToneBadge compact state={endInWords(alert)} />
+        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+          {formatTime(alert.resolved_at)}
+        </Text>
+      </>
+    ),
+    width: 150,
+  },
+  {
     key: "for",
     header: "Lasted",
     align: "right",
@@ -38,7 +54,8 @@ const columns: Column<Alert>[] = [
     key: "severity",
     header: "Severity",
     sortBy: (alert) => alert.severity,
-    cell: (alert) => <ToneBadge compact state={severityInWords(alert.severity)} />,
+    // It is over: neither red nor yellow.
+    cell: (alert) => <ToneBadge compact state={{ ...severityInWords(alert.severity), tone: "quiet" }} />,
   },
   {
     key: "subject",
@@ -56,18 +73,11 @@ const columns: Column<Alert>[] = [
           {alert.title}
         </Text>
         <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-          {alert.message}
+          As it was then: {alert.message}
         </Text>
       </>
     ),
     width: "40%",
-  },
-  {
-    key: "end",
-    header: "End",
-    definition:
-      "Cleared: the condition ended. Not applicable: its subject was stopped or removed, or the alert rule was switched off.",
-    cell: (alert) => (alert.resolution === "cleared" ? "Cleared" : "Not applicable"),
   },
   { key: "by", header: "Acknowledged", cell: (alert) => alert.acknowledged_by ?? "–" },
 ];

@@ -1,12 +1,23 @@
 // How alerts read: severities and states, thresholds in their units.
 import type { Alert, AlertChannel, AlertDelivery, AlertRule, AlertRuleValues } from "@/api/types";
-import { asText, bytes, duration } from "@/lib/format";
+import { asText, bytes, duration, exact } from "@/lib/format";
 import type { StateInWords } from "@/lib/states";
 
 export function severityInWords(severity: Alert["severity"]): StateInWords {
   return severity === "critical"
     ? { label: "Critical", tone: "bad", definition: "Replication has stopped, or data will soon be missing." }
     : { label: "Warning", tone: "warning", definition: "Needs attention, but not this minute." };
+}
+
+/** How one that is over ended. */
+export function endInWords({ resolution }: Alert): StateInWords {
+  return resolution === "cleared"
+    ? { label: "Recovered", tone: "good", definition: "The condition ended." }
+    : {
+        label: "Not applicable",
+        tone: "quiet",
+        definition: "Its subject was stopped or removed, or the alert rule was switched off.",
+      };
 }
 
 export function deliveryInWords({ state, tries, error }: AlertDelivery): StateInWords {
@@ -23,8 +34,8 @@ export function deliveryInWords({ state, tries, error }: AlertDelivery): StateIn
 export function inUnit(value: number, unit: string): string {
   if (unit === "bytes") return asText(bytes(value));
   if (unit === "seconds") return asText(duration(value));
-  if (unit === "percent") return `${value}\u00a0%`;
-  return `${value}\u00a0${unit}`;
+  if (unit === "percent") return `${exact(value)}\u00a0%`;
+  return `${exact(value)}\u00a0${unit}`;
 }
 
 export function thresholdsInWords(rule: AlertRule, values: AlertRuleValues): string {

@@ -25,10 +25,12 @@ interface CardProps {
   title: string;
   icon: ReactNode;
   component: ComponentSample | null;
+  /** The state, where the stream knows it better than the component. */
+  state?: StateInWords | null;
   children?: ReactNode;
 }
 
-export function Card({ title, icon, component, children }: CardProps) {
+export function Card({ title, icon, component, state, children }: CardProps) {
   const mark = useStripMark(title);
   return (
     <li
@@ -39,7 +41,7 @@ export function Card({ title, icon, component, children }: CardProps) {
     >
       <CardTitle title={title} icon={icon} mark={mark} />
       <Box className={classes.state}>
-        <ToneBadge state={component ? stateInWords(component.state) : notRunning} compact wrap />
+        <ToneBadge state={state ?? (component ? stateInWords(component.state) : notRunning)} compact wrap />
       </Box>
       {component && <Numbers component={component} title={title} />}
       {children}

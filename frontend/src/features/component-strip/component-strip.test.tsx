@@ -245,6 +245,30 @@ describe("ComponentStrip of several destinations", () => {
   });
 });
 
+describe("a capture that a full backlog holds up", () => {
+  const show = (state: "FULL" | "ON DISK") => {
+    const backlog = { state, bytes: 9, lcrs: 1, frames: 1, age_seconds: 60, limit_bytes: 9 };
+    const paused = components.map((part) =>
+      part.type === "CAPTURE" ? { ...part, state: "PAUSED FOR FLOW CONTROL" } : part,
+    );
+    renderUi(
+      <ComponentStrip
+        sample={sample(AT, { components: paused })}
+        stream={stream({ destinations: [destination({ backlog })] })}
+      />,
+    );
+    return screen.getByRole("listitem", { name: "Capture" });
+  };
+
+  it("says for which destination it waits", () => {
+    expect(show("FULL")).toHaveTextContent("Waits for room at warehouse");
+  });
+
+  it("is paused for flow control where none is full", () => {
+    expect(show("ON DISK")).toHaveTextContent("Paused for flow control");
+  });
+});
+
 describe("ComponentTable", () => {
   it("has a row for every component", async () => {
     renderUi(<ComponentTable sample={sample(AT)} />);

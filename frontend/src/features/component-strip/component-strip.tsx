@@ -11,7 +11,7 @@ import {
 import type { ReactNode } from "react";
 import type { ComponentSample, Sample, Stream, StreamDestination } from "@/api/types";
 import { asText, bytes } from "@/lib/format";
-import { stateInWords } from "@/lib/states";
+import { stateInWords, waitsForRoom } from "@/lib/states";
 import { TimeLegend } from "@/ui/time-bar";
 import { ToneBadge } from "@/ui/tone";
 import { Appliers, Card, QueueDepth } from "./component-cards";
@@ -49,7 +49,7 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
         </Group>
         <StripMarksContext value={marksOf?.(null) ?? noMarks}>
           <ol className={classes.strip} data-cards={2} aria-label="Components">
-            <SharedCards parts={arrange(sample.components)} mines={stream.capture_kind === "wal"} />
+            <SharedCards parts={arrange(sample.components)} stream={stream} />
           </ol>
         </StripMarksContext>
         {below?.(null)}
@@ -85,13 +85,20 @@ export function ComponentStrip({ sample, stream, destinationHead, marksOf, below
 
 interface SharedCardsProps {
   parts: StripComponents;
-  mines: boolean;
+  stream: Stream;
 }
 
-function SharedCards({ parts: { capture, shipment, builder, queue }, mines }: SharedCardsProps) {
+function SharedCards({ parts: { capture, shipment, builder, queue }, stream }: SharedCardsProps) {
+  const mines = stream.capture_kind === "wal";
+  const isHeld = capture?.state === "PAUSED FOR FLOW CONTROL";
   return (
     <>
-      <Card title="Capture" icon={<IconDatabaseExport size={16} aria-hidden />} component={capture}>
+      <Card
+        title="Capture"
+        icon={<IconDatabaseExport size={16} aria-hidden />}
+        component={capture}
+        state={isHeld ? waitsForRoom(stream.destinations) : null}
+      >
         {capture && !mines && <OutputPlugin capture={capture} />}
         {capture && !mines && <LargeTransactions capture={capture} />}
         {mines && shipment && <Shipment shipment={shipment} />}

@@ -1,10 +1,17 @@
 import { Group, Stack, Text } from "@mantine/core";
-import type { StreamReport } from "@/api/types";
+import type { StreamError, StreamReport } from "@/api/types";
+import { haveOneCause } from "@/lib/causes";
 import { formatAgo } from "@/lib/format";
 import { StateBadge } from "@/ui/tone";
 
+interface EngineReportsProps {
+  reports: StreamReport[];
+  /** Errors that the page tells elsewhere, with their cures. */
+  told: (StreamError | null)[];
+}
+
 /** Report of each engine on its share of a stream over several engines. */
-export function EngineReports({ reports }: { reports: StreamReport[] }) {
+export function EngineReports({ reports, told }: EngineReportsProps) {
   return (
     <Group gap={40} align="flex-start" component="section" aria-label="Engines of the stream">
       {reports.map((report) => (
@@ -21,7 +28,7 @@ export function EngineReports({ reports }: { reports: StreamReport[] }) {
               {report.observed_at ? `seen ${formatAgo(report.observed_at)}` : "has not reported yet"}
             </Text>
           </Group>
-          {report.error && (
+          {report.error && !told.some((error) => haveOneCause(error, report.error)) && (
             <Text size="xs" maw={560}>
               {report.error.title}: {report.error.detail ?? report.error.message} {report.error.cure}
             </Text>

@@ -54,6 +54,20 @@ describe("DestinationHead", () => {
     await expectNoAxeViolations();
   });
 
+  it("refers to the head of the page where that tells the error", () => {
+    const twin = { ...away, id: "b", database: { ...away.database, name: "archive" } };
+    const { unmount } = show(true, away, stream({ destinations: [away, twin] }));
+    expect(screen.queryByRole("alert")).toBeNull();
+    expect(screen.getByText(/^A database cannot be reached\..*head of the page/)).toBeVisible();
+    unmount();
+    const other = {
+      ...twin,
+      error: { ...(away.error as NonNullable<typeof away.error>), code: "disk_full" },
+    };
+    show(true, away, stream({ destinations: [away, other] }));
+    expect(screen.getByRole("alert")).toHaveTextContent("Check that the database runs.");
+  });
+
   it("drops it only by name, and tries again at once", async () => {
     const requests = stubApi({
       "POST /api/v1/streams/stream01/destinations/warehouse:retry": { status: 202, body: {} },

@@ -12,10 +12,10 @@ import { problemInWords } from "@/api/problem-in-words";
 import { type StreamAction, useDestinationAction, useDropDestination } from "@/api/streams";
 import type { Stream, StreamDestination } from "@/api/types";
 import type { RestCallSpec } from "@/lib/curl";
-import { isEngineError } from "@/lib/engine-errors";
 import { asText, bytes, compactCount, duration, rate } from "@/lib/format";
 import { isStanding } from "@/lib/lag";
-import { stateInWords } from "@/lib/states";
+import { withFullStop } from "@/lib/sentences";
+import { destinationInWords, stateInWords } from "@/lib/states";
 import { oldestParked } from "@/lib/sums";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
@@ -27,6 +27,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
+import { toldAbove } from "./told-above";
 
 const buttons = [
   { action: "start", label: "Resume", icon: IconPlayerPlay },
@@ -46,9 +47,7 @@ interface DestinationHeadProps {
 export function DestinationHead(props: DestinationHeadProps) {
   const { destination, onErrorQueue } = props;
   const { database, engine, error, latency, lag } = destination;
-  // The table's own trouble, at the head of the page, says the same, with its cures.
-  const isTableTrouble =
-    isEngineError(error, "table_trouble") && destination.tables.some(({ trouble }) => trouble !== null);
+  const told = toldAbove(props.stream, destination);
   return (
     <Stack gap={8}>
       <Group justify="space-between" align="flex-start" gap={8}>
@@ -56,14 +55,17 @@ export function DestinationHead(props: DestinationHeadProps) {
           <Text size="sm" fw={600} component="h3" title={database.address}>
             {database.name}
           </Text>
-          <ToneBadge state={stateInWords(destination.state)} compact />
+          <ToneBadge state={destinationInWords(destination, props.stream.destinations)} compact wrap />
           <Text size="xs" c="dimmed">
             {destination.mode === "propagation" ? `received and applied by ${engine.name}` : engine.name}
           </Text>
         </Group>
         <DestinationActions {...props} />
       </Group>
-      {error && !isTableTrouble && <EngineErrorAlert error={error} />}
+      {error && told === null && <EngineErrorAlert error={error} />}
+      {error && told !== null && told !== "table" && (
+        <Text size="sm">{withFullStop(error.title)} Its cure stands at the head of the page.</Text>
+      )}
       <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />
         <LatencyMetric latency={latency} of="p99_ms" />

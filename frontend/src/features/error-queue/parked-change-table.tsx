@@ -2,6 +2,7 @@ import { Button, Group, ScrollArea, Stack, Table, Text, Title } from "@mantine/c
 import { IconAlertTriangle, IconKey } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
 import type { ParkedChange } from "@/api/types";
+import { formatCount } from "@/lib/format";
 import classes from "./parked-details.module.css";
 import { ParkedValueCell } from "./parked-value";
 
@@ -14,7 +15,7 @@ export function rowInWords(change: ParkedChange): string {
   const by = change.found_by.join(", ");
   if (change.rows_found === 0) return `The destination has no such row (looked up by ${by}).`;
   if (change.rows_found === 1) return `The destination has one row, found by ${by}.`;
-  return `The destination has ${change.rows_found} rows like it, found by ${by}; showing one of them.`;
+  return `The destination has ${formatCount(change.rows_found)} rows like it, found by ${by}; showing one of them.`;
 }
 
 interface ParkedChangeTableProps {

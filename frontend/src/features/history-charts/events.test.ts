@@ -65,7 +65,7 @@ describe("the events of a stream", () => {
     expect(shown[0]?.text).toMatch(
       /^Destination warehouse did not work for 2(\.0)?.min, until .*:03:00\. No answer\.$/,
     );
-    expect(shown[1]?.text).toBe("Engine warehouse was unreachable since then. No answer.");
+    expect(shown[1]?.text).toBe("Engine warehouse has been unreachable since then. No answer.");
   });
 
   it("tell the first cause of an outage, and what it has become", () => {
@@ -83,7 +83,7 @@ describe("the events of a stream", () => {
       },
     ]);
     expect(event?.text).toMatch(
-      /^The stream had stopped with an error since then\. The connection broke\. From .*:04:00 on: The backlog is full\.$/,
+      /^The stream has been stopped by an error since then\. The connection broke\. From .*:04:00 on: The backlog is full\.$/,
     );
   });
 });

@@ -29,11 +29,11 @@ function sorted(events: HistoryEvent[]): HistoryEvent[] {
   return events.sort((a, b) => a.at - b.at);
 }
 
-const STATES: Record<Outage["state"], string> = {
-  RETRYING: "did not work",
-  ABORTED: "had stopped with an error",
-  UNREACHABLE: "was unreachable",
-  REFUSED: "refused the control plane",
+const STATES: Record<Outage["state"], [over: string, lasting: string]> = {
+  RETRYING: ["did not work", "has not worked"],
+  ABORTED: ["had stopped with an error", "has been stopped by an error"],
+  UNREACHABLE: ["was unreachable", "has been unreachable"],
+  REFUSED: ["refused the control plane", "has refused the control plane"],
 };
 
 /** Times in which the stream, a destination or an engine did not work: spans in the charts. */
@@ -51,7 +51,7 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
       until: end,
       tone: of === "engine" ? "warning" : "bad",
       kind: "Outage",
-      text: `${subject} ${STATES[state]} ${lasted}. ${reason}${later}`,
+      text: `${subject} ${STATES[state][until ? 0 : 1]} ${lasted}. ${reason}${later}`,
     };
   });
 }

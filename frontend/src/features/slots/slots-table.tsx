@@ -53,7 +53,7 @@ function columns(mayAct: boolean, onDrop: (slot: ServerSlot) => void): Column<Se
     {
       key: "kept",
       header: "WAL kept",
-      definition: "WAL that the server keeps on its disk for the slot, since when, and how fast it grows.",
+      definition: "WAL that the server keeps on its disk for the slot, for how long, and how fast it grows.",
       sortBy: (slot) => slot.retained_bytes,
       cell: (slot) => <Kept slot={slot} />,
     },
@@ -199,7 +199,7 @@ function Owner({ slot }: { slot: ServerSlot }) {
 function Kept({ slot }: { slot: ServerSlot }) {
   const details = [
     slot.retained_age_seconds !== null && slot.retained_bytes > 0
-      ? `since ${asText(duration(slot.retained_age_seconds))}`
+      ? `for ${asText(duration(slot.retained_age_seconds))}`
       : null,
     slot.growth_bytes_per_second && slot.wal_status !== "lost"
       ? asText(growth(slot.growth_bytes_per_second))

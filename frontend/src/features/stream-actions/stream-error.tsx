@@ -1,5 +1,7 @@
 import type { Stream } from "@/api/types";
+import { causesOf, haveOneCause } from "@/lib/causes";
 import { formatTime } from "@/lib/format";
+import { listed } from "@/lib/sentences";
 import { EngineErrorAlert } from "@/ui/engine-error-alert";
 
 const classes: Record<string, string> = {
@@ -14,10 +16,13 @@ export function StreamErrorPanel({ stream }: { stream: Stream }) {
   const { error } = stream;
   if (!error) return null;
   const heard = stream.status !== "UNKNOWN";
+  const [cause] = causesOf(stream.destinations.filter((own) => haveOneCause(own.error, error)));
+  const at = stream.destinations.length > 1 ? (cause?.at ?? []) : [];
   const facts = [
     heard
       ? error.class && (classes[error.class] ?? error.class)
       : "last reported; the engine is not heard of now",
+    at.length > 0 && `at ${listed(at.map(({ name }) => name))}`,
     error.table && `table ${error.table}`,
     error.sqlstate && `SQLSTATE ${error.sqlstate}`,
     error.lsn && error.lsn !== "0/0" && `LSN ${error.lsn}`,

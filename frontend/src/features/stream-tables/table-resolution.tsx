@@ -24,7 +24,7 @@ const consequences: Record<TroubleResolution, (where: string) => string> = {
 };
 
 /** Of the whole stream; the others are of one destination. */
-const ofStream = (resolution: TroubleResolution) => resolution === "follow" || resolution === "remove";
+export const ofStream = (resolution: TroubleResolution) => resolution === "follow" || resolution === "remove";
 
 export function callOfResolution(
   stream: Stream,

@@ -41,6 +41,61 @@ describe("TableTroubles", () => {
     await expectNoAxeViolations();
   });
 
+  it("shows the SQL for the source where no button cures it", async () => {
+    const cure = 'At the source, run ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;';
+    const reason = "It has no replica identity: it has no primary key.";
+    const lost: StreamTable = {
+      ...table,
+      state: "REPLICATING",
+      trouble: {
+        kind: "UNIDENTIFIED",
+        reason,
+        cure,
+        since: "2026-11-21T00:00:00Z",
+        renamed_to: null,
+        resolutions: [],
+      },
+    };
+    renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables: [lost] })] })} mayAct />);
+    expect(screen.getByText(/public\.orders in warehouse: Unidentified/)).toBeVisible();
+    expect(screen.getByText(cure)).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Copy again" })).toBeNull();
+    await expectNoAxeViolations();
+  });
+
+  it("tells a cause that two destinations have once, and other causes apart", async () => {
+    const at = (id: string, ...tables: StreamTable[]) =>
+      destination({ id, database: { id, name: id, address: "" }, tables });
+    const trouble = { ...(table.trouble as NonNullable<StreamTable["trouble"]>) };
+    const later = { ...table, trouble: { ...trouble, since: "2026-11-22T00:00:00Z" } };
+    const renamed = {
+      ...table,
+      trouble: { ...trouble, kind: "RENAMED" as const, resolutions: ["follow" as const] },
+    };
+    renderUi(
+      <TableTroubles
+        stream={stream({ destinations: [at("north", later), at("south", table), at("west", renamed)] })}
+        mayAct
+      />,
+    );
+    const [first, second, ...others] = screen.getAllByRole("alert");
+    expect(first).toHaveTextContent("public.orders in north and south: Replaced");
+    expect(first).toHaveTextContent(/since 2026-11-2[01]/);
+    expect(second).toHaveTextContent("public.orders in west: Renamed");
+    expect(others).toEqual([]);
+    await userEvent.click(screen.getByRole("button", { name: "Copy again in south" }));
+    const dialog = await screen.findByRole("dialog", { name: "Copy again: public.orders" });
+    expect(dialog).toHaveTextContent("Deletes all its rows in south");
+  });
+
+  it("offers once what is of the whole stream", () => {
+    const trouble = { ...(table.trouble as NonNullable<StreamTable["trouble"]>), kind: "RENAMED" as const };
+    const renamed = { ...table, trouble: { ...trouble, resolutions: ["follow" as const] } };
+    const both = ["north", "south"].map((id) => destination({ id, tables: [renamed] }));
+    renderUi(<TableTroubles stream={stream({ destinations: both })} mayAct />);
+    expect(screen.getAllByRole("button", { name: "Follow the rename" })).toHaveLength(1);
+  });
+
   it("counts those that it does not show", () => {
     const tables = ["a", "b", "c"].map((name) => ({ ...table, table: name }));
     renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables })] })} mayAct most={2} />);

@@ -8,7 +8,7 @@ import { bytes, rate } from "@/lib/format";
 import { isStanding, lagInBrief } from "@/lib/lag";
 import { latencyValue } from "@/lib/latency-shown";
 import { metrics } from "@/lib/metrics";
-import { type HealthLevel, healthInWords, reasonBeside } from "@/lib/states";
+import { type HealthLevel, healthInWords, reasonBeside, streamInWords } from "@/lib/states";
 import { oldestParked, parkedOf } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { type Column, DataTable, sortRows } from "@/ui/data-table";
@@ -16,8 +16,9 @@ import { LatencyCell, LatencyMetric } from "@/ui/latency-metric";
 import { useNarrow } from "@/ui/narrow";
 import { Metric, Quantity } from "@/ui/quantity";
 import { Sparkline } from "@/ui/sparkline";
-import { StateBadge, ToneIcon } from "@/ui/tone";
+import { ToneBadge, ToneIcon } from "@/ui/tone";
 import classes from "./streams-table.module.css";
+import { whatToDo } from "./what-to-do";
 
 /** The order of urgency, so that sorting by health brings trouble to the top. */
 const urgency: Record<HealthLevel, number> = { error: 0, warning: 1, unknown: 2, stopped: 3, ok: 4 };
@@ -43,7 +44,7 @@ const columns: Column<StreamSummary>[] = [
     header: "Phase",
     definition: "What the stream does now.",
     sortBy: ({ state }) => state,
-    cell: (stream) => <StateBadge state={stream.state} compact />,
+    cell: (stream) => <ToneBadge state={streamInWords(stream)} compact />,
   },
   {
     key: "rate",
@@ -117,7 +118,9 @@ function StreamCards({ streams }: { streams: StreamSummary[] }) {
         <li key={stream.id} className={classes.card} aria-label={stream.name}>
           <Group justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
             <NameCell stream={stream} />
-            <StateBadge state={stream.state} compact />
+            <Box maw="60%" style={{ flex: "none" }}>
+              <ToneBadge state={streamInWords(stream)} compact wrap />
+            </Box>
           </Group>
           <HealthCell stream={stream} />
           <div className={classes.figures}>
@@ -179,6 +182,7 @@ function AlertMark({ streamId }: { streamId: string }) {
 function HealthCell({ stream }: { stream: StreamSummary }) {
   const words = healthInWords(stream.health.level, stream.status, stream.state);
   const reason = reasonBeside(stream.health.reason, stream.state);
+  const { cures, more } = whatToDo(stream);
   return (
     <Group gap={7} wrap="nowrap" align="flex-start">
       <Box pt={2}>
@@ -189,9 +193,26 @@ function HealthCell({ stream }: { stream: StreamSummary }) {
           {words.label} <AlertMark streamId={stream.id} />
         </Text>
         {reason && (
-          <Text size="xs" c="dimmed" lineClamp={6} title={reason}>
+          <Text size="xs" c="dimmed" lineClamp={6} title={reason} style={{ overflowWrap: "anywhere" }}>
             {reason}
           </Text>
+        )}
+        {cures.map((cure) => (
+          <Text key={cure} size="xs" style={{ overflowWrap: "anywhere" }}>
+            <strong>Cure: </strong>
+            {cure}
+          </Text>
+        ))}
+        {more && (
+          <AnchorLink
+            to="/streams/$streamId"
+            params={{ streamId: stream.id }}
+            size="xs"
+            underline="always"
+            style={{ overflowWrap: "anywhere" }}
+          >
+            More on the page of {stream.name}
+          </AnchorLink>
         )}
       </Box>
     </Group>

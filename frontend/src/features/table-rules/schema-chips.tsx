@@ -1,5 +1,6 @@
 import { Chip, Group, Stack, Text } from "@mantine/core";
 import type { SourceTable, TableRules } from "@/api/types";
+import { formatCount } from "@/lib/format";
 import { hasSchema, withSchema } from "./matching";
 
 interface SchemaChipsProps {
@@ -27,7 +28,7 @@ export function SchemaChips({ tables, rules, onChange }: SchemaChipsProps) {
             checked={hasSchema(rules, schema)}
             onChange={(checked) => onChange(withSchema(rules, schema, checked))}
           >
-            {schema} ({count})
+            {schema} ({formatCount(count)})
           </Chip>
         ))}
       </Group>

@@ -9,6 +9,7 @@ import { sessionQuery } from "@/api/session";
 import type { Database } from "@/api/types";
 import { ConnectionTestResult } from "@/features/connection-test/connection-test-result";
 import { DatabaseDrawer } from "@/features/database-form/database-drawer";
+import { StillUsed } from "@/features/still-used/still-used";
 import { addressOf } from "@/lib/address";
 import { formatAgo } from "@/lib/format";
 import { covers } from "@/lib/session-role";
@@ -79,7 +80,9 @@ export function DatabasesPage() {
         onClose={close}
         renderTest={(test) => <ConnectionTestResult test={test} />}
       />
-      {dialog?.kind === "delete" && <DeleteDatabase database={dialog.database} onClose={close} />}
+      {dialog?.kind === "delete" && (
+        <DeleteDatabase database={newest(databases.data, dialog.database)} onClose={close} />
+      )}
     </>
   );
 }
@@ -180,8 +183,25 @@ function notifyProblem(name: string, error: Error) {
   });
 }
 
+/** As it is listed now: the streams of an open dialog come and go. */
+function newest(listed: Database[] | undefined, opened: Database): Database {
+  return listed?.find(({ id }) => id === opened.id) ?? opened;
+}
+
 function DeleteDatabase({ database, onClose }: { database: Database; onClose: () => void }) {
   const remove = useDeleteDatabase();
+  const uses = [
+    ...database.source_of.map((streamId) => ({ streamId, as: "source" })),
+    ...database.destination_of.map((streamId) => ({ streamId, as: "destination" })),
+  ];
+  if (uses.length > 0) {
+    return (
+      <StillUsed title="Delete database" name={database.name} uses={uses} onClose={onClose}>
+        Delete these streams first. Where it is one of several destinations, it is enough to drop it from the
+        stream.
+      </StillUsed>
+    );
+  }
   return (
     <ConfirmByName
       opened

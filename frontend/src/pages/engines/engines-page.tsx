@@ -6,6 +6,7 @@ import { enginesQuery, useCreateEnrolment, useDeleteEngine } from "@/api/operati
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import type { Engine } from "@/api/types";
+import { StillUsed } from "@/features/still-used/still-used";
 import { bytes, formatAgo, formatTime, percent } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import { ConfirmByName } from "@/ui/confirm-by-name";
@@ -110,7 +111,12 @@ export function EnginesPage() {
         )}
       </Modal>
       {addressing && <PropagationAddress engine={addressing} onClose={() => setAddressing(null)} />}
-      {removing && <DeleteEngine engine={removing} onClose={() => setRemoving(null)} />}
+      {removing && (
+        <DeleteEngine
+          engine={engines.data?.find(({ id }) => id === removing.id) ?? removing}
+          onClose={() => setRemoving(null)}
+        />
+      )}
     </>
   );
 }
@@ -263,6 +269,19 @@ function columns(
 
 function DeleteEngine({ engine, onClose }: { engine: Engine; onClose: () => void }) {
   const remove = useDeleteEngine();
+  if (engine.streams.length > 0) {
+    return (
+      <StillUsed
+        title="Delete engine"
+        name={engine.name}
+        uses={engine.streams.map((streamId) => ({ streamId }))}
+        onClose={onClose}
+      >
+        Delete these streams first. Where it only applies at one of several destinations, it is enough to drop
+        that destination.
+      </StillUsed>
+    );
+  }
   return (
     <ConfirmByName
       opened

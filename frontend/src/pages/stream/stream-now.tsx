@@ -5,6 +5,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { samplesQuery } from "@/api/streams";
 import type { Sample, Stream } from "@/api/types";
 import { EngineReports } from "@/features/component-strip/engine-reports";
+import { toldAbove } from "@/features/destinations/told-above";
 import { CopyBoard } from "@/features/instantiation/copy-board";
 import { StreamCharts } from "@/features/stream-charts/stream-charts";
 import { asText, formatAgo, wholeSeconds } from "@/lib/format";
@@ -32,12 +33,19 @@ function ofUnknownState(sample: Sample): Sample {
   };
 }
 
+/** Errors of destinations that the head of the page tells. */
+function toldOf(stream: Stream) {
+  return stream.destinations.filter((own) => toldAbove(stream, own) !== null).map(({ error }) => error);
+}
+
 export function StreamNow({ stream, mayAct, onErrorQueue, minutes, onMinutes }: StreamNowProps) {
   const samples = useQuery(samplesQuery(stream.id, minutes));
   return (
     <Stack gap="sm">
       <KeyFigures stream={stream} />
-      {stream.reports.length > 0 && <EngineReports reports={stream.reports} />}
+      {stream.reports.length > 0 && (
+        <EngineReports reports={stream.reports} told={[stream.error, ...toldOf(stream)]} />
+      )}
       <CopyBoard destinations={stream.destinations} finished={false} />
       <QueryFaces query={samples} inWords={problemInWords} loadingLabel="Loading live samples">
         {(known) => {

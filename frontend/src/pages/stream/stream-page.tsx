@@ -8,6 +8,7 @@ import { sessionQuery } from "@/api/session";
 import { streamQuery } from "@/api/streams";
 import type { Stream } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
+import { SharedErrors } from "@/features/destinations/shared-errors";
 import { ConflictLog } from "@/features/error-queue/conflict-log";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { StaleBanner } from "@/features/live-status/stale-banner";
@@ -21,13 +22,14 @@ import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { isEngineError } from "@/lib/engine-errors";
 import { counted, formatCount } from "@/lib/format";
 import { covers } from "@/lib/session-role";
+import { streamInWords } from "@/lib/states";
 import { parkedSum, sumQuantity } from "@/lib/sums";
 import { AnchorLink } from "@/ui/anchor-link";
 import { Empty } from "@/ui/faces";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
-import { HealthBadge, StateBadge } from "@/ui/tone";
+import { HealthBadge, ToneBadge } from "@/ui/tone";
 import { DestinationRules } from "./destination-rules";
 import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
@@ -90,7 +92,7 @@ function StreamView({ stream }: { stream: Stream }) {
         beside={
           <>
             <HealthBadge level={stream.health.level} status={stream.status} state={stream.state} />
-            <StateBadge state={stream.state} />
+            <ToneBadge state={streamInWords(stream)} wrap />
           </>
         }
         description={<Facts stream={stream} />}
@@ -98,6 +100,7 @@ function StreamView({ stream }: { stream: Stream }) {
       />
       <Stack gap="sm" mb="xs">
         {!tellsTroubles && <StreamErrorPanel stream={stream} />}
+        <SharedErrors stream={stream} />
         <StreamWaits stream={stream} />
         {tab !== "tables" && <TableTroubles stream={stream} mayAct={mayAct} most={3} />}
         <StreamOperations stream={stream} />

@@ -3,6 +3,7 @@
 from html import escape
 
 from thalweg.features.advisor.schemas import PathSeries
+from thalweg.kernel.words import figure
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 640, 120, 70, 18
 COLOURS = {
@@ -33,7 +34,7 @@ def line_chart(series: PathSeries, values: list[float | None], title: str, unit:
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title)}"><line x1="{LEFT}" y1="{floor}" x2="{WIDTH - 10}" y2="{floor}" class="axis"/>'
-        f'<text x="{LEFT - 6}" y="14" class="end">{top:,.4g} {escape(unit)}</text>'
+        f'<text x="{LEFT - 6}" y="14" class="end">{figure(top, 4)} {escape(unit)}</text>'
         f'<text x="{LEFT - 6}" y="{floor}" class="end">0</text>'
         f'<text x="{LEFT}" y="{HEIGHT - 4}">{series.at[0]:%H:%M:%S}</text>'
         f'<text x="{WIDTH - 10}" y="{HEIGHT - 4}" class="end">{series.at[-1]:%H:%M:%S} UTC</text>{lines}</svg></figure>'

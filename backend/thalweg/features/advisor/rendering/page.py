@@ -6,7 +6,7 @@ from thalweg.advisor.finding import Cure, Finding
 from thalweg.features.advisor.rendering.charts import COLOURS, legend, line_chart, share_bars
 from thalweg.features.advisor.rendering.tables import Table, as_text, tables_of
 from thalweg.features.advisor.schemas import PathSeries, Run, RunPath
-from thalweg.kernel.words import counted, setting_in_words
+from thalweg.kernel.words import counted, setting_in_words, statistic_in_words
 
 STYLE = """
 body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b2430;background:#fff}
@@ -77,8 +77,9 @@ def _stages(run: Run, path: RunPath) -> list[tuple[str, dict[str, float], bool]]
 
 def _finding(finding: Finding) -> str:
     rows = "".join(
-        f"<tr><td>{escape(item.subject)}</td><td>{escape(item.statistic)}</td><td>{escape(as_text(item.value))} "
-        f"{escape(item.unit.lower())}</td><td>{escape(as_text(item.threshold))}</td></tr>"
+        f"<tr><td>{escape(item.subject)}</td><td>{escape(item.statistic)}</td>"
+        f"<td>{escape(statistic_in_words(item.value, item.unit))}</td>"
+        f"<td>{escape('' if item.threshold is None else statistic_in_words(item.threshold, item.unit))}</td></tr>"
         for item in finding.evidence
     )
     gain = f"<p>Expected: {escape(finding.expected_gain)}</p>" if finding.expected_gain else ""

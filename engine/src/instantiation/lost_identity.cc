@@ -1,0 +1,103 @@
+#include "instantiation/lost_identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace thalweg::instantiation {
+namespace {
+
+constexpr size_t kNamedMax = 5;  // leaves that a reason or cure names
+
+std::string_view words_of(IdentityFlaw flaw) {
+  switch (flaw) {
+    case IdentityFlaw::no_key:
+      return "it has no primary key";
+    case IdentityFlaw::nothing:
+      return "that is set to NOTHING";
+    case IdentityFlaw::dropped:
+      return "the index that was chosen for it is gone";
+    case IdentityFlaw::invalid:
+      return "the index for it is invalid";
+    case IdentityFlaw::deferrable:
+      return "the key for it is deferrable";
+    case IdentityFlaw::generated:
+      return "the index for it has a generated column, which is not replicated";
+  }
+  std::unreachable();
+}
+
+// The identity to choose. FULL is always possible.
+std::string statement_of(const LostIdentity& table) {
+  std::string identity = "FULL";
+  if (!table.usable_index.empty()) {
+    identity = table.is_usable_index_primary ? "DEFAULT"
+                                             : fmt::format("USING INDEX {}", pg::quote_identifier(table.usable_index));
+  }
+  return fmt::format("ALTER TABLE {} REPLICA IDENTITY {};", table.name.quoted(), identity);
+}
+
+// The columns are for somebody who knows the rows. Empty: there is a key, and it does not help.
+std::string statement_for_key(const TableName& table, IdentityFlaw flaw) {
+  switch (flaw) {
+    case IdentityFlaw::no_key:
+      return fmt::format("ALTER TABLE {} ADD PRIMARY KEY (...);", table.quoted());
+    case IdentityFlaw::nothing:
+    case IdentityFlaw::dropped:
+    case IdentityFlaw::invalid:
+      return fmt::format("ALTER TABLE {} ADD PRIMARY KEY (...), REPLICA IDENTITY DEFAULT;", table.quoted());
+    case IdentityFlaw::deferrable:
+    case IdentityFlaw::generated:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string reason_of(const LostIdentity& table) {
+  // Servers before PostgreSQL 18 let updates pass that tell nobody which row they change.
+  const std::string_view what =
+      table.flaw == IdentityFlaw::generated
+          ? "Updates and deletes of its rows are refused at the source, or cannot be applied."
+          : "PostgreSQL refuses updates and deletes of its rows at the source; inserts continue to arrive.";
+  return fmt::format("{} has no replica identity: {}. {}", table.name.quoted(), words_of(table.flaw), what);
+}
+
+std::string reason_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost) {
+  std::string names;
+  for (size_t i = 0; i < std::min(lost.size(), kNamedMax); ++i) {
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", lost[i].name.quoted());
+  }
+  if (lost.size() > kNamedMax) names += fmt::format(" and {} more", lost.size() - kNamedMax);
+  const bool is_one = lost.size() == 1;
+  return fmt::format(
+      "Partitions of {}: {} {} no replica identity: PostgreSQL refuses updates and deletes of {} rows at "
+      "the source.",
+      root.quoted(), names, is_one ? "has" : "have", is_one ? "its" : "their");
+}
+
+std::string cure_of(const LostIdentity& table) {
+  const std::string key = statement_for_key(table.name, table.flaw);
+  if (!table.usable_index.empty() || key.empty()) return fmt::format("At the source, run {}", statement_of(table));
+  return fmt::format("At the source, give it a primary key: {} Or, at the price of whole old rows in the WAL, run {}",
+                     key, statement_of(table));
+}
+
+std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost) {
+  std::string cure = "At the source, run";
+  for (size_t i = 0; i < std::min(lost.size(), kNamedMax); ++i) cure += " " + statement_of(lost[i]);
+  if (lost.size() > kNamedMax) cure += fmt::format(" Do so for the {} others, too.", lost.size() - kNamedMax);
+  if (std::ranges::none_of(lost, [](const LostIdentity& leaf) { return leaf.usable_index.empty(); })) return cure;
+  cure += " Do so for partitions that are added from now on, too.";
+  const auto lacks_key = [](const LostIdentity& leaf) { return leaf.flaw == IdentityFlaw::no_key; };
+  if (std::ranges::all_of(lost, lacks_key)) {
+    cure += fmt::format(" Or give the partitioned table a primary key, which partitions get by themselves: {}",
+                        statement_for_key(root, IdentityFlaw::no_key));
+  }
+  return cure;
+}
+
+}  // namespace thalweg::instantiation
