@@ -42,7 +42,7 @@ struct EngineStatus {
   int64_t pid = 0;
   uint64_t desired_revision = 0;
   std::optional<IdentityView> identity;
-  std::string propagation_listen;  // HOST:PORT; empty: receives nothing
+  std::string propagation_listen;              // HOST:PORT; empty: receives nothing
   std::vector<std::string> wal_archives = {};  // names that a stream's wal_archive may have
 };
 

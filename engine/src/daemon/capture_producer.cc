@@ -15,9 +15,8 @@ std::vector<std::string> asked_for(const control::StreamDefinition& definition) 
 
 class CaptureProducer final : public QueueProducer {
  public:
-  CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity,
-                  const CapturePlaces& places, queue::LcrQueue& queue, const base::Clock& clock,
-                  capture::ChangeTap* tap)
+  CaptureProducer(const control::StreamDefinition& definition, CaptureIdentity identity, const CapturePlaces& places,
+                  queue::LcrQueue& queue, const base::Clock& clock, capture::ChangeTap* tap)
       : options_{.stream_id = definition.id,
                  .source_conninfo = definition.source.conninfo,
                  .primary_conninfo = primary_of(definition).conninfo,

@@ -38,7 +38,10 @@ constexpr const char* kSessionSettings =
     "-c xmloption=content -c standard_conforming_strings=on -c array_nulls=on -c transform_null_equals=off "
     "-c default_transaction_isolation=read\\ committed -c statement_timeout=0 -c lock_timeout=0 "
     "-c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0 -c jit=off -c tcp_keepalives_idle=5 "
-    "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000";
+    "-c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+// The engine reads all that comes, at once; but a replication stream only as fast as its changes are taken, and the
+// server's kernel would end it for its closed window. There the server's wal_sender_timeout does the same service.
+constexpr const char* kReadAtOnce = "-c tcp_user_timeout=20000";
 constexpr const char* kNewerSettings = "SET transaction_timeout = 0";
 constexpr int kNewerVersion = 170'000;
 
@@ -200,8 +203,9 @@ base::Result<Connection> Connection::open_server(const ServerSettings& server, c
   set("application_name", options.application_name.c_str());  // later entries win
   set("client_encoding", "UTF8");
   const std::string mark = new_session_mark();
-  const std::string session_settings = fmt::format("{} -c search_path={} {} {}", kSessionSettings, options.search_path,
-                                                   session_mark_setting(mark), options.session_settings);
+  const std::string session_settings = fmt::format(
+      "{} {} -c search_path={} {} {}", kSessionSettings, options.replication == Replication::off ? kReadAtOnce : "",
+      options.search_path, session_mark_setting(mark), options.session_settings);
   set("options", session_settings.c_str());
   if (options.replication == Replication::database) set("replication", "database");
   set(nullptr, nullptr);

@@ -44,10 +44,10 @@ constexpr std::string_view kDefaultPort = "5432";
 // the files where libpq looks by itself.
 constexpr std::string_view kNoFile = "/dev/null/none";
 // A peer that falls silent is noticed within half a minute: until then a stream would show a state that is not so.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kDefaults{{{"keepalives_idle", "10"},
+// While it owes an answer, PeerWatch notices it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kDefaults{{{"keepalives_idle", "10"},
                                                                                   {"keepalives_interval", "5"},
                                                                                   {"keepalives_count", "4"},
-                                                                                  {"tcp_user_timeout", "30000"},
                                                                                   {"gssencmode", "disable"},
                                                                                   {"sslmode", "prefer"},
                                                                                   {"passfile", kNoFile},

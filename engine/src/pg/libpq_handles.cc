@@ -172,8 +172,11 @@ base::Result<short> Connection::Impl::wait(short events, std::chrono::millisecon
   if (ready < 0 && errno != EINTR) {
     return base::fail(base::ErrorCode::connection_lost, fmt::format("poll failed: {}", std::strerror(errno)), side);
   }
-  if (ready <= 0) return short{0};
-  return entry.revents;
+  if (ready > 0) return entry.revents;
+  if (timeout.count() == 0 || !peer.is_silent(socket)) return short{0};
+  return base::fail(base::ErrorCode::connection_lost,
+                    fmt::format("nothing that was sent in {} s has been acknowledged", PeerWatch::kPatience.count()),
+                    side);
 }
 
 base::Result<void> Connection::Impl::consume_input() {

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "pg/connection.h"
+#include "pg/peer_watch.h"
 #include "pg/session_board.h"
 
 // Internal to pg/: libpq's handles with owners, and the waits that every part of pg/ shares.
@@ -105,6 +106,7 @@ struct Connection::Impl {
   size_t answer_bytes_max = kAnswerBytesMax;
   bool abandoned = false;       // what is on its way is nobody's
   bool is_replication = false;  // nobody's functions run in it
+  PeerWatch peer;
   BoardEntry on_board;
 
   Impl() = default;

@@ -44,9 +44,8 @@ std::unexpected<base::Error> not_this_wal(const std::string& name, const base::E
 }
 
 base::Result<void> check(base::File& file, const std::string& name, base::Lsn segment, const WalIdentity& identity) {
-  wal::WalReader reader({.start = segment,
-                         .segment_bytes = identity.segment_bytes,
-                         .system_identifier = identity.system_identifier});
+  wal::WalReader reader(
+      {.start = segment, .segment_bytes = identity.segment_bytes, .system_identifier = identity.system_identifier});
   std::vector<std::byte> bytes(kPortionBytes);
   while (true) {
     THALWEG_ASSIGN(const size_t count, file.read_some(bytes));
@@ -113,8 +112,7 @@ base::Result<std::optional<base::File>> Archive::get_by_command(const std::strin
   const std::filesystem::path path = folder_ / name;
   std::error_code left;
   std::filesystem::remove(path, left);
-  const auto ran =
-      run({.text = place_.command, .name = name, .path = path.string(), .stop = stop_});
+  const auto ran = run({.text = place_.command, .name = name, .path = path.string(), .stop = stop_});
   const bool has = ran && *ran;
   base::Result<std::optional<base::File>> out = std::optional<base::File>{};
   if (!ran) out = std::unexpected(ran.error());

@@ -131,14 +131,15 @@ base::Result<bool> run(const ArchiveCommand& command) {
     if (is_late || (command.stop != nullptr && *command.stop)) {
       end(process);
       if (!is_late) return false;
-      return std::unexpected(failed(fmt::format("The archive's command has not ended within {} minutes.", kPatience.count())));
+      return std::unexpected(
+          failed(fmt::format("The archive's command has not ended within {} minutes.", kPatience.count())));
     }
     std::this_thread::sleep_for(kLook);
   }
   const bool is_plain = WIFEXITED(*status);
   if (is_plain && WEXITSTATUS(*status) <= kNotThereMax) return WEXITSTATUS(*status) == 0;
-  const std::string how = is_plain ? fmt::format("exit status {}", WEXITSTATUS(*status))
-                                   : fmt::format("signal {}", WTERMSIG(*status));
+  const std::string how =
+      is_plain ? fmt::format("exit status {}", WEXITSTATUS(*status)) : fmt::format("signal {}", WTERMSIG(*status));
   return std::unexpected(failed(fmt::format("The archive's command ended with {}. {}", how, said(output))));
 }
 

@@ -10,9 +10,9 @@
 namespace thalweg::shipment {
 
 struct ArchiveCommand {
-  std::string text;   // %f is the file's name, %p where it is to be written, %% a percent sign
-  std::string name;   // %f
-  std::string path;   // %p
+  std::string text;                         // %f is the file's name, %p where it is to be written, %% a percent sign
+  std::string name;                         // %f
+  std::string path;                         // %p
   const std::atomic<bool>* stop = nullptr;  // by any thread; the command is ended then
 };
 

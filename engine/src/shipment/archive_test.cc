@@ -30,7 +30,8 @@ class ArchiveTest : public ::testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-archive-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     std::filesystem::create_directory(folder_ / "place");
-    for (int i = 0; i < 200; ++i) wal_.record(std::string(static_cast<size_t>(i) * 50, static_cast<char>('a' + i % 20)));
+    for (int i = 0; i < 200; ++i)
+      wal_.record(std::string(static_cast<size_t>(i) * 50, static_cast<char>('a' + i % 20)));
     wal_.switch_segment();
   }
   ~ArchiveTest() override { std::filesystem::remove_all(folder_); }
@@ -70,7 +71,8 @@ class ArchiveTest : public ::testing::Test {
   // What is fetched does not stay.
   void expect_nothing_left() const {
     std::error_code missing;
-    EXPECT_TRUE(!std::filesystem::exists(folder_ / "fetched") || std::filesystem::is_empty(folder_ / "fetched", missing));
+    EXPECT_TRUE(!std::filesystem::exists(folder_ / "fetched") ||
+                std::filesystem::is_empty(folder_ / "fetched", missing));
   }
 
   std::filesystem::path folder_;

@@ -41,7 +41,8 @@ base::Result<ArchivePlace> place_in(const json& place, const std::string& name, 
   };
   const ArchivePlace found{.directory = text("directory"), .command = text("command")};
   if (!place.is_object() || place.size() != 1 || found.directory.empty() == found.command.empty()) {
-    return failed(fmt::format("The archive {} in {} has to have either a directory or a command.", name, file.string()));
+    return failed(
+        fmt::format("The archive {} in {} has to have either a directory or a command.", name, file.string()));
   }
   if (found.command.empty() && !found.directory.is_absolute()) {
     return failed(fmt::format("The directory of the archive {} in {} has to begin with /.", name, file.string()));

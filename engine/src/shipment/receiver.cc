@@ -117,11 +117,11 @@ base::Result<void> Receiver::start() {
 base::Result<void> Receiver::check(const WalIdentity& found) {
   is_other_source_ = options_.identity.timeline != 0 && options_.identity != found;
   if (!is_other_source_) return {};
-  return base::fail(base::ErrorCode::connection_lost,
-                    fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.timeline,
-                                found.system_identifier, options_.identity.timeline,
-                                options_.identity.system_identifier),
-                    base::ErrorSide::source);
+  return base::fail(
+      base::ErrorCode::connection_lost,
+      fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.timeline,
+                  found.system_identifier, options_.identity.timeline, options_.identity.system_identifier),
+      base::ErrorSide::source);
 }
 
 void Receiver::report() {

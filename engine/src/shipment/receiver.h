@@ -89,8 +89,8 @@ class Receiver {
   std::chrono::steady_clock::time_point synced_at_;
   std::chrono::steady_clock::time_point told_at_;
   base::Lsn told_;
-  base::Lsn restart_;  // the slot's, when it was started
-  base::Lsn ahead_;    // the archive has everything before it
+  base::Lsn restart_;                               // the slot's, when it was started
+  base::Lsn ahead_;                                 // the archive has everything before it
   std::chrono::steady_clock::time_point ahead_at_;  // when the archive was asked for more
   std::chrono::steady_clock::time_point heard_at_;
   bool has_asked_ = false;

@@ -11,7 +11,8 @@ namespace thalweg::shipment {
 
 namespace {
 
-// Over the replication protocol, which takes no parameters. Whether the slot keeps WAL. None: there is none of this name.
+// Over the replication protocol, which takes no parameters. Whether the slot keeps WAL. None: there is none of this
+// name.
 base::Result<std::optional<bool>> keeps_wal(pg::Connection& source, const std::string& slot) {
   THALWEG_ASSIGN(const pg::Rows rows,
                  source.script(fmt::format("SELECT restart_lsn IS NOT NULL AND wal_status IS DISTINCT FROM 'lost' FROM "
@@ -22,7 +23,8 @@ base::Result<std::optional<bool>> keeps_wal(pg::Connection& source, const std::s
 
 }  // namespace
 
-base::Result<void> renew_slot(const base::Conninfo& source, const std::string& slot, const pg::ConnectOptions& session) {
+base::Result<void> renew_slot(const base::Conninfo& source, const std::string& slot,
+                              const pg::ConnectOptions& session) {
   THALWEG_ASSIGN(auto stream, pg::ReplicationStream::open(source, session));
   THALWEG_ASSIGN(const auto keeps, keeps_wal(stream.connection(), slot));
   if (keeps.value_or(false)) return {};

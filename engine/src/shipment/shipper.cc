@@ -54,7 +54,8 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
     // Before anything is fetched: what the archive does not have yet stays at the source.
     // As far as it can be: the next try says why it could not.
     if (is_forgotten(error)) {
-      const auto renewed = renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
+      const auto renewed =
+          renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
       if (!renewed) base::log_error("slot_not_renewed", renewed.error(), {{"slot", receiver.slot}});
     }
     auto fetched = fetch();

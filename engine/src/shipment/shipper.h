@@ -47,8 +47,8 @@ class Shipper {
   std::optional<Staging> staging_;
   const std::function<void(const StagingReport&)> on_staged_;
   std::chrono::milliseconds retry_{kRetryMin};
-  std::optional<Time> away_since_;      // the source; none: it is there
-  std::optional<Time> nothing_since_;   // neither gave anything
+  std::optional<Time> away_since_;     // the source; none: it is there
+  std::optional<Time> nothing_since_;  // neither gave anything
   bool has_trouble_ = false;
 };
 

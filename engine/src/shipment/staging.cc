@@ -36,7 +36,8 @@ base::Result<Staging> Staging::open(const StagingOptions& options) {
 }
 
 std::filesystem::path Staging::path_of(base::Lsn segment) const {
-  return options_.directory / SegmentName{.timeline = options_.identity.timeline, .begin = segment}.text(options_.identity.segment_bytes);
+  return options_.directory /
+         SegmentName{.timeline = options_.identity.timeline, .begin = segment}.text(options_.identity.segment_bytes);
 }
 
 base::Lsn Staging::begin() const { return segments_.empty() ? base::Lsn{} : segments_.begin()->first; }
@@ -74,8 +75,9 @@ base::Result<void> Staging::find_segments() {
 base::Result<void> Staging::find_end() {
   const base::Lsn segment = segments_.rbegin()->first;
   THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
-  wal::WalReader reader(
-      {.start = segment, .segment_bytes = options_.identity.segment_bytes, .system_identifier = options_.identity.system_identifier});
+  wal::WalReader reader({.start = segment,
+                         .segment_bytes = options_.identity.segment_bytes,
+                         .system_identifier = options_.identity.system_identifier});
   const auto bytes = std::as_bytes(std::span{content});
   reader.feed(bytes);
   base::Lsn whole = segment;
@@ -117,8 +119,10 @@ base::Result<void> Staging::open_segment() {
 void Staging::begin_at(base::Lsn segment) { end_ = durable_ = segment; }
 
 void Staging::restart_reader() {
-  reader_ = std::make_unique<wal::WalReader>(wal::WalReaderOptions{
-      .start = next(), .segment_bytes = options_.identity.segment_bytes, .system_identifier = options_.identity.system_identifier});
+  reader_ =
+      std::make_unique<wal::WalReader>(wal::WalReaderOptions{.start = next(),
+                                                             .segment_bytes = options_.identity.segment_bytes,
+                                                             .system_identifier = options_.identity.system_identifier});
 }
 
 base::Result<void> Staging::compare_page() {

@@ -33,7 +33,7 @@ class Staging {
 
   // Where the first segment begins; none: nothing is staged.
   base::Lsn begin() const;
-  base::Lsn end() const { return end_; }          // the files have it up to here; none: nothing is staged
+  base::Lsn end() const { return end_; }  // the files have it up to here; none: nothing is staged
   // Of the byte that has to come next: end(), or the begin of its page, from which on the bytes that are there have to
   // come once more.
   base::Lsn next() const { return {end_.value - again_.size()}; }

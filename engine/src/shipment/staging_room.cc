@@ -18,8 +18,7 @@ base::Result<bool> StagingRoom::make() {
   if (!staging_.durable()) return false;
   bool went = false;
   if (options_.needed_from != nullptr) {
-    const base::Lsn needed =
-        std::min(base::Lsn{options_.needed_from->load(std::memory_order_acquire)}, last_kept());
+    const base::Lsn needed = std::min(base::Lsn{options_.needed_from->load(std::memory_order_acquire)}, last_kept());
     const uint32_t segment = options_.identity.segment_bytes;
     if (needed.value / segment != dropped_.value / segment) {
       dropped_ = needed;
@@ -60,10 +59,11 @@ base::Result<bool> StagingRoom::is_archived(base::Lsn segment) const {
   while (true) {
     THALWEG_ASSIGN(const size_t count, staged.read_some(ours));
     THALWEG_ASSIGN(const size_t archived_count, archived->read_some(theirs));
-    if (count != archived_count || !std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(count), theirs.begin())) {
-      return base::fail(base::ErrorCode::source_diverged,
-                        fmt::format("The archive's segment from {} on is not what the source sent.",
-                                    to_string(segment)));
+    if (count != archived_count ||
+        !std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(count), theirs.begin())) {
+      return base::fail(
+          base::ErrorCode::source_diverged,
+          fmt::format("The archive's segment from {} on is not what the source sent.", to_string(segment)));
     }
     if (count == 0) return true;
   }

@@ -219,7 +219,8 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   while (wal_.bytes().size() < WalBytes::kSegmentBytes + kPageBytes) wal_.record(std::string(7000, 'b'));
   auto staging = open();
   staging->begin_at(kSegment);
-  StagedWal reader({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}}, kSegment);
+  StagedWal reader({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}},
+                   kSegment);
   std::string read;
   constexpr size_t kPart = 3'000'017;
   for (size_t at = 0; at < wal_.bytes().size(); at += kPart) {
@@ -235,7 +236,8 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   EXPECT_TRUE(read == written(kSegment, staging->end()));
   ASSERT_TRUE(staging->sync());
   ASSERT_TRUE(staging->drop_before({kSegment.value + WalBytes::kSegmentBytes}));
-  StagedWal late({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}}, kSegment);
+  StagedWal late({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}},
+                 kSegment);
   const auto bytes = late.read(staging->end());
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, base::ErrorCode::position_gap);

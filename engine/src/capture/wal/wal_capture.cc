@@ -278,14 +278,14 @@ std::optional<base::Error> WalCapture::staging_trouble(std::chrono::steady_clock
   if (!stuck_since_) stuck_since_ = now;
   if (now - *stuck_since_ < kStuckPatience) return std::nullopt;
   const base::Lsn first_open = builder_->first_open();
-  return base::fail(ErrorCode::spill_limit_reached,
-                         fmt::format("The staged WAL has reached staging_limit_mb ({} MiB), and all of it is mined. {}",
-                                     options_.mining.staging_bytes_max >> 20,
-                                     first_open && first_open < confirmed()
-                                         ? fmt::format("A transaction that is open since {} needs it.",
-                                                       base::to_string(first_open))
-                                         : "Destinations do not have it yet."),
-                    base::ErrorSide::engine)
+  return base::fail(
+             ErrorCode::spill_limit_reached,
+             fmt::format("The staged WAL has reached staging_limit_mb ({} MiB), and all of it is mined. {}",
+                         options_.mining.staging_bytes_max >> 20,
+                         first_open && first_open < confirmed()
+                             ? fmt::format("A transaction that is open since {} needs it.", base::to_string(first_open))
+                             : "Destinations do not have it yet."),
+             base::ErrorSide::engine)
       .error();
 }
 
