@@ -4481,6 +4481,11 @@ export interface components {
              * @description False: it is the address where the engine listens.
              */
             propagation_address_set: boolean;
+            /**
+             * Wal Archives
+             * @description Archives of sources' WAL that its host offers, by their names: values for a mined stream's parameter wal_archive.
+             */
+            wal_archives: string[];
             /** Streams */
             streams: string[];
             /**
@@ -6111,7 +6116,7 @@ export interface components {
          * ParameterType
          * @enum {string}
          */
-        ParameterType: "integer" | "boolean" | "enum" | "error_policies" | "conflict_handlers" | "conflict_detection" | "statement_handlers";
+        ParameterType: "integer" | "boolean" | "enum" | "text" | "error_policies" | "conflict_handlers" | "conflict_detection" | "statement_handlers";
         /** ParkedChange */
         ParkedChange: {
             /**
@@ -8417,7 +8422,10 @@ export interface components {
             default: boolean | number | string | components["schemas"]["ErrorPolicy"][] | components["schemas"]["ConflictHandler"][] | components["schemas"]["ComparedTable"][] | components["schemas"]["StatementHandler"][];
             /** Minimum */
             minimum: number | null;
-            /** Maximum */
+            /**
+             * Maximum
+             * @description Of a text: its characters.
+             */
             maximum: number | null;
             /**
              * Values
