@@ -128,6 +128,8 @@ describe("a stream whose capture waits for room", () => {
       tone: "bad",
     });
     expect(streamInWords({ state: "CATCHING UP", destinations: full }).label).toMatch(/^Waits for room/);
+    expect(streamInWords({ state: "STALLED", destinations: full }).label).toMatch(/^Waits for room/);
+    expect(streamInWords({ state: "STALLED", destinations: [] }).label).toBe("Stalled");
     expect(streamInWords({ state: "ABORTED", destinations: full }).label).toBe("Aborted");
     expect(streamInWords({ state: "REPLICATING", destinations: full.slice(1, 2) }).label).toBe("Replicating");
   });

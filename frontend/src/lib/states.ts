@@ -108,7 +108,10 @@ const ofApi: Record<ApiState, Words> = {
   // of a destination
   PAUSED: ["quiet", "Switched off on purpose: nothing is applied here until it is resumed."],
   PARKING: ["bad", "Nothing is applied: every transaction that arrives is parked in the error queue."],
-  STALLED: ["warning", "Changes wait for it, but nothing has been applied for 15 s or longer."],
+  STALLED: [
+    "warning",
+    "Changes wait for it, but nothing has been applied for 15 s or longer; or another destination's full backlog holds up capture.",
+  ],
   // phases of a stream
   INITIALIZING: ["busy", "Opens its connections and looks up where it left off."],
   INSTANTIATING: ["busy", "The initial copy of the tables runs."],
@@ -189,13 +192,15 @@ export function waitsForRoom(destinations: readonly Backlogged[]): StateInWords 
   };
 }
 
+/** States that a full backlog explains. */
+const HELD_UP = new Set<string>(["REPLICATING", "CATCHING UP", "STALLED"]);
+
 /** The work of a stream: one that is held up neither replicates nor catches up, whatever its phase. */
 export function streamInWords(stream: {
   state: ShownState;
   destinations: readonly Backlogged[];
 }): StateInWords {
-  const moves = stream.state === "REPLICATING" || stream.state === "CATCHING UP";
-  return (moves && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
+  return (HELD_UP.has(stream.state) && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
 }
 
 /** One whose own backlog is full applies what is in it; the others get nothing more. */
@@ -203,8 +208,8 @@ export function destinationInWords(
   destination: Backlogged & { state: ShownState },
   ofStream: readonly Backlogged[],
 ): StateInWords {
-  const moves = destination.state === "REPLICATING" && !isFull(destination);
-  return (moves && waitsForRoom(ofStream)) || stateInWords(destination.state);
+  const isHeldUp = HELD_UP.has(destination.state) && !isFull(destination);
+  return (isHeldUp && waitsForRoom(ofStream)) || stateInWords(destination.state);
 }
 
 /**

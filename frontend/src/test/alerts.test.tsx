@@ -43,8 +43,8 @@ const unreachable = {
 };
 
 const page = (items: unknown[]) => ({ body: { items, next_cursor: null } });
-const counts = (firing: number) => ({
-  body: { firing, critical: 0, unacknowledged: firing, pending: 0 },
+const counts = (firing: number, outdated: string | null = null) => ({
+  body: { firing, critical: 0, unacknowledged: firing, pending: 0, evaluated_at: null, outdated },
 });
 const routes: Routes = {
   "GET /api/v1/session": { body: session },
@@ -58,6 +58,14 @@ const routes: Routes = {
 };
 
 beforeEach(stubEvents);
+
+it("says that nobody evaluates alerts any more", async () => {
+  const outdated = "Alerts have not been evaluated for 3 min: none begins or ends.";
+  stubApi({ ...routes, "GET /api/v1/alerts/counts": counts(0, outdated) });
+  renderAt("/alerts");
+  expect(await screen.findByText(outdated)).toBeVisible();
+  await expectNoAxeViolations();
+});
 
 describe("the bell", () => {
   it("counts alerts that need attention, as soon as an event arrives", async () => {

@@ -1,4 +1,4 @@
-import { Badge, Stack, Tabs } from "@mantine/core";
+import { Badge, Box, Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { alertCountsQuery } from "@/api/alerts";
@@ -12,6 +12,7 @@ import { Silences } from "@/features/alerts/silences";
 import { covers } from "@/lib/session-role";
 import { HelpLink } from "@/ui/help-link";
 import { PageHeader } from "@/ui/page-header";
+import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCallButton } from "@/ui/rest-call";
 
 const route = getRouteApi("/shell/alerts");
@@ -38,6 +39,11 @@ export function AlertsPage() {
         description="Alerts, the rules that raise them, and the channels that report them."
         actions={<RestCallButton calls={[{ method: "GET", path: reads[tab] ?? "/api/v1/alerts" }]} />}
       />
+      {counts?.outdated && (
+        <Box mb="sm">
+          <ProblemAlert problem={{ title: "These are not the alerts of now", message: counts.outdated }} />
+        </Box>
+      )}
       <Tabs
         value={tab}
         keepMounted={false}
