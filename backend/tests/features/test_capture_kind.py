@@ -93,7 +93,7 @@ async def test_an_archive_is_one_that_the_engine_offers(
 
     await eventually(is_shown)
     wrong = await operator.post(STREAMS, json=body_of(registered, **MINED, parameters={"wal_archive": "other"}))
-    assert wrong.status_code == 422 and "has no archive other: it offers main" in wrong.text
+    assert wrong.status_code == 409 and "has no archive other: it offers main" in wrong.text
     long = await operator.post(STREAMS, json=body_of(registered, **MINED, parameters={"wal_archive": "x" * 101}))
     assert long.status_code == 422 and "at most 100 printable characters" in long.text
     await created(operator, registered, **MINED, parameters={"wal_archive": "main"})
