@@ -21,7 +21,8 @@ ENDINGS = "h cc inc c py ts tsx mjs css sh md json yml lock toml txt cmake sql s
 NAMED = re.compile(rf"`([\w.*-][\w./*-]*(?:/|\.(?:{ENDINGS.replace(' ', '|')})))`")
 # Names that stand for others (x.cc, DIR/desired.json), and files of other programs or of a running Thalweg.
 PLACEHOLDER = re.compile(r"(?:^|/)(?:x[._][\w./]*$|[A-Z]+/)|^\.thalweg/")
-FOREIGN = {"pg_hba.conf", "postgresql.conf", "desired.json", "run_streams_advisor.sh", "spill_mark/"}
+FOREIGN = {"pg_hba.conf", "postgresql.conf", "desired.json", "wal-archives.json", "run_streams_advisor.sh",
+           "spill_mark/"}
 HELP_PAGE = re.compile(r"\bhelp=\"([\w/-]+)\"")
 DOCS_PATH = re.compile(r"(?<![\w./-])docs/[\w/-]+\.md\b")
 SOURCES = {".h", ".cc", ".inc", ".c", ".py", ".ts", ".tsx", ".sh", ".md", ".txt", ".cmake"}

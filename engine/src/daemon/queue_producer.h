@@ -50,7 +50,7 @@ struct CaptureIdentity {
   int timeline = 0;
   bool operator==(const CaptureIdentity&) const = default;
 };
-// What it has of the source besides the server.
+// The source, as this host has it besides the server.
 struct CapturePlaces {
   std::filesystem::path folder;  // what it remembers of the source between sessions
   std::optional<shipment::ArchivePlace> archive = {};

@@ -38,7 +38,7 @@ base::Result<base::File> scratch(const std::filesystem::path& path) {
   return file;
 }
 
-// What the reader says of WAL that came from the source is of the source.
+// The reader blames the source for whatever it reads.
 std::unexpected<base::Error> not_this_wal(const std::string& name, const base::Error& error) {
   return failed(fmt::format("The archive's {} is not this source's WAL, or damaged: {}", name, error.message));
 }
@@ -66,7 +66,7 @@ base::Result<std::optional<base::File>> Archive::fetch(base::Lsn segment, const 
   THALWEG_ASSIGN(std::optional<base::File> file, get(name, identity.segment_bytes));
   if (!file) return file;
   THALWEG_ASSIGN(const uint64_t bytes, bytes_of(*file, name));
-  // Whoever copies into the archive's place may be at it.
+  // A copy into the archive may be under way.
   if (bytes < identity.segment_bytes) return std::optional<base::File>{};
   if (bytes > identity.segment_bytes) {
     return failed(fmt::format("The archive's {} has {} bytes, and a segment of this source {}.", name, bytes,

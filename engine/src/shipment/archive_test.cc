@@ -68,7 +68,7 @@ class ArchiveTest : public ::testing::Test {
     content.resize(count);
     return content;
   }
-  // What is fetched does not stay.
+  // Files that were fetched do not stay.
   void expect_nothing_left() const {
     std::error_code missing;
     EXPECT_TRUE(!std::filesystem::exists(folder_ / "fetched") ||
@@ -99,7 +99,7 @@ TEST_F(ArchiveTest, ADirectoryHasSegmentsPackedOrNot) {
   expect_nothing_left();
 }
 
-// Whoever copies a segment into the archive may be at it.
+// A copy into the archive may be under way.
 TEST_F(ArchiveTest, APartOfASegmentIsNotThereYet) {
   put("", segment().substr(0, 1'000'000));
   EXPECT_EQ(*fetch(in_directory()), "none");

@@ -42,7 +42,7 @@ struct ReceiverOptions {
   std::function<void(base::Lsn)> on_durable = [](base::Lsn) {};
   // By the receiving thread, whenever something has changed.
   std::function<void(const StagingReport&)> on_staged = [](const StagingReport&) {};
-  // What StagingRoomOptions says of them.
+  // StagingRoomOptions explains these.
   const std::atomic<uint64_t>* needed_from = nullptr;
   const std::atomic<uint64_t>* read_to = nullptr;
   uint64_t bytes_max = UINT64_MAX;

@@ -18,7 +18,7 @@ using base::ErrorCode;
 
 constexpr std::chrono::milliseconds kLook{50};
 
-// What the source says where it has forgotten what is next, or the slot that kept it.
+// The source has forgotten the WAL that is next, or the slot that kept it.
 bool is_forgotten(const base::Error& error) { return error.code == ErrorCode::slot_lost; }
 
 }  // namespace

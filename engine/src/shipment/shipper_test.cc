@@ -211,7 +211,7 @@ TEST_F(ShipperTest, ASourceThatIsAwayIsReadInTheArchiveAndThenAgainDirectly) {
   write(2);
   const base::Lsn end = source_end();
   cluster_.stop();
-  // What the archiver had not taken comes later.
+  // The rest comes from the source, once it is there again.
   EXPECT_TRUE(wait_for([&] { return trouble().has_value(); })) << "neither has more";
   cluster_.start();
   write(1);

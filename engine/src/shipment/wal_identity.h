@@ -4,7 +4,7 @@
 
 namespace thalweg::shipment {
 
-// Whose WAL it is, and how that is cut into files.
+// The server whose WAL it is, and how that is cut into files.
 struct WalIdentity {
   uint64_t system_identifier = 0;
   uint32_t timeline = 0;  // 0: not known yet

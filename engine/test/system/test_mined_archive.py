@@ -33,8 +33,9 @@ def archive(workspace: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def archived_cluster(workspace: Path, archive: Path) -> Iterator[Cluster]:
+    file = f"{archive}/%f"
     cluster = Cluster(workspace, "archived", SETTINGS | SOURCE_SETTINGS | {
-        "archive_mode": "on", "archive_command": f"'umask 022; cp %p {archive}/%f.new && mv {archive}/%f.new {archive}/%f'",
+        "archive_mode": "on", "archive_command": f"'umask 022; cp %p {file}.new && mv {file}.new {file}'",
         "max_wal_size": "'64MB'", "min_wal_size": "'32MB'", "wal_keep_size": "0"})
     cluster.initialise()
     cluster.start()
@@ -75,7 +76,8 @@ def drop_slot(scene: Scene) -> None:
                                      f"slot_name = '{slot}' AND active")
         scene.source.sql("postgres", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE "
                                      f"slot_name = '{slot}' AND NOT active")
-        return not scene.source.value("postgres", f"SELECT count(*) FROM pg_replication_slots WHERE slot_name = '{slot}'")
+        return not scene.source.value("postgres", "SELECT count(*) FROM pg_replication_slots WHERE slot_name = "
+                                      f"'{slot}'")
     wait_for(dropped, SECONDS, "the slot is dropped")
 
 

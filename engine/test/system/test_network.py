@@ -19,7 +19,7 @@ from harness.scene import Scene
 from harness.workload import Writers
 
 # How soon each side of a database's connection misses the other; the defaults of half a minute would only make us wait.
-# What is on its way to the destination is missed as in production.
+# Acknowledgements from the destination are missed as in production.
 IMPATIENT = {"keepalives_idle": "1", "keepalives_interval": "1", "keepalives_count": "2"}
 ONE_WAY = 0.02  # seconds
 

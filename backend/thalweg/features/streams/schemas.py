@@ -70,7 +70,7 @@ class StreamParameter(Resource):
     type: ParameterType
     default: ParameterValue
     minimum: int | None
-    maximum: int | None = Field(description="Of a text: its characters.")
+    maximum: int | None = Field(description="The greatest number; the number of characters where it is a text.")
     values: list[str] | None = Field(description="The values of an enum.")
     unit: str | None
     live: bool = Field(

@@ -8424,7 +8424,7 @@ export interface components {
             minimum: number | null;
             /**
              * Maximum
-             * @description Of a text: its characters.
+             * @description The greatest number; the number of characters where it is a text.
              */
             maximum: number | null;
             /**
