@@ -46,8 +46,8 @@ struct DestinationMemory {
 struct SessionsOptions {
   control::StreamDefinition definition;
   std::filesystem::path spill_directory;
-  std::filesystem::path archives_file;  // shipment/archives_file.h
-  const base::Clock* clock = nullptr;   // these four outlive it
+  std::filesystem::path archives_file = {};  // shipment/archives_file.h
+  const base::Clock* clock = nullptr;        // these four outlive it
   Peering* peering = nullptr;
   pg::SessionBoard* board = nullptr;
   capture::ChangeTap* tap = nullptr;        // of the capture; outlives it, too

@@ -16,6 +16,9 @@ namespace {
 
 constexpr const char* kStaging = "thalweg_range";   // temporary table of a resumed range
 constexpr size_t kMessageBytes = size_t{64} << 10;  // the source sends a message for each row
+// Rows are read as fast as the destination takes them: behind a lock there the window is closed for long, for which the
+// source's kernel would end the session.
+constexpr const char* kReadAtTheDestinationsPace = "-c tcp_user_timeout=0";
 
 base::Result<pg::Connection> open_session(const base::Conninfo& conninfo, const CopyOptions& of,
                                           const std::atomic<bool>* abandon, std::string settings = {}) {
@@ -99,7 +102,8 @@ base::Result<void> CopyWorker::open_destination() {
 }
 
 base::Result<void> CopyWorker::open_source(const Snapshot& snapshot) {
-  std::string settings = options_.mask_key.empty() ? "" : transform::session_settings(options_.mask_key);
+  std::string settings = kReadAtTheDestinationsPace;
+  if (!options_.mask_key.empty()) settings += " " + transform::session_settings(options_.mask_key);
   THALWEG_ASSIGN(pg::Connection connection,
                  open_session(options_.source_conninfo, options_, &abandon_source_, std::move(settings)));
   THALWEG_TRY(
