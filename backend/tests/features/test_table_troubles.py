@@ -279,7 +279,7 @@ def lists_of(*tables: dict[str, str]) -> dict[str, Any]:
 
 def test_every_list_of_the_contract_takes_a_tables_new_name() -> None:
     definitions = load_parameters(PACKAGE / "contract")
-    plain = {ParameterType.INTEGER, ParameterType.BOOLEAN, ParameterType.ENUM}
+    plain = {ParameterType.INTEGER, ParameterType.BOOLEAN, ParameterType.ENUM, ParameterType.TEXT}
     assert lists_of().keys() == {name for name, definition in definitions.items() if definition.type not in plain}
     before = {**lists_of(CUSTOMERS, ORDERS), "parallelism": 2}
     called, own = {"schema": "sales", "table": "purchases"}, ("public", "orders")

@@ -45,12 +45,20 @@ Result<const std::byte*> BacklogConsumer::browse(std::chrono::microseconds timeo
     const uint32_t seen = bell_.ticket();
     {
       const std::lock_guard lock(mutex_);
-      if (log_) {
-        THALWEG_ASSIGN(run_, log_->next_run());
-        if (!run_.empty()) return run_.data();
+      auto run = log_ ? log_->next_run() : Result<std::span<const std::byte>>{};
+      // The disk has no room for the frames through which the log is read. Those that were read are applied meanwhile,
+      // which makes room.
+      const bool is_stuck = !run && run.error().code == base::ErrorCode::disk_full;
+      if (!run && !is_stuck) return std::unexpected(std::move(run).error());
+      if (run && !run->empty()) {
+        run_ = *run;
+        return run_.data();
       }
-      if (may_leave_disk()) {
+      if (is_stuck) {
+        failure_ = std::move(run).error();
+      } else if (may_leave_disk()) {
         on_disk_.store(false, std::memory_order_relaxed);
+        failure_.reset();
         taken_.follow(ledger_);
       } else {
         auto taken = take_batch();

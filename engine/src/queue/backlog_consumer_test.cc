@@ -358,6 +358,25 @@ TEST_F(BacklogConsumerTest, AFullDiskKeepsTheRestInTheQueue) {
   EXPECT_EQ(commits(take(*consumer_)), 2u);
 }
 
+// Its last frames are in no file yet, and there is no room for them: without them nothing could be confirmed, and so
+// nothing removed.
+TEST_F(BacklogConsumerTest, AFullLogIsReadToItsEnd) {
+  space_->set_limit(1'000'000);
+  uint64_t commit = 2000;
+  for (; !consumer_->statistics().failure; commit += 100) {
+    put_transaction(commit, 3, 20'000);
+    while (consumer_->move()) {
+    }
+  }
+  const auto frames = take(*consumer_);
+  EXPECT_EQ(commits(frames), (commit - 2000) / 100);
+  EXPECT_LE(space_->use().bytes, 1'000'000 + 100'000) << "a block above it";
+  put_transaction(commit);
+  EXPECT_EQ(commits(take(*consumer_)), 1u);
+  consumer_->confirm({commit + 8});
+  EXPECT_EQ(space_->use().bytes, 0u);
+}
+
 TEST_F(BacklogConsumerTest, ASegmentHasAllDescriptionsThoughTheDiskWasFullMeanwhile) {
   consumer_.reset();
   consumer_ = std::make_unique<BacklogConsumer>(

@@ -195,6 +195,8 @@ const DurableLog::Segment* DurableLog::find(uint32_t number) const {
 Result<void> DurableLog::append(std::span<const std::byte> frame) {
   assert(frame.size() >= lcr::kFrameHeaderBytes && frame.size() % lcr::kFrameAlignment == 0);
   if (buffer_.size() + frame.size() > kBlockRawBytesMax) THALWEG_TRY(flush());
+  // What is buffered goes out above the limit if the reader comes to it (next_run): not more than a block does.
+  if (buffer_.empty()) THALWEG_TRY(space_.check_limit());
   if (frame.size() > kBlockRawBytesMax) {
     THALWEG_TRY(begin_segment());
     Segment& segment = segments_.back();
@@ -221,7 +223,7 @@ Result<void> DurableLog::append(std::span<const std::byte> frame) {
   return {};
 }
 
-Result<void> DurableLog::flush() {
+Result<void> DurableLog::flush(bool above_limit) {
   if (buffer_.empty()) return {};
   THALWEG_TRY(begin_segment());
   Segment& segment = segments_.back();
@@ -229,7 +231,7 @@ Result<void> DurableLog::flush() {
   packed_.clear();
   if (segment.bytes == 0) append_segment_header(id, packed_);
   append_block(id, segment.blocks, buffer_, packed_);
-  THALWEG_TRY(write(segment, packed_));
+  THALWEG_TRY(write(segment, packed_, above_limit));
   ++segment.blocks;
   segment.count.add(std::exchange(buffered_, {}));
   buffer_.clear();
@@ -256,8 +258,8 @@ Result<void> DurableLog::end_segment() {
   return keep(file_.sync());  // the next sync knows the next file only
 }
 
-Result<void> DurableLog::write(Segment& segment, std::span<const std::byte> bytes) {
-  THALWEG_TRY(space_.take(bytes.size()));
+Result<void> DurableLog::write(Segment& segment, std::span<const std::byte> bytes, bool above_limit) {
+  THALWEG_TRY(space_.take(bytes.size(), above_limit));
   // Always at the same place: what an earlier failure left there is written over.
   if (auto written = write_at(file_, segment.bytes, bytes, path_of(segment.number)); !written) {
     space_.give(bytes.size());
@@ -330,7 +332,7 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
     if (segment == nullptr || (segment->blocks == 0 && !segment->ended)) {
       reader_.reset();
       if (buffer_.empty()) return std::span<const std::byte>();
-      THALWEG_TRY(flush());
+      THALWEG_TRY(flush(true));
       continue;
     }
     if (!reader_) {
@@ -342,7 +344,7 @@ Result<std::span<const std::byte>> DurableLog::next_run() {
     }
     if (!segment->ended && reader_->blocks() == segment->blocks) {
       if (buffer_.empty()) return std::span<const std::byte>();
-      THALWEG_TRY(flush());
+      THALWEG_TRY(flush(true));
       continue;
     }
     const auto run = reader_->next_run();

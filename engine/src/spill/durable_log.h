@@ -48,7 +48,8 @@ class DurableLog {
   // promises nothing further and can only be read; what is not durable has to come again, in another log.
   const std::optional<base::Error>& sync_failure() const { return sync_failure_; }
 
-  // The next run of complete, checked frames not yet read, including buffered ones; empty if there is none. The
+  // The next run of complete, checked frames not yet read, including buffered ones, for which the limit does not count
+  // (disk_full does); empty if there is none. The
   // descriptions that a segment repeats at its beginning come only to a reader that begins there.
   base::Result<std::span<const std::byte>> next_run();
   // The reader goes back to the first segment that is left.
@@ -96,9 +97,9 @@ class DurableLog {
   const Segment* find(uint32_t number) const;
   base::Result<void> begin();
   bool is_open() const { return !segments_.empty() && !segments_.back().ended; }
-  base::Result<void> flush();
+  base::Result<void> flush(bool above_limit = false);
   base::Result<void> begin_segment();
-  base::Result<void> write(Segment& segment, std::span<const std::byte> bytes);
+  base::Result<void> write(Segment& segment, std::span<const std::byte> bytes, bool above_limit = false);
   base::Result<void> keep(base::Result<void> synced);
   base::Error unreadable(base::Error error) const;
   base::Result<void> write_mark(base::Lsn position);

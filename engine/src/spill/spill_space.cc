@@ -67,15 +67,23 @@ Result<void> SpillSpace::check_free_space(uint64_t bytes) {
   return {};
 }
 
-Result<void> SpillSpace::take(uint64_t bytes) {
+Result<void> SpillSpace::limit_reached(uint64_t limit) const {
+  return base::fail(ErrorCode::spill_limit_reached,
+                    fmt::format("spilled LCRs take {:.0f} MiB in {}, which {} limits to {:.0f} MiB",
+                                static_cast<double>(used_bytes_) / kMiB, directory_.string(), limit_name_,
+                                static_cast<double>(limit) / kMiB));
+}
+
+Result<void> SpillSpace::check_limit() const {
   const std::lock_guard lock(mutex_);
   const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
-  if (used_bytes_ + bytes > limit) {
-    return base::fail(ErrorCode::spill_limit_reached,
-                      fmt::format("spilled LCRs take {:.0f} MiB in {}, which {} limits to {:.0f} MiB",
-                                  static_cast<double>(used_bytes_) / kMiB, directory_.string(), limit_name_,
-                                  static_cast<double>(limit) / kMiB));
-  }
+  return used_bytes_ > limit ? limit_reached(limit) : Result<void>{};
+}
+
+Result<void> SpillSpace::take(uint64_t bytes, bool above_limit) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t limit = limit_bytes_.load(std::memory_order_relaxed);
+  if (!above_limit && used_bytes_ + bytes > limit) return limit_reached(limit);
   unchecked_bytes_ += bytes;
   if (unchecked_bytes_ >= kLookBytes) {
     THALWEG_TRY(check_free_space(bytes));  // a failure leaves the next take to look again

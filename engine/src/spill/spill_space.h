@@ -46,8 +46,11 @@ class SpillSpace {
   // From the next take on. Below what is in use: nothing more is taken until enough has been given back.
   void set_limit(uint64_t limit_bytes) { limit_bytes_.store(limit_bytes, std::memory_order_relaxed); }
   uint64_t limit() const { return limit_bytes_.load(std::memory_order_relaxed); }
-  // Fails with spill_limit_reached or disk_full; then nothing was taken, and it may be tried again.
-  base::Result<void> take(uint64_t bytes);
+  // Fails with spill_limit_reached or disk_full; then nothing was taken, and it may be tried again. `above_limit`: only
+  // the disk counts.
+  base::Result<void> take(uint64_t bytes, bool above_limit = false);
+  // Fails with spill_limit_reached once more is in use than the limit.
+  base::Result<void> check_limit() const;
   void give(uint64_t bytes);
   // Counts what is there already, even above the limit: of a log that outlived a process.
   void adopt(uint64_t bytes);
@@ -68,6 +71,7 @@ class SpillSpace {
 
  private:
   base::Result<void> check_free_space(uint64_t bytes);
+  base::Result<void> limit_reached(uint64_t limit) const;  // with mutex_ held
 
   const std::filesystem::path directory_;
   const base::Clock& clock_;
