@@ -234,7 +234,8 @@ async def test_stream_from_databases_to_deletion(
     assert "from 1 to 64" in invalid.err
     unknown = await run("streams", "set", "s", "paralelism=4")
     assert "Similar ones: parallelism" in unknown.err and "thalweg streams parameters" in unknown.err
-    assert "1 to 64" in (await run("streams", "parameters")).out
+    listed = (await run("streams", "parameters")).out
+    assert "1 to 64" in listed and "a text of at most 100 characters" in " ".join(listed.split())
     engine.status, engine.phase, engine.error = "ABORTED", "STOPPED", example("status")["streams"][1]["error"]
     assert (await run("streams", "stop", "s", "--wait")).code == 0
     assert (await run("streams", "start", "s", "--wait")).code == 1

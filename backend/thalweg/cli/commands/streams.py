@@ -559,6 +559,8 @@ def values_of(parameter: Json) -> str:
         return f"{parameter['minimum']} to {parameter['maximum']}"
     if parameter["type"] in CURES:
         return f"a list of {'policies' if parameter['type'] == 'error_policies' else 'handlers'}, as JSON"
+    if parameter["type"] == "text":
+        return f"a text of at most {parameter['maximum']} characters"
     return ", ".join(parameter["values"] or ["true", "false"])
 
 
