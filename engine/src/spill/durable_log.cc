@@ -195,7 +195,7 @@ const DurableLog::Segment* DurableLog::find(uint32_t number) const {
 Result<void> DurableLog::append(std::span<const std::byte> frame) {
   assert(frame.size() >= lcr::kFrameHeaderBytes && frame.size() % lcr::kFrameAlignment == 0);
   if (buffer_.size() + frame.size() > kBlockRawBytesMax) THALWEG_TRY(flush());
-  // What is buffered goes out above the limit if the reader comes to it (next_run): not more than a block does.
+  // The buffer goes out above the limit if the reader comes to it (next_run), so it never holds more than a block then.
   if (buffer_.empty()) THALWEG_TRY(space_.check_limit());
   if (frame.size() > kBlockRawBytesMax) {
     THALWEG_TRY(begin_segment());
