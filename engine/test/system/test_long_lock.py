@@ -33,7 +33,7 @@ def test_a_lock_ends_no_session(scene: Scene) -> None:
         blocker.execute("BEGIN")
         blocker.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
         locked_at = time.monotonic()
-        for n in range(40):  # more than the queue, the appliers and the sockets hold
+        for n in range(16):  # more than the queue, the appliers and the sockets hold
             scene.run_at_source(f"INSERT INTO log SELECT {n}, repeat(md5(n::text), 60) FROM generate_series(1, 8000) n")
         time.sleep(max(0.0, locked_at + LOCKED_S - time.monotonic()))
         blocker.execute("ROLLBACK")
