@@ -152,7 +152,7 @@ base::Result<void> Receiver::receive() {
   THALWEG_ASSIGN(const bool went, room_->make());
   if (went) report();
   const bool is_due = options_.clock.steady_now() - told_at_ >= kFeedbackInterval;
-  if (is_due || told_ != std::max(staging_->durable(), ahead_) || asked) return tell();
+  if (is_due || told_ != forgettable() || asked) return tell();
   return {};
 }
 
@@ -214,10 +214,10 @@ base::Result<void> Receiver::sync_if_due() {
 base::Result<void> Receiver::tell(bool asks) {
   const base::Lsn durable = staging_->durable();
   options_.on_durable(durable);
-  told_ = std::max(durable, ahead_);
+  told_ = forgettable();
   told_at_ = options_.clock.steady_now();
   // A lower position than its own would move the slot back.
-  const base::Lsn flushed = std::max({durable, restart_, ahead_});
+  const base::Lsn flushed = std::max(told_, restart_);
   return stream_->send_feedback(
       {.written = std::max(staging_->end(), flushed), .flushed = flushed, .applied = flushed, .reply_requested = asks});
 }

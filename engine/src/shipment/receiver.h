@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -80,6 +81,8 @@ class Receiver {
   base::Result<void> take(const pg::StreamMessage& message);
   base::Result<void> watch_silence();
   base::Result<void> look_ahead();
+  // Up to there the source may forget.
+  base::Lsn forgettable() const { return std::max(staging_->durable(), ahead_); }
   void report();
 
   ReceiverOptions options_;

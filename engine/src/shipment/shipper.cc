@@ -41,7 +41,9 @@ base::Result<void> Shipper::run() {
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
   if (options_.receiver.archive == nullptr || options_.receiver.identity.timeline == 0) return false;
   if (!staging_ || receiver.is_other_source()) return false;
-  return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
+  // An archive that cannot be used, where it should have made room, keeps nobody from waiting for it.
+  return is_forgotten(error) || error.code == ErrorCode::wal_archive_failed ||
+         base::class_of(error.code) == base::ErrorClass::transient;
 }
 
 // Until the source is to be tried again.
@@ -49,10 +51,10 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
   const ReceiverOptions& receiver = options_.receiver;
   if (!away_since_) away_since_ = now();
   bool came = false;
-  std::string why = "It is asked once the source has been away for a minute";
+  std::string why;
   if (is_forgotten(error) || now() - *away_since_ >= options_.patience) {
-    // Before anything is fetched: what the archive does not have yet stays at the source.
-    // As far as it can be: the next try says why it could not.
+    // Before anything is fetched: what the archive does not have yet stays at the source. Where it cannot be renewed,
+    // the next try says why.
     if (is_forgotten(error)) {
       const auto renewed =
           renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
@@ -75,7 +77,7 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
     std::optional<base::Error> trouble;
     if (is_late) {
       trouble = error;
-      trouble->message = fmt::format("{}. {}.", trouble->message, why);
+      if (why != error.message) trouble->message += fmt::format(". {}.", why);
     }
     options_.on_trouble(std::move(trouble));
   }

@@ -248,6 +248,27 @@ TEST_F(ShipperTest, AtTheLimitTheArchiveMakesRoom) {
   compare(from, report().end);
 }
 
+TEST_F(ShipperTest, AnArchiveThatIsAwayAtTheLimitIsWaitedFor) {
+  constexpr uint64_t kLimit = uint64_t{4} * kSegmentBytes;
+  begin(kLimit);
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  std::filesystem::rename(folder_ / "place", folder_ / "elsewhere");
+  write(6);
+  ASSERT_TRUE(wait_for([&] { return report().is_full; }));
+  read_to_ = report().end.value;
+  ASSERT_TRUE(wait_for([&] { return trouble().has_value(); })) << "it makes no room, and nobody says why";
+  EXPECT_NE(trouble()->message.find("is not there"), std::string::npos) << trouble()->message;
+  std::filesystem::rename(folder_ / "elsewhere", folder_ / "place");
+  ASSERT_TRUE(wait_for([&] {
+    read_to_ = report().end.value;
+    return report().end >= source_end();
+  }));
+  EXPECT_TRUE(wait_for([&] { return !trouble().has_value(); }));
+  compare(from, report().end);
+}
+
 TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   write(1);
