@@ -19,14 +19,10 @@ namespace {
 constexpr size_t kPortionBytes = size_t{1} << 20;
 constexpr std::array kPackings = {Packing::none, Packing::gzip, Packing::zstd, Packing::lz4};
 
-std::unexpected<base::Error> failed(std::string message) {
-  return base::fail(base::ErrorCode::wal_archive_failed, std::move(message), base::ErrorSide::engine);
-}
-
 base::Result<uint64_t> bytes_of(const base::File& file, const std::string& name) {
   struct stat found{};
   if (fstat(file.descriptor(), &found) != 0) return std::unexpected(base::file_error(errno, "look at " + name));
-  if (!S_ISREG(found.st_mode)) return failed(fmt::format("The archive's {} is no file.", name));
+  if (!S_ISREG(found.st_mode)) return archive_failed(fmt::format("The archive's {} is no file.", name));
   return static_cast<uint64_t>(found.st_size);
 }
 
@@ -40,7 +36,7 @@ base::Result<base::File> scratch(const std::filesystem::path& path) {
 
 // The reader blames the source for whatever it reads.
 std::unexpected<base::Error> not_this_wal(const std::string& name, const base::Error& error) {
-  return failed(fmt::format("The archive's {} is not this source's WAL, or damaged: {}", name, error.message));
+  return archive_failed(fmt::format("The archive's {} is not this source's WAL, or damaged: {}", name, error.message));
 }
 
 base::Result<void> check(base::File& file, const std::string& name, base::Lsn segment, const WalIdentity& identity) {
@@ -69,8 +65,8 @@ base::Result<std::optional<base::File>> Archive::fetch(base::Lsn segment, const 
   // A copy into the archive may be under way.
   if (bytes < identity.segment_bytes) return std::optional<base::File>{};
   if (bytes > identity.segment_bytes) {
-    return failed(fmt::format("The archive's {} has {} bytes, and a segment of this source {}.", name, bytes,
-                              identity.segment_bytes));
+    return archive_failed(fmt::format("The archive's {} has {} bytes, and a segment of this source {}.", name, bytes,
+                                      identity.segment_bytes));
   }
   THALWEG_TRY(check(*file, name, segment, identity));
   return file;
@@ -84,14 +80,14 @@ base::Result<std::optional<base::File>> Archive::get_from_directory(const std::s
                                                                     uint32_t segment_bytes) const {
   std::error_code missing;
   if (!std::filesystem::is_directory(place_.directory, missing)) {
-    return failed(fmt::format("The archive's directory {} is not there.", place_.directory.string()));
+    return archive_failed(fmt::format("The archive's directory {} is not there.", place_.directory.string()));
   }
   for (const Packing packing : kPackings) {
     const std::filesystem::path path = place_.directory / (name + std::string{suffix_of(packing)});
     if (!std::filesystem::exists(path, missing)) continue;
     // One that is no regular file could keep the thread waiting.
     auto packed = base::File::open(path, O_RDONLY | O_NONBLOCK);
-    if (!packed) return failed(packed.error().message);
+    if (!packed) return archive_failed(packed.error().message);
     THALWEG_TRY(bytes_of(*packed, path.string()));
     if (packing == Packing::none) return std::optional{std::move(*packed)};
     THALWEG_TRY(base::make_folders(folder_));
@@ -121,7 +117,8 @@ base::Result<std::optional<base::File>> Archive::get_by_command(const std::strin
     if (file) {
       out = std::optional{std::move(*file)};
     } else {
-      out = failed(fmt::format("The archive's command said that it fetched {}, and there is no such file.", name));
+      out = archive_failed(
+          fmt::format("The archive's command said that it fetched {}, and there is no such file.", name));
     }
   }
   std::filesystem::remove_all(folder_, left);  // what is open stays until it is closed

@@ -26,10 +26,6 @@ constexpr std::chrono::seconds kEndPatience{2};
 constexpr int kNotThereMax = 125;
 constexpr size_t kOutputBytes = 500;
 
-base::Error failed(std::string message) {
-  return base::fail(base::ErrorCode::wal_archive_failed, std::move(message), base::ErrorSide::engine).error();
-}
-
 // The settings of one process: nothing of ours is open there, no signal is blocked.
 class Setting {
  public:
@@ -114,7 +110,7 @@ base::Result<std::string> expand(const ArchiveCommand& command) {
     } else if (next == '%') {
       out += '%';
     } else {
-      return std::unexpected(failed("The archive's command has a % that is followed by none of f, p and %."));
+      return archive_failed("The archive's command has a % that is followed by none of f, p and %.");
     }
   }
   return out;
@@ -131,8 +127,7 @@ base::Result<bool> run(const ArchiveCommand& command) {
     if (is_late || (command.stop != nullptr && *command.stop)) {
       end(process);
       if (!is_late) return false;
-      return std::unexpected(
-          failed(fmt::format("The archive's command has not ended within {} minutes.", kPatience.count())));
+      return archive_failed(fmt::format("The archive's command has not ended within {} minutes.", kPatience.count()));
     }
     std::this_thread::sleep_for(kLook);
   }
@@ -140,7 +135,7 @@ base::Result<bool> run(const ArchiveCommand& command) {
   if (is_plain && WEXITSTATUS(*status) <= kNotThereMax) return WEXITSTATUS(*status) == 0;
   const std::string how =
       is_plain ? fmt::format("exit status {}", WEXITSTATUS(*status)) : fmt::format("signal {}", WTERMSIG(*status));
-  return std::unexpected(failed(fmt::format("The archive's command ended with {}. {}", how, said(output))));
+  return archive_failed(fmt::format("The archive's command ended with {}. {}", how, said(output)));
 }
 
 }  // namespace thalweg::shipment

@@ -2,12 +2,17 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
 // A command of the host's administrator that fetches one file of an archive, as PostgreSQL's restore_command.
 
 namespace thalweg::shipment {
+
+inline std::unexpected<base::Error> archive_failed(std::string message) {
+  return base::fail(base::ErrorCode::wal_archive_failed, std::move(message), base::ErrorSide::engine);
+}
 
 struct ArchiveCommand {
   std::string text;                         // %f is the file's name, %p where it is to be written, %% a percent sign

@@ -15,17 +15,13 @@ using nlohmann::json;
 
 constexpr size_t kBytesMax = size_t{1} << 20;
 
-std::unexpected<base::Error> failed(std::string message) {
-  return base::fail(base::ErrorCode::wal_archive_failed, std::move(message), base::ErrorSide::engine);
-}
-
 base::Result<json> read(const std::filesystem::path& file) {
   std::error_code missing;
   if (!std::filesystem::exists(file, missing)) return json::object();
   THALWEG_ASSIGN(const std::string text, base::read_file(file, kBytesMax));
   json document = json::parse(text, nullptr, false);
   if (document.is_object()) return document;
-  return failed(fmt::format("{} is no JSON object of archives by their names.", file.string()));
+  return archive_failed(fmt::format("{} is no JSON object of archives by their names.", file.string()));
 }
 
 std::vector<std::string> names_in(const json& document) {
@@ -41,11 +37,12 @@ base::Result<ArchivePlace> place_in(const json& place, const std::string& name, 
   };
   const ArchivePlace found{.directory = text("directory"), .command = text("command")};
   if (!place.is_object() || place.size() != 1 || found.directory.empty() == found.command.empty()) {
-    return failed(
+    return archive_failed(
         fmt::format("The archive {} in {} has to have either a directory or a command.", name, file.string()));
   }
   if (found.command.empty() && !found.directory.is_absolute()) {
-    return failed(fmt::format("The directory of the archive {} in {} has to begin with /.", name, file.string()));
+    return archive_failed(
+        fmt::format("The directory of the archive {} in {} has to begin with /.", name, file.string()));
   }
   if (!found.command.empty()) THALWEG_TRY(expand({.text = found.command, .name = {}, .path = {}}));
   return found;
@@ -58,8 +55,8 @@ base::Result<ArchivePlace> find_archive(const std::filesystem::path& file, const
   const auto place = document.find(name);
   if (place != document.end()) return place_in(*place, name, file);
   const auto names = names_in(document);
-  return failed(fmt::format("The engine has no archive {}. {} {}.", name, file.string(),
-                            names.empty() ? "names none" : fmt::format("names {}", fmt::join(names, ", "))));
+  return archive_failed(fmt::format("The engine has no archive {}. {} {}.", name, file.string(),
+                                    names.empty() ? "names none" : fmt::format("names {}", fmt::join(names, ", "))));
 }
 
 std::vector<std::string> archive_names(const std::filesystem::path& file) {

@@ -126,7 +126,6 @@ void Staging::restart_reader() {
 }
 
 base::Result<void> Staging::compare_page() {
-  reader_.reset();
   again_.clear();
   const base::Lsn page = page_of(end_);
   if (page == end_) return {};
@@ -134,7 +133,17 @@ base::Result<void> Staging::compare_page() {
   THALWEG_TRY(file.seek(page.value - segment_of(page).value));
   again_.resize(end_.value - page.value);
   THALWEG_ASSIGN(const size_t count, file.read_some(again_));
-  if (count == again_.size()) return {};
+  if (count == again_.size()) {
+    // Behind a switch the rest of the segment is zero: no page begins there, and only the reader that has come so far
+    // knows why.
+    const bool has_page = std::ranges::any_of(again_, [](std::byte byte) { return byte != std::byte{0}; });
+    if (has_page) {
+      reader_.reset();
+    } else {
+      again_.clear();
+    }
+    return {};
+  }
   return base::fail(base::ErrorCode::file_error,
                     fmt::format("The staged WAL at {} is shorter than what was written.", to_string(page)),
                     base::ErrorSide::engine);

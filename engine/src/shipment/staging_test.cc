@@ -177,6 +177,22 @@ TEST_F(StagingTest, AnotherConnectionGoesOnWithThePage) {
   EXPECT_EQ(appended.error().code, base::ErrorCode::source_diverged);
 }
 
+TEST_F(StagingTest, AnotherConnectionGoesOnBehindASwitch) {
+  const base::Lsn change = wal_.switch_segment();
+  const uint64_t page = (change.value / kPageBytes + 3) * kPageBytes;
+  for (const uint64_t cut : {page, page + 100}) {
+    std::filesystem::remove(file());
+    auto staging = open();
+    ASSERT_TRUE(staging);
+    staging->begin_at(kSegment);
+    ASSERT_TRUE(staging->append(wal_.bytes().first(cut - kSegment.value)));
+    ASSERT_TRUE(staging->compare_page());
+    const auto appended = staging->append(wal_.bytes().subspan(staging->next().value - kSegment.value));
+    ASSERT_TRUE(appended) << cut << appended.error().message;
+    EXPECT_TRUE(staged() == written(kSegment, wal_.end()));
+  }
+}
+
 // The source may have forgotten it: all of it was durable, and the source was told.
 TEST_F(StagingTest, AWholeSegmentIsNotReceivedAgain) {
   const base::Lsn second{kSegment.value + WalBytes::kSegmentBytes};
