@@ -22,8 +22,8 @@ export default defineConfig({
     rolldownOptions: { input: ["index.html", "api-docs.html"] },
   },
   test: {
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     projects: [
       // A document costs a second for each file: only what draws gets one.
       { extends: true, test: { name: "logic", environment: "node", include: ["src/**/*.test.ts"] } },

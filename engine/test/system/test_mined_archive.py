@@ -183,7 +183,7 @@ def test_an_archive_that_cannot_be_used(scene: Scene, archive: Path) -> None:
     assert_says_what_to_do(status["error"], "wal_archive_failed")
     assert "main" in status["error"]["message"], "it names those that there are"
     name_archives(scene, {"nobody's": {"directory": str(archive)}})
-    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
     assert scene.engine.request("GET", "/v1/status")["engine"]["wal_archives"] == ["nobody's"]
     # One that is wrong later ends nothing while the source has all.

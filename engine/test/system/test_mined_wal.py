@@ -40,13 +40,6 @@ def wait_aborted(scene: Scene, code: str, naming: str = "") -> None:
     assert naming in status["error"]["message"], status["error"]
 
 
-def retry(scene: Scene) -> None:
-    """Returns once the error that is there now is past."""
-    before = scene.engine.status(scene.stream)["error"]
-    scene.engine.request("POST", f"/v1/streams/{scene.stream}/retry")
-    wait_for(lambda: scene.engine.status(scene.stream)["error"] != before, SECONDS, "another try")
-
-
 def kill_engine(scene: Scene) -> None:
     scene.engine.kill()
     scene.engine.start()
@@ -195,12 +188,12 @@ def test_refusals_say_what_to_do(scene: Scene) -> None:
     scene.source.set(full_page_writes="off")
     scene.source.reload()
     try:
-        retry(scene)
+        scene.engine.retry(scene.stream)
         wait_aborted(scene, "full_page_writes_off")
     finally:
         scene.source.set(full_page_writes="on")
         scene.source.reload()
-    retry(scene)
+    scene.engine.retry(scene.stream)
     scene.wait_replicating()
     scene.run_at_source("INSERT INTO odd VALUES (1)")
     scene.wait_applied()
@@ -227,7 +220,7 @@ def test_changes_that_the_wal_does_not_tell_are_never_left_out(scene: Scene, run
         scene.source.set(wal_level="logical")
         scene.source.restart("fast")
     if runs:
-        retry(scene)
+        scene.engine.retry(scene.stream)
     else:
         scene.engine.start()
     scene.run_at_source("INSERT INTO log VALUES (1, 'told again')")

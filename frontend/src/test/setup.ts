@@ -3,8 +3,8 @@ import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
-// The tests get the processor time that other suites leave: seconds may pass without any.
-configure({ asyncUtilTimeout: 60_000 });
+// The tests get the processor time that other suites leave: a minute may pass without any.
+configure({ asyncUtilTimeout: 240_000 });
 
 afterEach(() => {
   cleanup();
