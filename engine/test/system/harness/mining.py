@@ -1,18 +1,17 @@
 """Streams whose source's WAL is mined, and random work at the source that survives the source's crashes."""
 
 import random
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 
-from harness.cluster import wait_for
 from harness.compare import Table, user_tables
 from harness.engine import parse_lsn
 from harness.fan_out import FanOut
 from harness.scene import Scene
+from harness.workload import Writers
 
 TABLES = """
 CREATE TABLE accounts (id bigint PRIMARY KEY, owner text NOT NULL, balance numeric(14, 2), note text,
@@ -59,52 +58,22 @@ def part(scene: Scene, sub_component: str) -> dict[str, Any]:
     return dict(found)
 
 
-class RandomWork:
-    """Writers at the source until the with statement ends. Each goes on over a new connection when its own is lost."""
+class RandomWork(Writers):
+    """Writers at the source, each of rows of its own. They go on over a new connection when theirs is lost."""
 
     def __init__(self, scene: Scene, random_: random.Random, writers: int = 3) -> None:
-        self.scene = scene
-        self.stopping = threading.Event()
-        self.done = [0] * writers
-        self.failures: list[BaseException] = []
-        self.threads = [threading.Thread(target=self._run, args=(number, random.Random(random_.random())))
-                        for number in range(writers)]
+        super().__init__(scene.source, scene.database, writers, random_, self._transaction, goes_on=True)
 
-    def __enter__(self) -> "RandomWork":
-        for thread in self.threads:
-            thread.start()
-        return self
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        with self.cluster.connect(self.database, "thalweg") as connection:
+            self._settle(connection, f"{self.database} ")
 
-    def __exit__(self, *_: object) -> None:
-        self.stopping.set()
-        for thread in self.threads:
-            thread.join()
-        if self.failures:
-            raise self.failures[0]
-        with self.scene.source.connect(self.scene.database, "thalweg") as connection:
-            self._settle(connection, f"{self.scene.database} ")
+    def _begin(self, connection: psycopg.Connection[Any], number: int) -> None:
+        self._settle(connection, f"{self.database} {number} ")
+        connection.execute("SET lock_timeout = '2s'")
 
-    def wait_for_more(self, transactions: int, seconds: float = 60) -> None:
-        """Waits until every writer has done so many more."""
-        wanted = [done + transactions for done in self.done]
-        wait_for(lambda: all(a >= b for a, b in zip(self.done, wanted, strict=True)), seconds, "the writers go on")
-
-    def _run(self, number: int, random_: random.Random) -> None:
-        while not self.stopping.is_set():
-            try:
-                with self.scene.source.connect(self.scene.database, "thalweg") as connection:
-                    self._settle(connection, f"{self.scene.database} {number} ")
-                    connection.execute("SET lock_timeout = '2s'")
-                    while not self.stopping.is_set():
-                        self._transaction(connection, number, random_)
-                        self.done[number] += 1
-            except psycopg.OperationalError:
-                time.sleep(0.05)  # the server is away, or chose this one in a deadlock
-            except BaseException as error:
-                self.failures.append(error)
-                return
-
-    def _transaction(self, connection: psycopg.Connection[Any], number: int, random_: random.Random) -> None:
+    def _transaction(self, connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
         connection.execute("BEGIN")
         for statement in self._statements(number, random_):
             connection.execute(statement)
@@ -112,7 +81,7 @@ class RandomWork:
         if end == 0:
             connection.execute("ROLLBACK")
         elif end == 1:
-            name = f"{self.scene.database} {number} {self.done[number]} {random_.randrange(10**6)}"
+            name = f"{self.database} {number} {self.rounds[number]} {random_.randrange(10**6)}"
             connection.execute(f"PREPARE TRANSACTION '{name}'")
             time.sleep(random_.uniform(0, 0.05))
             connection.execute(f"{random_.choice(('COMMIT', 'ROLLBACK'))} PREPARED '{name}'")

@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import psycopg
 
-from harness.cluster import Cluster, server_programs
+from harness.cluster import Cluster, server_programs, wait_for
 from harness.scene import Scene
 
 Target = TypeVar("Target")
@@ -70,17 +70,24 @@ def strike_under_load(scene: Scene, target: Target, faults: Iterable[Callable[[T
 
 
 class Writers:
-    """Threads that call `work(connection, random, number)` until the with statement ends. An error of one fails it."""
+    """Threads that call `work(connection, random, number)` until the with statement ends. An error of one fails it.
+
+    With `goes_on`, a lost connection is none: the thread works on over a new one.
+    """
 
     def __init__(self, cluster: Cluster, database: str, count: int, random_: random.Random,
-                 work: Callable[[psycopg.Connection[Any], random.Random, int], None]) -> None:
+                 work: Callable[[psycopg.Connection[Any], random.Random, int], None], goes_on: bool = False) -> None:
+        self.cluster = cluster
+        self.database = database
+        self.work = work
+        self.goes_on = goes_on
         self.stopping = threading.Event()
         self.errors: list[BaseException] = []
         self.rounds = [0] * count
-        self.threads = [threading.Thread(target=self._run, args=(cluster, database, random.Random(random_.random()),
-                                                                 work, number)) for number in range(count)]
+        self.threads = [threading.Thread(target=self._run, args=(random.Random(random_.random()), number))
+                        for number in range(count)]
 
-    def __enter__(self) -> "Writers":
+    def __enter__(self) -> Self:
         for thread in self.threads:
             thread.start()
         return self
@@ -92,12 +99,24 @@ class Writers:
         if self.errors:
             raise self.errors[0]
 
-    def _run(self, cluster: Cluster, database: str, random_: random.Random,
-             work: Callable[[psycopg.Connection[Any], random.Random, int], None], number: int) -> None:
-        try:
-            with cluster.connect(database, "thalweg") as connection:
-                while not self.stopping.is_set():
-                    work(connection, random_, number)
-                    self.rounds[number] += 1
-        except BaseException as error:
-            self.errors.append(error)
+    def wait_for_more(self, rounds: int, seconds: float = 60) -> None:
+        """Waits until every writer has done so many more."""
+        wanted = [done + rounds for done in self.rounds]
+        wait_for(lambda: all(a >= b for a, b in zip(self.rounds, wanted, strict=True)), seconds, "the writers go on")
+
+    def _run(self, random_: random.Random, number: int) -> None:
+        while not self.stopping.is_set():
+            try:
+                with self.cluster.connect(self.database, "thalweg") as connection:
+                    self._begin(connection, number)
+                    while not self.stopping.is_set():
+                        self.work(connection, random_, number)
+                        self.rounds[number] += 1
+            except BaseException as error:
+                if not (self.goes_on and isinstance(error, psycopg.OperationalError)):
+                    self.errors.append(error)
+                    return
+                time.sleep(0.05)  # the server is away, or chose this one in a deadlock
+
+    def _begin(self, connection: psycopg.Connection[Any], number: int) -> None:
+        """Called once with each connection."""
