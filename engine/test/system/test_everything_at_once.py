@@ -59,11 +59,10 @@ class Load:
         self.writers = Writers(scene.source, scene.database, 3, random_, self.write, goes_on=True)
 
     def write(self, connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
-        with connection.transaction() as transaction:
-            for _ in range(random_.randrange(1, 8)):
-                self.change(connection, random_, random_.randrange(200) * 3 + number)
-            if random_.randrange(10) == 0:
-                raise psycopg.Rollback(transaction)
+        connection.execute("BEGIN")
+        for _ in range(random_.randrange(1, 8)):
+            self.change(connection, random_, random_.randrange(200) * 3 + number)
+        connection.execute("ROLLBACK" if random_.randrange(10) == 0 else "COMMIT")
 
     def change(self, connection: psycopg.Connection[Any], random_: random.Random, key: int) -> None:
         amount, region = random_.randrange(100), random_.choice(REGIONS)

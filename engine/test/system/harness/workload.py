@@ -102,7 +102,13 @@ class Writers:
     def wait_for_more(self, rounds: int, seconds: float = 60) -> None:
         """Waits until every writer has done so many more."""
         wanted = [done + rounds for done in self.rounds]
-        wait_for(lambda: all(a >= b for a, b in zip(self.rounds, wanted, strict=True)), seconds, "the writers go on")
+
+        def have() -> bool:
+            if self.errors:
+                raise self.errors[0]
+            return all(done >= least for done, least in zip(self.rounds, wanted, strict=True))
+
+        wait_for(have, seconds, "the writers go on")
 
     def _run(self, random_: random.Random, number: int) -> None:
         while not self.stopping.is_set():
