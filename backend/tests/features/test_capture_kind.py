@@ -96,7 +96,12 @@ async def test_an_archive_is_one_that_the_engine_offers(
     assert wrong.status_code == 409 and "has no archive other: it offers main" in wrong.text
     long = await operator.post(STREAMS, json=body_of(registered, **MINED, parameters={"wal_archive": "x" * 101}))
     assert long.status_code == 422 and "at most 100 printable characters" in long.text
-    await created(operator, registered, **MINED, parameters={"wal_archive": "main"})
+    mined = await created(operator, registered, **MINED, parameters={"wal_archive": "main"})
+    changed = await operator.patch(
+        f"{STREAMS}/{mined['id']}", json={"parameters": {"wal_archive": "other"}}, headers={"If-Match": "*"}
+    )
+    assert changed.status_code == 409 and "has no archive other: it offers main" in changed.text
+    assert changed.json()["errors"][0]["pointer"] == "/parameters/wal_archive"
 
     async def is_told() -> bool:
         return [stream.get("wal_archive") for stream in engine.desired["streams"]] == ["main"]

@@ -162,8 +162,9 @@ RULES: dict[RuleId, Rule] = {
             "The stream's replication slot is gone, or the source has invalidated it: it removed WAL that the slot "
             "still needed, or the slot was not read for idle_replication_slot_timeout. The changes since then can no "
             "longer be captured.",
-            "Delete the stream and create it again: it needs a new initial copy. First do at the source what the "
-            "alert's message says, so that it does not happen again.",
+            "First do at the source what the alert's message says, so that it does not happen again. Then delete the "
+            "stream and create it again, with a copy into emptied tables. A stream with log mining and an archive "
+            "of the WAL continues by itself.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5,
         ),
         Rule(

@@ -16,7 +16,8 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
         "name": "capture_memory_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 256,
         "minimum": 1, "maximum": 16777216, "unit": "MiB", "live": False,
         "description": "Only for log mining: memory for rows of transactions that are open at the source. Above it, "
-        "large ones go on before their commit; while the stream starts, it fails with capture_memory_reached.",
+        "changes of the largest ones leave before their commit. While the stream starts, reaching it fails the start "
+        "(capture_memory_reached).",
     },
     {
         "name": WAL_ARCHIVE, "component": "CAPTURE", "scope": "STREAM", "type": "text", "default": "", "maximum": 100,

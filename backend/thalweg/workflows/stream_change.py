@@ -1,13 +1,16 @@
 """Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
 
+from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.features.streams import service
 from thalweg.features.streams.parameters import check_parameters, check_rights
 from thalweg.features.streams.schemas import Parameters, Stream, StreamUpdate
-from thalweg.inspection.preflight import StreamPreflight
+from thalweg.inspection.preflight import StreamPreflight, preflight_of
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
+from thalweg.workflows.archive_check import check_archive
 from thalweg.workflows.conflict_check import NAMES, check_conflicts
 from thalweg.workflows.stream_preparation import (
     Places,
@@ -24,6 +27,8 @@ async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if
     if body.rules is None:
         if body.parameters and NAMES & body.parameters.keys():
             await _check_conflicts(context, stream_id, body.parameters, if_match)
+        if body.parameters and WAL_ARCHIVE in body.parameters:
+            await _check_archive(context, stream_id, body.parameters, if_match)
         return await service.update_stream(context, stream_id, body, if_match, None, {})
     result = await _checked(context, stream_id, body, body.rules, if_match)
     tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
@@ -39,6 +44,17 @@ async def _check_conflicts(context: Context, stream_id: str, changes: Parameters
     await check_conflicts(
         context, row, [(destination, {**parameters, **destination.parameters}) for destination in present], changes
     )
+
+
+async def _check_archive(context: Context, stream_id: str, changes: Parameters, if_match: str | None) -> None:
+    """An archive that the engine does not offer would stop the stream."""
+    row = await service.stream_to_change(context, stream_id, if_match)
+    check_parameters(service.definitions_of(context), changes)
+    if row.capture_kind == CaptureKind.WAL:
+        result = preflight_of(check_archive(changes[WAL_ARCHIVE], row.capture_engine))
+        if not result.ready:
+            pointer = f"/parameters/{WAL_ARCHIVE}"
+            raise not_ready(result, "Nothing was changed.", Places({"": pointer}, pointer))
 
 
 async def _checked(

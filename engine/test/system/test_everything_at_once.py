@@ -125,7 +125,7 @@ def test_all_of_them_through_kills(scene: Scene, random_: random.Random, kind: s
             print(f"fault: {fault.__name__}")
             fault(scene)
         writers.wait_for_more(5)
-    # What the others removed or put in the way, and nobody has written since, is what the source says once it is.
+    # Rows that the others removed or put in the way become the source's with the next change.
     scene.at_source("UPDATE people SET amount = amount")
     scene.wait_applied()
     scene.at_destination("DELETE FROM people WHERE label = 'theirs'")

@@ -190,6 +190,7 @@ describe("ComponentStrip of a stream that mines", () => {
         type: "CAPTURE",
         sub_component: "WAL SHIPMENT",
         state: "PAUSED FOR STAGING SPACE",
+        counters: { received_bytes: 1024 ** 3, archived_bytes: 16 * 1024 ** 2 },
         gauges: { staged_bytes: 1024 ** 3, staging_limit_bytes: 10 * 1024 ** 3, unsynced_bytes: 0 },
       }),
       component("builder", {
@@ -206,6 +207,7 @@ describe("ComponentStrip of a stream that mines", () => {
     expect(capture).toHaveTextContent("Capturing changes");
     expect(capture).toHaveTextContent("Paused for staging space");
     expect(capture).toHaveTextContent(/Staged: 1\S* GiB of 10\S* GiB/);
+    expect(capture).toHaveTextContent(/From the archive: 16\S* MiB/);
     expect(capture).toHaveTextContent(/Held: 1\S* MiB of 256\S* MiB/);
     expect(capture).not.toHaveTextContent("pgoutput");
   });

@@ -111,15 +111,20 @@ function SharedCards({ parts: { capture, shipment, builder, queue }, stream }: S
   );
 }
 
-function Shipment({ shipment: { state, gauges } }: { shipment: ComponentSample }) {
+function Shipment({ shipment: { state, counters, gauges } }: { shipment: ComponentSample }) {
   return (
     <Group gap={6}>
       <ToneBadge state={stateInWords(state)} compact wrap />
-      <Tooltip label="The source's WAL on the engine's disk, and its limit. At the limit the source keeps what follows.">
+      <Tooltip label="The source's WAL on the engine's disk, and its limit. At the limit the source keeps what follows, unless an archive has it.">
         <Text size="xs" c="dimmed">
           {`Staged: ${asText(bytes(gauges.staged_bytes))} of ${asText(bytes(gauges.staging_limit_bytes))}`}
         </Text>
       </Tooltip>
+      {(counters.archived_bytes ?? 0) > 0 && (
+        <Tooltip label="WAL that came from the archive since the engine's shipment began.">
+          <Text size="xs" c="dimmed">{`From the archive: ${asText(bytes(counters.archived_bytes))}`}</Text>
+        </Tooltip>
+      )}
     </Group>
   );
 }

@@ -74,7 +74,7 @@ export function componentName(component: ComponentSample): string {
     case "WAL SHIPMENT":
       return "WAL shipment";
     case "LOGMINER BUILDER":
-      return "Log miner";
+      return "Builder";
     default:
       if (isBacklog(component)) return "Backlog";
       if (isApplyQueue(component)) return "Apply queue";

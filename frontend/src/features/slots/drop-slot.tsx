@@ -26,7 +26,7 @@ export function DropSlot({ server, slot, onClose }: DropSlotProps) {
       call={() => ({ method: "DELETE", path: `/api/v1/databases/${databaseId}/slots/${slot.name}` })}
       pending={drop.isPending}
       problem={drop.isError && <ProblemAlert problem={problemInWords(drop.error)} />}
-      note="Streams of another Thalweg have slots with such names, too. A stream whose slot is dropped can never resume."
+      note="Streams of another Thalweg have slots with such names, too. A stream whose slot is dropped must be copied again."
       onConfirm={() =>
         drop.mutate(
           { databaseId, slot: slot.name },

@@ -24,7 +24,7 @@ export function CaptureChoice({ value, onChange }: CaptureChoiceProps) {
         <Radio
           value="wal"
           label="Log mining"
-          description="The engine receives the whole WAL, stages it on its own disk and mines it there; the source keeps nothing longer. Needs full_page_writes, a primary in UTF8, tables without partitions, and room on the engine's disk. Types that have no binary form, and those of most extensions, cannot be mined."
+          description="The engine receives the whole WAL, stages it on its own disk and mines it there; the source can forget WAL as soon as it is staged. Needs full_page_writes = on, a primary, a database in UTF8, tables that are not partitioned, and room on the engine's disk. Types without a binary form, and those of most extensions, cannot be mined."
         />
       </Stack>
     </Radio.Group>
