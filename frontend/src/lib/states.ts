@@ -25,7 +25,10 @@ const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
   "DICTIONARY INITIALIZATION": ["busy", "Reads the WAL up to the position with which the stream begins."],
   "RECEIVING WAL": ["good", "The source's WAL arrives and is staged on the engine's disk."],
-  "FETCHING ARCHIVED WAL": ["busy", "WAL that the source no longer has, or cannot send, is fetched from the archive."],
+  "FETCHING ARCHIVED WAL": [
+    "busy",
+    "WAL that the source no longer has, or cannot send, is fetched from the archive.",
+  ],
   "WAITING FOR SOURCE OR ARCHIVE": [
     "warning",
     "Neither the source nor the archive has given what is next; both are tried again.",
