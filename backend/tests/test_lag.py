@@ -8,10 +8,10 @@ from tests.test_units import ONLY
 from tests.test_units import reading as engine_reading
 from thalweg.db.models import DestinationRow, StreamRow
 from thalweg.inspection.slots import SlotState, SourceState
-from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import DesiredStatus
 from thalweg.kernel.lsn import lsn_of, lsn_text
-from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
+from thalweg.kernel.time_to_full import seconds_to_full
+from thalweg.live.lag import CatchUpTimes, Growth, measured, of_stream, standing
 from thalweg.live.marks import Marks
 from thalweg.live.rates import sample_of
 from thalweg.live.schemas import Backlog, Lag
@@ -192,7 +192,7 @@ def test_an_engine_that_has_heard_of_none_of_it_does_not_tell_when_it_is_done() 
 
 
 def test_one_interval_is_no_forecast() -> None:
-    forecasts, lag = Forecasts(), Lag(bytes=1000, seconds=4800.0)
+    forecasts, lag = CatchUpTimes(), Lag(bytes=1000, seconds=4800.0)
     assert forecasts.seconds("a", AT, lag) is None, "the first transaction of a session"
     assert forecasts.seconds("a", after(1), lag.model_copy(update={"seconds": 20.0})) is None
     assert forecasts.seconds("a", after(2), lag) == 20

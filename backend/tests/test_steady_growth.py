@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from thalweg.kernel.forecasts import seconds_to_full
+from thalweg.kernel.time_to_full import seconds_to_full
 from thalweg.live.lag import Growth
 from thalweg.live.steady_growth import SPAN_MIN, WINDOW, SteadyGrowth
 

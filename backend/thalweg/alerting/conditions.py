@@ -9,9 +9,9 @@ from thalweg.alerting.facts import EngineFacts, Facts, StreamFacts
 from thalweg.alerting.policy import Policy, RuleSettings
 from thalweg.alerting.trend import Memory
 from thalweg.inspection.slots import why_lost
-from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.sums import Sum
+from thalweg.kernel.time_to_full import seconds_to_full
 from thalweg.kernel.words import capitalised, days, duration, go_on_in_words, listed, parked_in_words, size
 from thalweg.live.going_on import full_in_words, room_in_words
 

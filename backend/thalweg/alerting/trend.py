@@ -5,7 +5,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-Point = tuple[datetime, float]
+from thalweg.kernel.slopes import Point, slope
+
 WINDOW = timedelta(minutes=30)
 """At a checkpoint_timeout of five minutes it holds several of the falls that checkpoints make."""
 SPAN_MIN = timedelta(seconds=10)
@@ -18,7 +19,7 @@ STALL = 2.0
 class Trend:
     """The last values of one quantity; a full window is thinned, so that memory stays bounded at any pace."""
 
-    points: deque[tuple[datetime, float]] = field(default_factory=deque)
+    points: deque[Point] = field(default_factory=deque)
 
     def add(self, at: datetime, value: float) -> None:
         if self.points and at - self.points[-1][0] < WINDOW / POINTS_MAX:
@@ -58,14 +59,8 @@ def _low_points(points: list[Point]) -> list[tuple[int, float]]:
 
 
 def _slope(points: list[Point]) -> float:
-    """The slope of the least squares' line, per second; 0 for less than SPAN_MIN."""
-    if points[-1][0] - points[0][0] < SPAN_MIN:
-        return 0.0
-    xs = [(at - points[0][0]).total_seconds() for at, _ in points]
-    ys = [value for _, value in points]
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    spread = sum((x - mean_x) ** 2 for x in xs)
-    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
+    """Per second; 0 for less than SPAN_MIN."""
+    return slope(points) if points[-1][0] - points[0][0] >= SPAN_MIN else 0.0
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from datetime import datetime, timedelta
 from thalweg.db.models import StreamRow
 from thalweg.inspection.slots import SlotState
 from thalweg.kernel.lsn import lsn_of, lsn_text
+from thalweg.kernel.slopes import Point
 from thalweg.live.schemas import Lag
 from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
 
 GROWTH_WINDOW = timedelta(seconds=60)
 GROWTH_SPAN_MIN = timedelta(seconds=5)
-FORECAST_SPAN = timedelta(seconds=5)
-FORECASTS_MIN = 3
-FORECAST_LEAST = 0.001
+CATCH_UP_SPAN = timedelta(seconds=5)
+CATCH_UPS_MIN = 3
+CATCH_UP_LEAST = 0.001
 """Seconds: what is not done takes some time."""
 UNKNOWN_LAG = Lag(bytes=None, seconds=None)
 
@@ -24,7 +25,7 @@ UNKNOWN_LAG = Lag(bytes=None, seconds=None)
 class Growth:
     """Growth rates over GROWTH_WINDOW. Owner: the collector."""
 
-    seen: dict[Hashable, deque[tuple[datetime, float]]] = field(default_factory=dict)
+    seen: dict[Hashable, deque[Point]] = field(default_factory=dict)
 
     def per_second(self, key: Hashable, at: datetime, value: float) -> float | None:
         """After taking in the value of now. None: not observed for GROWTH_SPAN_MIN."""
@@ -45,23 +46,23 @@ class Growth:
 
 
 @dataclass
-class Forecasts:
+class CatchUpTimes:
     """Times to catch up, from several rates: the first transaction of a session says nothing of the next ones. Owner:
     the collector."""
 
-    seen: dict[Hashable, deque[tuple[datetime, float]]] = field(default_factory=dict)
+    seen: dict[Hashable, deque[Point]] = field(default_factory=dict)
 
     def seconds(self, key: Hashable, at: datetime, lag: Lag) -> float | None:
-        """The shortest of the last forecasts. None: there are fewer than FORECASTS_MIN, or nothing moves now."""
+        """The shortest of the last times. None: there are fewer than CATCH_UPS_MIN, or nothing moves now."""
         if not lag.bytes:
             self.forget(key)
         if not lag.bytes or lag.seconds is None:
             return lag.seconds
         points = self.seen.setdefault(key, deque())
-        points.append((at, max(lag.seconds, FORECAST_LEAST)))
-        while len(points) > FORECASTS_MIN and at - points[0][0] > FORECAST_SPAN:
+        points.append((at, max(lag.seconds, CATCH_UP_LEAST)))
+        while len(points) > CATCH_UPS_MIN and at - points[0][0] > CATCH_UP_SPAN:
             points.popleft()
-        return min(seconds for _, seconds in points) if len(points) >= FORECASTS_MIN else None
+        return min(seconds for _, seconds in points) if len(points) >= CATCH_UPS_MIN else None
 
     def forget(self, key: Hashable) -> None:
         """A session, or its lag, is over: the next one has its own forecasts."""

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from thalweg.db.models import SourceReadingRow
 from thalweg.db.readings import readings_of
 from thalweg.inspection.slots import SlotState, SourceState
-from thalweg.kernel.forecasts import seconds_to_full
+from thalweg.kernel.time_to_full import seconds_to_full
 from thalweg.live.marks import Marks
 
 SLOT_PREFIX = "thalweg_"

@@ -8,7 +8,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-Point = tuple[datetime, float]
+from thalweg.kernel.slopes import Point, slope
+
 WINDOW = timedelta(minutes=3)
 SPAN_MIN = timedelta(seconds=20)
 POINTS_MIN = 5
@@ -50,13 +51,5 @@ def steady_slope(points: Sequence[Point]) -> float | None:
     halves = [point for point in points if point[0] <= middle], [point for point in points if point[0] >= middle]
     if min(map(len, halves)) < 2:
         return None
-    least, most = sorted(map(_slope, halves))
-    return _slope(points) if 0 < most <= RATIO_MAX * least else None
-
-
-def _slope(points: Sequence[Point]) -> float:
-    """That of the least squares' line, per second."""
-    xs = [(at - points[0][0]).total_seconds() for at, _ in points]
-    mean_x, mean_y = sum(xs) / len(xs), sum(value for _, value in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x in xs)
-    return sum((x - mean_x) * (value - mean_y) for x, (_, value) in zip(xs, points, strict=True)) / spread
+    least, most = sorted(map(slope, halves))
+    return slope(points) if 0 < most <= RATIO_MAX * least else None

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from thalweg.db.models import StreamRow
 from thalweg.db.readings import may_be_one
-from thalweg.kernel.forecasts import seconds_to_full
 from thalweg.kernel.lifecycle import REPLICATES, BacklogState, DesiredStatus, ObservedStatus
 from thalweg.kernel.lsn import lsn_of
-from thalweg.live.lag import Forecasts, Growth, measured, of_stream, standing
+from thalweg.kernel.time_to_full import seconds_to_full
+from thalweg.live.lag import CatchUpTimes, Growth, measured, of_stream, standing
 from thalweg.live.schemas import DestinationSample, Lag, Sample
 from thalweg.live.sources import KEEPS_UP_BYTES, SourceReading
 from thalweg.live.steady_growth import SteadyGrowth
@@ -25,7 +25,7 @@ class Lags:
         self._seen = seen
         self._growth = Growth()
         self._on_disk = SteadyGrowth()
-        self._forecasts = Forecasts()
+        self._catch_up_times = CatchUpTimes()
         self._taken = 0
         self._runs: dict[tuple[str, str], Run] = {}
 
@@ -47,7 +47,7 @@ class Lags:
         if self._taken % FORGET_EVERY == 0:
             self._growth.forget_before(at)
             self._on_disk.forget_before(at)
-            self._forecasts.forget_before(at)
+            self._catch_up_times.forget_before(at)
             self._runs = {key: run for key, run in self._runs.items() if key in self._growth.seen}
         reading = self._seen.readings.get(row.source_id)
         destinations = [self._destination(row, destination, reading, at) for destination in sample.destinations]
@@ -63,7 +63,7 @@ class Lags:
             lag = standing(row, destination.destination_id, reading, at)
         key = row.id, destination.destination_id
         if destination.phase not in REPLICATES:
-            self._forecasts.forget(key)
+            self._catch_up_times.forget(key)
         self._begin_anew_after_a_change(key, row, destination)
         if lag.bytes == 0:  # it shrinks no more
             self._growth.forget(key)
@@ -72,7 +72,7 @@ class Lags:
             growth = 0.0
         update = {
             "growth_bytes_per_second": growth, "seconds_to_full": self._seconds_to_full(key, destination, lag, at),
-            "seconds": self._forecasts.seconds(key, at, lag),
+            "seconds": self._catch_up_times.seconds(key, at, lag),
         }  # fmt: skip
         return destination.model_copy(update={"lag": lag.model_copy(update=update)})
 
