@@ -3,7 +3,8 @@
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
 # The static checks and the console's tests, which have no servers and no clock to keep, run beside the others on the processor
-# time that these leave (SCHED_IDLE).
+# time that these leave (SCHED_IDLE). The tests of engines and of the control plane on real servers run together: both mostly
+# wait, and pass with half of a core (scripts/slow_machine.sh).
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -70,19 +71,34 @@ fi
 started=$SECONDS
 mkdir -p "$THALWEG_LOG"
 beside=() # suites that run on what processor time is left
+together=()
 foreground=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
     lint | frontend) beside+=("$suite") ;;
+    backend | system)
+      ((${#together[@]})) || foreground+=(together)
+      together+=("$suite")
+      ;;
     *) foreground+=("$suite") ;;
   esac
 done
 ((${#foreground[@]})) || { foreground=("${beside[@]}") && beside=(); }
 setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[@]}" &
 for suite in "${foreground[@]}"; do
-  execute_suite "$suite"
-  report_suite "$suite"
+  if [[ $suite == together ]]; then
+    running=()
+    for suite in "${together[@]}"; do
+      execute_suite "$suite" &
+      running+=($!)
+    done
+    wait "${running[@]}"
+    for suite in "${together[@]}"; do report_suite "$suite"; done
+  else
+    execute_suite "$suite"
+    report_suite "$suite"
+  fi
 done
 wait
 for suite in "${beside[@]}"; do

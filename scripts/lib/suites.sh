@@ -105,6 +105,7 @@ install_newer_server() {
 
 # With the real engine where only that will do.
 suite_backend() {
+  export THALWEG_TEST_PORTS=${THALWEG_TEST_PORTS:-26000-31999} # other ones than the system's tests, which run beside these
   build_engine release thalwegd
   install_newer_server
   keep_tests_in_memory
@@ -120,6 +121,7 @@ suite_frontend() {
 }
 
 suite_system() {
+  export THALWEG_TEST_PORTS=${THALWEG_TEST_PORTS:-20000-25999}
   build_engine release thalwegd
   install_newer_server
   build_server_libraries
