@@ -162,7 +162,7 @@ def test_what_only_parks_is_not_idle(first: int, last: int, since: datetime | No
 def test_a_quiet_source_is_idle_though_a_transaction_lies_parked_from_before() -> None:
     _, view = analysed(parking(1, 1))
     assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
-        Verdict.SOURCE_IDLE, "The source has no changes of these tables. 1 transaction is parked.",
+        Verdict.SOURCE_IDLE, "The source has no new changes of these tables. 1 transaction is parked.",
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def test_an_error_queue_that_was_unknown_has_not_grown_from_nothing(first: int |
     _, view = analysed(parking(first, last))
     beside = " 40 transactions are parked." if last else ""
     assert (view.bottleneck.verdict, view.bottleneck.explanation) == (
-        Verdict.SOURCE_IDLE, f"The source has no changes of these tables.{beside}",
+        Verdict.SOURCE_IDLE, f"The source has no new changes of these tables.{beside}",
     )  # fmt: skip
 
 

@@ -37,6 +37,12 @@ def test_a_stream_that_is_created_again_copies_its_tables() -> None:
             assert "with a copy into emptied tables" in cure, code
 
 
+def test_a_cure_begins_with_what_to_do() -> None:
+    """The overview shows its first sentence only, without the message."""
+    for code, cure in CURES.items():
+        assert not cure.startswith("The message"), code
+
+
 def test_each_limit_of_spilled_changes_has_its_cure() -> None:
     parameters = {
         parameter["name"] for parameter in json.loads((CONTRACT / "parameters.json").read_text())["parameters"]
@@ -44,4 +50,4 @@ def test_each_limit_of_spilled_changes_has_its_cure() -> None:
     cure = CURES[ErrorCode.SPILL_LIMIT_REACHED]
     for limit in ("spill_limit_mb", "queue_spill_limit_mb"):
         assert limit in parameters
-        assert f"If it is {limit}," in cure
+        assert f"{limit}: " in cure

@@ -441,7 +441,8 @@ def test_inactive_slot() -> None:
 def test_spill_limit_is_watched_for_each_component() -> None:
     clock = Clock()
     spilling = replace(SOUND, spills=(
-        Spill("queue", "queue_spill_limit_mb", 90.0, 100.0), Spill("reader", "spill_limit_mb", 10.0, 100.0)
+        Spill("queue", "queue", "queue_spill_limit_mb", 90.0, 100.0),
+        Spill("reader", "reader", "spill_limit_mb", 10.0, 100.0),
     ))  # fmt: skip
     clock.at(0, spilling)
     clock.at(30, spilling)
@@ -450,11 +451,27 @@ def test_spill_limit_is_watched_for_each_component() -> None:
     assert clock.firing() == {RuleId.SPILL_LIMIT}, "not known: as it was"
 
 
+def test_a_full_backlog_is_told_once() -> None:
+    spills = (
+        Spill("reports:queue", "the backlog of Reports", "queue_spill_limit_mb", 16.0 * MIB, 16.0 * MIB, "reports"),
+    )
+    reports = DestinationFacts("reports", "Reports", "DISABLED", None, applies=False, full_bytes=16 * MIB)
+    clock = Clock()
+    for second in (0, 40):
+        clock.at(second, replace(SOUND, spills=spills, destinations=(reports,)))
+    assert clock.firing() == {RuleId.BACKLOG_FULL}
+    only = Clock()
+    for second in (0, 40):
+        changes = only.at(second, replace(SOUND, spills=spills, destinations=(replace(reports, full_bytes=None),)))
+    assert only.firing() == {RuleId.SPILL_LIMIT}, "it holds nobody up"
+    assert not changes or "at the backlog of Reports, 100 %" in str(changes[0].assessment)
+
+
 def test_a_limit_that_is_reached_has_no_time_left() -> None:
     def told(*used: float) -> str:
         clock = Clock()
         for second, amount in enumerate(used):
-            full = replace(SOUND, spills=(Spill("queue", "queue_spill_limit_mb", amount * MIB, 100.0 * MIB),))
+            full = replace(SOUND, spills=(Spill("queue", "queue", "queue_spill_limit_mb", amount * MIB, 100.0 * MIB),))
             changes = clock.at(10 * second, full)
         assessment = next(change.assessment for change in changes if change.assessment is not None)
         return assessment.message

@@ -245,7 +245,7 @@ def _unlimited(path: Path, stages: list[Stage], parks: _Parks | None) -> PathBot
     parked = path.own_samples[-1].error_queue_transactions if path.own_samples else 0
     beside = f" {capitalised(parked_in_words(Sum(parked)))}." if parked else ""
     if still and lag is not None and lag < SOURCE_IDLE_LAG_BYTES:
-        return _none(path, Verdict.SOURCE_IDLE, f"The source has no changes of these tables.{beside}")
+        return _none(path, Verdict.SOURCE_IDLE, f"The source has no new changes of these tables.{beside}")
     least = min((stage for stage in stages if stage.mean), key=lambda stage: stage.mean.idle if stage.mean else 100)
     assert least.mean is not None  # noqa: S101
     return _none(

@@ -188,7 +188,7 @@ RULES: dict[RuleId, Rule] = {
             "It was dropped, replaced or taken out of the publication, or its partitions changed in ways that WAL "
             "does not show, so the destination's table misses changes. Or it has lost its replica identity, so the "
             "source refuses updates and deletes of it. The stream's other tables keep replicating.",
-            "Open the stream's tables: the table's alert has the cure, as a button or as SQL for the source.",
+            "Do what the alert's message says, or open the stream's tables, where the cure is a button or SQL.",
             SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 5, tab="tables",
         ),
         Rule(

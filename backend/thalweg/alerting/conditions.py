@@ -212,17 +212,19 @@ def _left(seconds: float) -> str:
 
 
 def spill_limit(view: View) -> Iterator[Assessment]:
+    """Not of a backlog that is full and holds the others up: backlog_full tells of it."""
     rule = RuleId.SPILL_LIMIT
     for stream, settings, subject in view.streams(rule):
         if not stream.seen:
             yield Assessment(rule, subject, None)
             continue
+        full_backlogs = {destination.id for destination in stream.destinations if destination.full_bytes is not None}
         for spill in stream.spills:
             own = Subject(subject.type, subject.id, subject.name, spill.component)
             growth = view.memory.growth((rule, stream.id, spill.component), view.facts.at, spill.used_bytes)
             left = seconds_to_full(spill.limit_bytes - spill.used_bytes, growth)
             used, threshold = 100 * spill.used_bytes / spill.limit_bytes, settings.thresholds["used_percent"]
-            breached = (
+            breached = spill.destination_id not in full_backlogs and (
                 used >= 100
                 or view.above(rule, own, used, threshold)
                 or view.below(rule, own, left, settings.thresholds["seconds_to_full"])
@@ -231,7 +233,7 @@ def spill_limit(view: View) -> Iterator[Assessment]:
             full = " It is full." if spill.used_bytes >= spill.limit_bytes else full
             yield Assessment(
                 rule, own, breached,
-                f"{stream.name} has {size(spill.used_bytes)} of changes on disk at {spill.component}, {used:.0f} % of "
+                f"{stream.name} has {size(spill.used_bytes)} of changes on disk at {spill.place}, {used:.0f} % of "
                 f"{spill.parameter}.{full}",
                 used, threshold, "percent",
                 {"component": spill.component, "parameter": spill.parameter, "used_bytes": spill.used_bytes,

@@ -32,9 +32,12 @@ class Spill:
     """Bytes of one component on the engine's disk, and their limit."""
 
     component: str
+    place: str
+    """In words."""
     parameter: str
     used_bytes: float
     limit_bytes: float
+    destination_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ AGE_TOLD_FROM = timedelta(minutes=1)
 """The number of parked transactions is told alone until the oldest is parked for so long."""
 LEVELS = (HealthLevel.ERROR, HealthLevel.WARNING)
 """Levels of trouble, the worse first."""
+HARMLESS = (TroubleKind.RENAMED, TroubleKind.UNIDENTIFIED)
+"""Troubles of tables that stop nothing and lose nothing."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,7 @@ def _table_troubles(facts: Facts) -> Iterator[Health]:
         for table in destination.get("tables", []):
             trouble = table.get("trouble")
             if trouble and (destination["status"] != ObservedStatus.ABORTED or trouble["kind"] == TroubleKind.RENAMED):
-                level = HealthLevel.WARNING if trouble["kind"] == TroubleKind.RENAMED else HealthLevel.ERROR
+                level = HealthLevel.WARNING if trouble["kind"] in HARMLESS else HealthLevel.ERROR
                 by_table[f"{table['schema']}.{table['table']}"] = _health(
                     level, f"{trouble['reason']} {trouble['cure']}"
                 )

@@ -1,7 +1,18 @@
-import { ActionIcon, AppShell, Box, Button, Center, Drawer, Group, Loader, Menu } from "@mantine/core";
+import {
+  ActionIcon,
+  AppShell,
+  Box,
+  Button,
+  Center,
+  Drawer,
+  Group,
+  Loader,
+  Menu,
+  Progress,
+} from "@mantine/core";
 import { IconChevronDown, IconLogout, IconMenu2, IconUser } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Outlet, useLocation, useNavigate, useRouter } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate, useRouter, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useLiveEvents } from "@/api/live";
 import { problemInWords } from "@/api/problem-in-words";
@@ -86,12 +97,21 @@ function Shell({ session }: { session: Session }) {
         </AppShell.Navbar>
       )}
       <AppShell.Main className={classes.main}>
+        <ComingPage />
         <Box id="content" ref={content} tabIndex={-1} className={classes.content}>
           <Outlet />
         </Box>
       </AppShell.Main>
     </AppShell>
   );
+}
+
+/** A page that was chosen and is not there yet: without a sign of it a click seems lost. */
+function ComingPage() {
+  const isComing = useRouterState({ select: ({ status }) => status === "pending" });
+  return isComing ? (
+    <Progress className={classes.coming} value={100} size={3} animated aria-label="The page is loading" />
+  ) : null;
 }
 
 /** After a change of page the keyboard starts at the page's content, as after a full load. */

@@ -203,7 +203,8 @@ export function streamInWords(stream: {
   state: ShownState;
   destinations: readonly Backlogged[];
 }): StateInWords {
-  return (HELD_UP.has(stream.state) && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
+  const isHeldUp = HELD_UP.has(stream.state) || stream.state === "RETRYING";
+  return (isHeldUp && waitsForRoom(stream.destinations)) || stateInWords(stream.state);
 }
 
 /** One whose own backlog is full applies what is in it; the others get nothing more. */

@@ -17,8 +17,9 @@ export function exactSum({ value, atLeast }: KnownSum): number | null {
   return atLeast ? null : value;
 }
 
-/** A sum as it is shown: with ≥ where it is a lower bound. */
+/** A sum as it is shown: with ≥ where it is a lower bound. That it is 0 or more says nothing. */
 export function sumQuantity({ value, atLeast }: KnownSum, inWords: (value: Maybe) => Quantity): Quantity {
+  if (atLeast && value === 0) return inWords(null);
   const quantity = inWords(value);
   return atLeast ? { ...quantity, value: `≥ ${quantity.value}` } : quantity;
 }

@@ -189,7 +189,7 @@ def _done(destination: dict[str, Any], *, waits: bool) -> int | None:
 def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
     """A rename loses nothing: it can wait for somebody who looks. What has stopped a whole destination is told so."""
     found = {
-        table["trouble"]["reason"]: None
+        f"{table['trouble']['reason']} {table['trouble']['cure']}": None
         for destination in observed.get("destinations") or []
         if destination["status"] != ObservedStatus.ABORTED
         for table in destination.get("tables") or []
@@ -201,6 +201,7 @@ def _troubles(observed: dict[str, Any]) -> tuple[str, ...]:
 def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[Spill, ...]:
     definitions = load_parameters(settings.contract_directory)
     own = {destination.id: destination.parameters for destination in row.destinations}
+    names = {destination.id: destination.database.name for destination in row.destinations}
     spills = []
     for component in sample.components if sample else []:
         parameters = effective(definitions, {**row.parameters, **own.get(component.destination_id or "", {})})
@@ -208,7 +209,12 @@ def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[
         if name is not None and "spill_bytes" in component.gauges:
             limit = float(parameters[name]) * MIB
             if limit > 0:
-                spills.append(Spill(component.id, name, component.gauges["spill_bytes"], limit))
+                where = names.get(component.destination_id or "")
+                place = component.id if where is None else f"the apply reader of {where}"
+                if where is not None and component.type is ComponentType.QUEUE:
+                    place = f"the backlog of {where}"
+                used = component.gauges["spill_bytes"]
+                spills.append(Spill(component.id, place, name, used, limit, component.destination_id))
     return tuple(spills)
 
 

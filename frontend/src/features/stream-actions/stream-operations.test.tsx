@@ -48,3 +48,12 @@ it("shows what came of the last thing that was asked for, for a while", async ()
   expect(await screen.findByText("Retry stream failed: A table was replaced")).toBeVisible();
   expect(screen.getByText(/Copy it again/)).toBeVisible();
 });
+
+it("calls nothing failed that has succeeded after an error", async () => {
+  const running = operation({ id: "other", kind: "stream.create", state: "running" });
+  const items = [{ ...refused(Date.now()), state: "succeeded" as const }, running];
+  stubApi({ "GET /api/v1/operations": { body: { items, next_cursor: null } } });
+  const { container } = renderUi(<StreamOperations stream={stream()} />);
+  await screen.findByText(/Create stream/);
+  expect(container).not.toHaveTextContent("failed");
+});

@@ -25,7 +25,8 @@ export function StreamOperations({ stream }: { stream: Stream }) {
       {operations.filter(isUnfinished).map((operation) => (
         <Banner key={operation.id} operation={operation} stream={stream} />
       ))}
-      {failed?.error &&
+      {failed?.state === "failed" &&
+        failed.error &&
         failed.finished_at &&
         Date.now() - Date.parse(failed.finished_at) < FAILED_SHOWN_MS && (
           <ProblemAlert
