@@ -268,19 +268,26 @@ base::Result<void> Catalogue::read_indexes(const Targets& targets, bool inherite
       pg::Rows rows,
       connection_.query(
           "SELECT c.relname, pg_get_indexdef(i.indexrelid), i.indisunique, quote_ident(c.relname), "
-          "i.indrelid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = ANY($1::oid[]) AND "
-          "i.indisvalid "
+          "i.indrelid, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+          "LEFT JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(attnum, place) ON i.indisunique AND i.indimmediate "
+          "AND i.indpred IS NULL AND i.indexprs IS NULL AND k.place <= i.indnkeyatts "
+          "LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum "
+          "WHERE i.indrelid = ANY($1::oid[]) AND i.indisvalid "
           "AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', "
           "'x')) "
           "AND ($2::bool OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)) "
-          "ORDER BY i.indrelid, c.relname",
+          "ORDER BY i.indrelid, c.relname, k.place",
           {targets.oids(), inherited_too ? "true" : "false"}));
   for (size_t i = 0; i < rows.size(); ++i) {
     std::string definition = text(rows, i, 1);
     // For a partitioned table PostgreSQL prints ON ONLY, which would leave the index without its partitions' ones.
     std::string head = fmt::format("CREATE {}INDEX {} ON ", rows.boolean(i, 2) ? "UNIQUE " : "", rows.text(i, 3));
     if (definition.starts_with(head + "ONLY ")) definition.erase(head.size(), 5);
-    targets.each(oid(rows, i, 4), [&](TableShape& table) { table.indexes.push_back({text(rows, i, 0), definition}); });
+    targets.each(oid(rows, i, 4), [&](TableShape& table) {
+      if (table.indexes.empty() || table.indexes.back().name != text(rows, i, 0))
+        table.indexes.push_back({.name = text(rows, i, 0), .definition = definition});
+      if (!rows.is_null(i, 5)) table.indexes.back().key_columns.push_back(text(rows, i, 5));
+    });
   }
   return {};
 }

@@ -83,11 +83,14 @@ base::Result<void> check_identity(const TableShape& table) {
 
 // Whether some unique key of the table has exactly these columns.
 bool has_key(const TableShape& table, const std::vector<std::string>& columns) {
-  std::set<std::string> wanted(columns.begin(), columns.end());
-  return std::ranges::any_of(table.constraints, [&](const ConstraintShape& constraint) {
-    return (constraint.kind == 'p' || constraint.kind == 'u') &&
-           std::set<std::string>(constraint.columns.begin(), constraint.columns.end()) == wanted;
-  });
+  const auto is_wanted = [wanted = std::set(columns.begin(), columns.end())](const std::vector<std::string>& key) {
+    return std::set(key.begin(), key.end()) == wanted;
+  };
+  const auto is_key = [&](const ConstraintShape& constraint) {
+    return (constraint.kind == 'p' || constraint.kind == 'u') && is_wanted(constraint.columns);
+  };
+  return std::ranges::any_of(table.constraints, is_key) ||
+         std::ranges::any_of(table.indexes, is_wanted, &IndexShape::key_columns);
 }
 
 }  // namespace
@@ -148,7 +151,7 @@ base::Result<void> check_same_table(const TableShape& source, const TableShape& 
   }
   const ConstraintShape* key = source.primary_key();
   if (key && key_rule == KeyAtDestination::needed && !has_key(destination, key->columns)) {
-    return differs(fmt::format("{} has no primary key or unique constraint on ({}) at the destination.", name,
+    return differs(fmt::format("{} has no primary key or unique index on ({}) at the destination.", name,
                                fmt::join(key->columns, ", ")));
   }
   return {};

@@ -39,20 +39,22 @@ std::string statement_of(const LostIdentity& table) {
   return fmt::format("ALTER TABLE {} REPLICA IDENTITY {};", table.name.quoted(), identity);
 }
 
-// The columns are for somebody who knows the rows. Empty: there is a key, and it does not help.
-std::string statement_for_key(const TableName& table, IdentityFlaw flaw) {
-  switch (flaw) {
+// Further words where a key would help. A key alone is no identity while that is something else.
+std::string key_instead(const LostIdentity& table) {
+  switch (table.flaw) {
     case IdentityFlaw::no_key:
-      return fmt::format("ALTER TABLE {} ADD PRIMARY KEY (...);", table.quoted());
+      return " Or add a primary key, at each destination too.";
     case IdentityFlaw::nothing:
     case IdentityFlaw::dropped:
     case IdentityFlaw::invalid:
-      return fmt::format("ALTER TABLE {} ADD PRIMARY KEY (...), REPLICA IDENTITY DEFAULT;", table.quoted());
+      return fmt::format(
+          " Or add a primary key, at each destination too, and run ALTER TABLE {} REPLICA IDENTITY DEFAULT;",
+          table.name.quoted());
     case IdentityFlaw::deferrable:
     case IdentityFlaw::generated:
-      break;
+      return {};
   }
-  return {};
+  std::unreachable();
 }
 
 }  // namespace
@@ -80,10 +82,9 @@ std::string reason_of_leaves(const TableName& root, const std::vector<LostIdenti
 }
 
 std::string cure_of(const LostIdentity& table) {
-  const std::string key = statement_for_key(table.name, table.flaw);
-  if (!table.usable_index.empty() || key.empty()) return fmt::format("At the source, run {}", statement_of(table));
-  return fmt::format("At the source, give it a primary key: {} Or, at the price of whole old rows in the WAL, run {}",
-                     key, statement_of(table));
+  const std::string cure = fmt::format("At the source, run {}", statement_of(table));
+  if (!table.usable_index.empty()) return cure;
+  return fmt::format("{} Old rows then go into the WAL whole.{}", cure, key_instead(table));
 }
 
 std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity>& lost) {
@@ -94,8 +95,9 @@ std::string cure_of_leaves(const TableName& root, const std::vector<LostIdentity
   cure += " Do so for partitions that are added from now on, too.";
   const auto lacks_key = [](const LostIdentity& leaf) { return leaf.flaw == IdentityFlaw::no_key; };
   if (std::ranges::all_of(lost, lacks_key)) {
-    cure += fmt::format(" Or give the partitioned table a primary key, which partitions get by themselves: {}",
-                        statement_for_key(root, IdentityFlaw::no_key));
+    cure +=
+        fmt::format(" Or add a primary key to {}, which partitions get by themselves, and to the destinations' tables.",
+                    root.quoted());
   }
   return cure;
 }

@@ -49,6 +49,8 @@ struct ConstraintShape {
 struct IndexShape {
   std::string name;
   std::string definition;  // pg_get_indexdef, made to cover partitions
+  // Of a unique one that identifies rows: checked at once, without expressions and condition. Else empty.
+  std::vector<std::string> key_columns = {};
 };
 
 // A table, and the name of an index of it.

@@ -81,7 +81,7 @@ def test_it_is_told_with_its_cure_and_passes(
     assert (trouble["resolutions"], trouble["renamed_to"]) == ([], None)
     *_, statement = statements_of(trouble)
     assert statement == f'ALTER TABLE "public"."hit" REPLICA IDENTITY {cure};'
-    assert ("ADD PRIMARY KEY (...);" in trouble["cure"]) == (cure == "FULL")
+    assert ("add a primary key, at each destination too" in trouble["cure"]) == (cure == "FULL")
 
     # Nothing is lost: what the source lets pass comes.
     assert scene.engine.status(scene.stream)["phase"] == "REPLICATING"
@@ -103,12 +103,37 @@ def test_a_primary_key_that_is_added_cures_it(scene: Scene) -> None:
     start(scene, "logical", "hit")
     scene.run_at_source("DROP INDEX hit_code; " + NO_KEY)
     trouble = wait_trouble(scene, "hit", "UNIDENTIFIED")
-    key, _ = statements_of(trouble)
-    scene.run_at_source(key.replace("...", "id"))
+    _, default = statements_of(trouble)
+    scene.run_at_source(f"ALTER TABLE hit ADD PRIMARY KEY (id); {default}")
     wait_well(scene, "hit")
     scene.at_source(UPDATE, DELETE)
     scene.wait_applied()
     assert_same(scene, "hit")
+
+
+def test_a_unique_index_is_key_enough_at_the_destination(scene: Scene) -> None:
+    """It came with the copy; the source gets a key in its place, and the next session compares the two."""
+    scene.run_at_source("""CREATE TABLE hit (id integer NOT NULL, "co,de" integer NOT NULL, body text);
+                           CREATE UNIQUE INDEX hit_id ON hit ("co,de", id);
+                           ALTER TABLE hit REPLICA IDENTITY USING INDEX hit_id;
+                           INSERT INTO hit SELECT n, -n, 'old' FROM generate_series(1, 100) n;""")
+    start(scene, "logical", "hit")
+    scene.run_at_source("DROP INDEX hit_id")
+    wait_trouble(scene, "hit", "UNIDENTIFIED")
+    scene.run_at_source('ALTER TABLE hit ADD PRIMARY KEY (id, "co,de"), REPLICA IDENTITY DEFAULT')
+    wait_well(scene, "hit")
+    scene.engine.kill()
+    scene.engine.start()
+    scene.wait_replicating()
+    scene.at_source(UPDATE, DELETE)
+    scene.wait_applied()
+    assert_same(scene, "hit")
+    # One of a part of the rows is none.
+    scene.engine.kill()
+    scene.at_destination("DROP INDEX hit_id", 'CREATE UNIQUE INDEX hit_id ON hit ("co,de", id) WHERE id > 0')
+    scene.engine.start()
+    error = scene.engine.wait_aborted(scene.stream)
+    assert "no primary key or unique index on (id, co,de)" in error["message"], error
 
 
 def test_it_is_told_of_a_stream_that_is_stopped_and_outlasts_a_restart(scene: Scene) -> None:
