@@ -206,19 +206,25 @@ async def test_whole_pages_and_their_cure(
         await eventually(is_off)
         assert failed(await checks_of(operator, registered)) == set()
         check = (await checks_of(operator, registered, **MINED))["source:full_page_writes"]
-        sides.cluster.execute(*check["sql"].splitlines())
+        sides.cluster.execute("CHECKPOINT")
+        *on, checkpoint = check["sql"].splitlines()
+        sides.cluster.execute(*on)
 
-        async def is_on() -> bool:
-            return failed(await checks_of(operator, registered, **MINED)) == set()
+        async def is_off_at_the_checkpoint() -> bool:
+            check = (await checks_of(operator, registered, **MINED))["source:full_page_writes"]
+            return "was off at the last checkpoint" in check["detail"] and check["sql"] == checkpoint
 
-        await eventually(is_on)
+        await eventually(is_off_at_the_checkpoint)
+        sides.cluster.execute(checkpoint)
+        assert failed(await checks_of(operator, registered, **MINED)) == set()
     finally:
-        sides.cluster.execute("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()")
+        sides.cluster.execute("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()", "CHECKPOINT")
 
 
 def test_servers_that_cannot_be_mined() -> None:
     checklist = Checklist(CheckSide.SOURCE)
-    server = {"major": 20, "version": "20.1", "full_page_writes": "on", "encoding": "LATIN1", "block_bytes": "16384"}
+    server = {"major": 20, "version": "20.1", "full_page_writes": "on", "checkpoint_has_pages": True,
+              "encoding": "LATIN1", "block_bytes": "16384"}  # fmt: skip
     mining._check_server(checklist, server, reads_standby=True)
     failures = {check.id: check for check in checklist.checks if check.status is CheckStatus.FAILED}
     assert failures.keys() == {"mining_primary", "mining_version", "mining_encoding", "mining_blocks"}

@@ -24,8 +24,9 @@ LOGICAL = "Or choose logical decoding for the stream."
 
 SERVER = """
 SELECT current_setting('server_version_num')::int / 10000 AS major, current_setting('server_version') AS version,
-       current_setting('full_page_writes') AS full_page_writes, current_setting('server_encoding') AS encoding,
-       current_setting('block_size') AS block_bytes
+       current_setting('full_page_writes') AS full_page_writes,
+       (SELECT full_page_writes FROM pg_control_checkpoint()) AS checkpoint_has_pages,
+       current_setting('server_encoding') AS encoding, current_setting('block_size') AS block_bytes
 """
 OTHER_METHODS = """
 SELECT c.oid::bigint AS oid FROM pg_class c JOIN pg_am a ON a.oid = c.relam
@@ -91,13 +92,18 @@ def _check_server(checklist: Checklist, server: dict[str, Any], reads_standby: b
             "Choose logical decoding for the stream.",
         )  # fmt: skip
     title = "Whole pages in the WAL"
-    if server["full_page_writes"] == "on":
+    if server["full_page_writes"] == "on" and server["checkpoint_has_pages"]:
         checklist.ok("full_page_writes", title, "full_page_writes is on.")
+    elif server["full_page_writes"] == "on":
+        checklist.fail(
+            "full_page_writes", title, "full_page_writes is on, and was off at the last checkpoint, where the stream's "
+            "WAL would begin.", "Run CHECKPOINT at the source.", "CHECKPOINT;",
+        )  # fmt: skip
     else:
         checklist.fail(
             "full_page_writes", title, "full_page_writes is off: the WAL does not have all that is changed.",
             f"Turn it on and reload the server. {LOGICAL}",
-            "ALTER SYSTEM SET full_page_writes = on;\nSELECT pg_reload_conf();",
+            "ALTER SYSTEM SET full_page_writes = on;\nSELECT pg_reload_conf();\nCHECKPOINT;",
         )  # fmt: skip
     title = "Encoding of the database"
     if server["encoding"] == "UTF8":

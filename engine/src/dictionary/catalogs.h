@@ -52,7 +52,7 @@ std::optional<Catalog> catalog_of(uint32_t oid);
 
 // Places of the columns that the dictionary itself reads.
 namespace class_column {
-enum : size_t { oid, filenode, rewrite, tablespace };
+enum : size_t { oid, filenode, rewrite, tablespace, persistence = 10 };
 }
 
 // NULL; booleans, characters and integers; float4; names and vectors as PostgreSQL prints them; an array's only element

@@ -328,6 +328,8 @@ std::optional<uint32_t> Dictionary::relation_of(const wal::RelationFile& file, b
   rows_with_key(Catalog::pg_class, kByFile, file.number, viewer, [&](const Row& row) {
     const auto tablespace = std::get<int64_t>(row[class_column::tablespace]);
     if (file.tablespace != (tablespace == 0 ? place_.tablespace : tablespace)) return;
+    // Files of temporary relations are numbered for themselves (t6_16384 beside 16384), and none of them is in the WAL.
+    if (std::get<int64_t>(row[class_column::persistence]) == 't') return;
     oid = static_cast<uint32_t>(std::get<int64_t>(row[class_column::oid]));
   });
   return oid;

@@ -126,6 +126,34 @@ def test_kills_of_all_three_lose_and_duplicate_nothing(scene: Scene, random_: ra
     assert restart_lsn(scene) > before, "the source keeps WAL that is staged"
 
 
+def test_a_start_behind_a_checkpoint_without_whole_pages(scene: Scene) -> None:
+    """What its cure asks for, and nothing less."""
+    scene.run_at_source(TABLES)
+    off = ("ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()")
+    on = ("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()")
+
+    def is_set(value: str) -> bool:
+        return bool(scene.source.value("postgres", "SHOW full_page_writes") == value)
+
+    try:
+        scene.source.sql("postgres", *off)
+        wait_for(lambda: is_set("off"), SECONDS, "it is off")
+        scene.source.sql("postgres", "CHECKPOINT")
+        scene.run_at_source("ALTER TABLE accounts ADD COLUMN late int; ALTER TABLE accounts DROP COLUMN late")
+        scene.source.sql("postgres", *on)
+        wait_for(lambda: is_set("on"), SECONDS, "it is on")
+        start_mining(scene, WANTED, wait=False)
+        wait_aborted(scene, "full_page_writes_off", "run CHECKPOINT")
+        scene.source.sql("postgres", "CHECKPOINT")
+        scene.engine.retry(scene.stream)
+        scene.wait_replicating()
+    finally:
+        scene.source.sql("postgres", *on, "CHECKPOINT")
+    scene.at_source("UPDATE accounts SET note = 'late' WHERE id < 10")
+    scene.wait_applied()
+    scene.assert_same(WANTED)
+
+
 def test_two_destinations(fan_out: FanOut, random_: random.Random) -> None:
     scene = fan_out.scene
     scene.run_at_source(TABLES)

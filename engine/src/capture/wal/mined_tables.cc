@@ -93,4 +93,11 @@ base::Result<void> check_source(pg::Connection& source) {
   return {};
 }
 
+base::Result<void> check_checkpoint(pg::Connection& source) {
+  THALWEG_ASSIGN(const pg::Rows rows, source.query("SELECT full_page_writes FROM pg_catalog.pg_control_checkpoint()"));
+  if (rows.boolean(0, 0)) return {};
+  return base::fail(ErrorCode::full_page_writes_off,
+                    "The source's last checkpoint was made while full_page_writes was off: run CHECKPOINT there.");
+}
+
 }  // namespace thalweg::capture

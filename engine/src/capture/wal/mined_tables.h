@@ -32,4 +32,8 @@ class MinedTables {
 // unsupported_table (the database is not UTF-8).
 base::Result<void> check_source(pg::Connection& source);
 
+// For a beginning, which reads from the last checkpoint on: full_page_writes_off, where that was off then. Turning it
+// on makes no checkpoint.
+base::Result<void> check_checkpoint(pg::Connection& source);
+
 }  // namespace thalweg::capture

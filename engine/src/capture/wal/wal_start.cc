@@ -46,6 +46,7 @@ base::Result<WalStart> begin(const WalStartOptions& options, const MinedTables& 
 base::Result<WalStart> start_wal(const WalStartOptions& options) {
   THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options.source, options.session));
   THALWEG_TRY(check_source(source));
+  THALWEG_TRY(check_checkpoint(source));
   THALWEG_ASSIGN(const MinedTables tables, MinedTables::read(source, options.publications));
   const WalFolder folder(options.folder);
   THALWEG_TRY(folder.clear());

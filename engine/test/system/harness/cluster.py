@@ -90,6 +90,10 @@ class Cluster:
         if self.is_running():
             self._control("stop", "--wait", "--timeout=60", f"--mode={mode}")
 
+    def reset_wal(self, *arguments: str) -> None:
+        """pg_resetwal, of a cluster that was stopped cleanly."""
+        self._run("pg_resetwal", f"--pgdata={self.directory}", *arguments)
+
     def restart(self, mode: str = "fast") -> None:
         self.stop(mode)
         self.start()
