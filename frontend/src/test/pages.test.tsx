@@ -4,6 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Database } from "@/api/types";
 import { liveAnalysis } from "./advisor";
+import { alert } from "./alerts";
 import { database, engine, initialCopy, keylessTable, parallelism, sample, session, stream } from "./data";
 import { EventSourceStub, expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
@@ -356,6 +357,25 @@ describe("databases", () => {
     const afterwards = screen.getByRole("row", { name: /orders/ });
     expect(afterwards).not.toHaveTextContent("not tested yet");
     expect(afterwards).toHaveTextContent(/Connected.*3.min ago/);
+  });
+});
+
+describe("a database that an engine cannot reach", () => {
+  it("is not called connected after a test from before", async () => {
+    const kept = { ...database("source01", "orders"), version: "15.20", tested_at: new Date().toISOString() };
+    const other = { ...kept, id: "dest0001", name: "warehouse" };
+    const message = "warehouse, a destination of orders, cannot be reached.";
+    const evidence = { side: "destination", database: "warehouse", error: "refused" };
+    stubApi({
+      ...routes,
+      "GET /api/v1/databases": page([kept, other]),
+      "GET /api/v1/alerts": page([alert("a", { rule: "database_unreachable", message, evidence })]),
+    });
+    renderAt("/databases");
+    await waitFor(() =>
+      expect(screen.getByRole("row", { name: /warehouse/ })).toHaveTextContent("Unreachable now"),
+    );
+    expect(screen.getByRole("row", { name: /orders/ })).toHaveTextContent("Connected");
   });
 });
 

@@ -1,5 +1,5 @@
 import type { DatabaseRole } from "@/api/databases";
-import type { Database } from "@/api/types";
+import type { Alert, Database } from "@/api/types";
 import { type StateInWords, sentenceCase } from "@/lib/states";
 
 export function testInWords({
@@ -11,6 +11,20 @@ export function testInWords({
   if (tested_at === null)
     return { label: "Not tested", tone: "quiet", definition: "No connection test has been run yet." };
   return { label: "Connected", tone: "good", definition: "The last test succeeded." };
+}
+
+/** Databases that an engine cannot reach now, by their names, with the alert's words: a test may be from before. */
+export function unreachable(alerts: Alert[]): Map<unknown, StateInWords> {
+  const firing = alerts.filter(
+    ({ rule, state, over_since }) =>
+      rule === "database_unreachable" && state === "firing" && over_since === null,
+  );
+  return new Map(
+    firing.map(({ evidence, message }) => [
+      evidence.database,
+      { label: "Unreachable now", tone: "bad", definition: message },
+    ]),
+  );
 }
 
 /** The version that the last test found; without one, why there is none. */

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { IconDatabase, IconPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { openAlertsQuery } from "@/api/alerts";
 import { databasesQuery, useDeleteDatabase, useTestDatabase } from "@/api/databases";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
@@ -13,6 +14,7 @@ import { StillUsed } from "@/features/still-used/still-used";
 import { addressOf } from "@/lib/address";
 import { formatAgo } from "@/lib/format";
 import { covers } from "@/lib/session-role";
+import type { StateInWords } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -23,12 +25,13 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { QueryFaces } from "@/ui/query-faces";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { testInWords, usedBy, versionInWords } from "./database-facts";
+import { testInWords, unreachable, usedBy, versionInWords } from "./database-facts";
 
 type Dialog = { kind: "add" } | { kind: "edit" | "delete"; database: Database } | null;
 
 export function DatabasesPage() {
   const databases = useQuery(databasesQuery);
+  const away = unreachable(useQuery(openAlertsQuery).data ?? []);
   const mayAct = covers(useQuery(sessionQuery).data?.user.role, "operator");
   const [dialog, setDialog] = useState<Dialog>(null);
   const close = () => setDialog(null);
@@ -65,7 +68,7 @@ export function DatabasesPage() {
             ) : (
               <DataTable
                 label="Databases"
-                columns={columns(mayAct, setDialog)}
+                columns={columns(mayAct, away, setDialog)}
                 rows={known}
                 rowKey={(database) => database.id}
                 initialSort={{ key: "name", descending: false }}
@@ -87,7 +90,11 @@ export function DatabasesPage() {
   );
 }
 
-function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Database>[] {
+function columns(
+  mayAct: boolean,
+  away: Map<unknown, StateInWords>,
+  open: (dialog: Dialog) => void,
+): Column<Database>[] {
   return [
     {
       key: "name",
@@ -118,10 +125,11 @@ function columns(mayAct: boolean, open: (dialog: Dialog) => void): Column<Databa
     {
       key: "test",
       header: "Last test",
-      definition: "What the last connection test found, and when it was.",
+      definition:
+        "What the last connection test found, and when it was; and whether an engine reaches it now.",
       cell: (database) => (
         <Group gap={8} wrap="nowrap">
-          <ToneBadge compact state={testInWords(database)} />
+          <ToneBadge compact state={away.get(database.name) ?? testInWords(database)} />
           <Text size="xs" c="dimmed">
             {database.tested_at ? formatAgo(database.tested_at) : ""}
           </Text>
