@@ -78,7 +78,7 @@ def test_both_ways_through_kills_of_the_engine(scene: Scene, random_: random.Ran
     kind = "logical"
     with RandomWork(scene, random_) as work:
         start(scene, kind, parameters={"parallelism": 3})
-        for n in range(6):
+        for n in range(4):
             work.wait_for_more(random_.randint(5, 20))
             kind = OTHER[kind]
             change_kind(scene, kind)
