@@ -104,7 +104,7 @@ def test_several_destinations_of_which_one_is_away(fan_out: FanOut, random_: ran
             fan_out.wait_phase(name, "REPLICATING")
         work.wait_for_more(20)
         for kind in ("wal", "logical"):
-            fan_out.made["two"].relay.cut()
+            fan_out.made["two"].relay.sever()
             work.wait_for_more(10)
             change_kind(scene, kind)
             wait_for(lambda kind=kind: has_kind(scene, kind), 2 * SECONDS, kind)  # type: ignore[misc]
