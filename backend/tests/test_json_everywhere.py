@@ -64,6 +64,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "streams stop": [TEXT],
     "streams retry": [TEXT],
     "streams delete": [TEXT],
+    "streams capture": [TEXT, "wal"],
     "streams set": [TEXT, "parallelism=2"],
     "streams parameters": [],
     "streams rules": [TEXT, "--include", "public.*"],

@@ -13,6 +13,7 @@ from tests.support.engine_double import EngineDouble
 from tests.support.serving import eventually
 from tests.test_collector import collector  # noqa: F401
 from tests.test_preflight import checks_of, failed
+from thalweg.cli import captures
 from thalweg.inspection import mining
 from thalweg.inspection.checks import Checklist
 from thalweg.inspection.schemas import CheckSide, CheckStatus
@@ -127,14 +128,82 @@ async def test_limits_go_to_no_engine_that_decodes(
     assert stream["parameters"] == {} and not {"staging_limit_mb", "capture_kind"} & stream.keys()
 
 
+async def observed(operator: httpx.AsyncClient, stream: dict[str, Any]) -> str:
+    """The stream's path, once its engine has told of it."""
+    path = f"{STREAMS}/{stream['id']}"
+
+    async def is_told() -> bool:
+        return bool((await operator.get(path)).json()["positions"])
+
+    await eventually(is_told)
+    return path
+
+
+async def test_the_kind_changes_and_what_it_waits_for(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    limits = {"staging_limit_mb": 64}
+    stream = await created(admin, registered, parameters=limits)
+    path, warehouse = await observed(admin, stream), stream["destinations"][0]["id"]
+    assert stream["kind_change"] is None
+    engine.kind_change = {"to": "wal", "position": "0/5A3C1F8", "waits_for": [warehouse]}
+    changed = await admin.patch(path, json=MINED, headers={"If-Match": "*"})
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["capture_kind"] == "wal" and changed.json()["rules"] == stream["rules"]
+
+    async def is_under_way() -> bool:
+        told_as = [{name: known.get(name) for name in ("capture_kind", *limits)} for known in engine.desired["streams"]]
+        return told_as == [{**MINED, **limits}] and (await admin.get(path)).json()["kind_change"] == engine.kind_change
+
+    await eventually(is_under_way)
+    (entry,) = [
+        entry for entry in (await admin.get("/api/v1/audit")).json()["items"] if entry["action"] == "streams_update"
+    ]
+    assert [entry[when]["capture_kind"] for when in ("before", "after")] == ["logical", "wal"]
+    back = await admin.patch(path, json={"capture_kind": "logical"}, headers={"If-Match": "*"})
+    assert back.status_code == 200 and back.json()["kind_change"] is None, "what the engine tells is of before"
+
+    async def keeps_its_limits() -> bool:
+        return [(known.get("capture_kind"), known.get("staging_limit_mb")) for known in engine.desired["streams"]] == [
+            (None, 64)
+        ]
+
+    await eventually(keeps_its_limits)
+
+
+async def test_an_engine_that_changes_no_kind(
+    operator: httpx.AsyncClient,
+    registered: dict[str, str],
+    engine: EngineDouble,
+    collector: Any,  # noqa: F811
+) -> None:
+    engine.knows_kind_changes = False
+    path = await observed(operator, await created(operator, registered))
+    refused = await operator.patch(path, json=MINED, headers={"If-Match": "*"})
+    assert refused.status_code == 409 and "Upgrade the engine" in refused.text
+    same = await operator.patch(path, json={"capture_kind": "logical"}, headers={"If-Match": "*"})
+    assert same.status_code == 200, same.text
+
+
 @pytest.mark.usefixtures("engine")
-async def test_the_kind_is_fixed_and_one_of_two(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
-    mined = await created(operator, registered, **MINED)
-    path = f"{STREAMS}/{mined['id']}"
-    refused = await operator.patch(path, json={"capture_kind": "logical"}, headers={"If-Match": "*"})
-    assert refused.status_code == 422, refused.text
-    assert "capture_kind" in refused.text
-    assert (await operator.get(path)).json()["capture_kind"] == "wal"
+async def test_a_change_is_checked_as_a_new_stream_is(
+    operator: httpx.AsyncClient, registered: dict[str, str], sides: Sides
+) -> None:
+    user = sides.source["user"]
+    sides.on_source("CREATE TABLE odd (id int PRIMARY KEY, rights aclitem)", f"ALTER TABLE odd OWNER TO {user}")
+    path = f"{STREAMS}/{(await created(operator, registered))['id']}"
+    refused = await operator.patch(path, json=MINED, headers={"If-Match": "*"})
+    assert refused.status_code == 409 and "Types that can be mined" in refused.text
+    assert (await operator.get(path)).json()["capture_kind"] == "logical"
+    sides.on_source("ALTER TABLE odd DROP COLUMN rights")
+    assert (await operator.patch(path, json=MINED, headers={"If-Match": "*"})).status_code == 200
+
+
+@pytest.mark.usefixtures("engine")
+async def test_the_kind_is_one_of_two(operator: httpx.AsyncClient, registered: dict[str, str]) -> None:
     wrong = await operator.post(STREAMS, json=body_of(registered, name="b", capture_kind="trigger"))
     assert wrong.status_code == 422
     assert "/capture_kind" in wrong.text
@@ -219,6 +288,24 @@ async def test_whole_pages_and_their_cure(
         assert failed(await checks_of(operator, registered, **MINED)) == set()
     finally:
         sides.cluster.execute("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()", "CHECKPOINT")
+
+
+@pytest.mark.parametrize(
+    ("position", "behind", "words"),
+    [
+        (None, [], "it is being prepared"),
+        ("0/5A3C1F8", [], "changes to log mining at 0/5A3C1F8\n"),
+        ("0/5A3C1F8", ["a"], "changes to log mining at 0/5A3C1F8, and waits for warehouse\n"),
+    ],
+)
+def test_a_change_on_the_command_line(
+    position: str | None, behind: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change = {"to": "wal", "position": position, "waits_for": behind}
+    destinations = [{"id": "a", "database": {"name": "warehouse"}}, {"id": "b", "database": {"name": "reports"}}]
+    captures.print_capture({**MINED, "kind_change": change, "destinations": destinations})
+    told = capsys.readouterr().out
+    assert words in told and "captured by logical decoding" in told
 
 
 def test_servers_that_cannot_be_mined() -> None:

@@ -88,6 +88,8 @@ class EngineDouble:
         self.destinations: dict[str, dict[str, Any]] = {}
         """Overrides of a destination's status, by its id."""
         self.wal_archives: list[str] = []
+        self.kind_change: dict[str, Any] | None = None
+        self.knows_kind_changes = True
         self.takes_effect: bool | None = True
         """Whether the last document is at work. None: it does not tell, as older engines."""
         self.effect_from = "0/1A00000"
@@ -261,6 +263,9 @@ class EngineDouble:
         if not self.waits:
             shown["waits"] = []
         shown["rule_counts"] = self._rule_counts(stream, shown["rule_counts"])
+        shown["kind_change"] = self.kind_change
+        if not self.knows_kind_changes:
+            del shown["kind_change"]
         if len(stream["destinations"]) > 1:
             shown["mode"] = "FAN-OUT"
         elif "receive_from" in stream:

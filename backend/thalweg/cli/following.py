@@ -130,8 +130,8 @@ def _definitions(stream: Json, only: str | None) -> dict[str, list[Json | str | 
         return {}
     return {
         part["id"]: [
-            stream["rules"], stream.get("mask_key_version"), stream["parameters"], part["row_rules"],
-            part["parameters"],
+            stream["rules"], stream.get("mask_key_version"), stream["parameters"], stream.get("capture_kind"),
+            part["row_rules"], part["parameters"],
         ]
         for part in _concerned(stream, only)
     }  # fmt: skip

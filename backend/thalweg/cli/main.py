@@ -15,6 +15,7 @@ from thalweg.cli.commands import (
     advisor,
     alerts,
     auditing,
+    captures,
     conflicts,
     databases,
     destinations,
@@ -67,6 +68,7 @@ commands.command()(conflicts.conflicts)
 commands.add_typer(alerts.app, name="alerts")
 commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")
+streams.app.command("capture")(captures.change)
 streams.app.add_typer(tables.app, name="tables")
 commands.add_typer(streams.app, name="streams")
 commands.add_typer(rules.app, name="rules")

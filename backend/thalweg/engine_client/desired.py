@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from thalweg.db.models import AbandonedStreamRow, DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.db.streams import runs_on, whole_streams
-from thalweg.engine_client.documents import FORMER_ID
+from thalweg.engine_client.documents import FORMER_ID, NOT_TOLD
 from thalweg.engine_client.identity import identity_name
 from thalweg.engine_client.mining_limits import limits_in, without_limits
 from thalweg.inspection.target import stored_target
@@ -124,10 +124,11 @@ def _common(row: StreamRow, secrets: SecretBox) -> Definition:
 
 
 def _mining(row: StreamRow) -> Definition:
-    """Only where it mines: earlier engines do not know these members."""
-    if row.capture_kind != CaptureKind.WAL:
-        return {}
-    return {"capture_kind": CaptureKind.WAL, **limits_in(row.parameters)}
+    """Only where it mines, or may do so until its kind has changed: earlier engines do not know these members."""
+    if row.capture_kind == CaptureKind.WAL:
+        return {"capture_kind": CaptureKind.WAL, **limits_in(row.parameters)}
+    changes_kinds = (row.observed or {}).get("kind_change", NOT_TOLD) != NOT_TOLD
+    return limits_in(row.parameters) if changes_kinds else {}
 
 
 def _mask_key(row: StreamRow, secrets: SecretBox) -> Definition:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from thalweg.engine_client.error_codes import SIDES, ErrorCode, ErrorSide
+from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.lifecycle import (
     NO_BACKLOG,
     MarkerState,
@@ -338,6 +339,16 @@ class EngineWait(Document):
     blockers: list[EngineBlocker]
 
 
+class EngineKindChange(Document):
+    """A change of the capture_kind of a stream that runs."""
+
+    to: CaptureKind
+    position: str | None
+    """Changes that commit there or later are captured by that kind. None: it is being prepared."""
+    waits_for: list[str]
+    """The ids of destinations that lack something from before the position."""
+
+
 class StreamStatus(Document):
     id: str
     status: Status
@@ -350,6 +361,8 @@ class StreamStatus(Document):
     waits: list[EngineWait] = []
     rule_counts: RuleCounts | None = None
     """None where no table has rules, while nothing is captured, and for older engines."""
+    kind_change: EngineKindChange | Literal["not told"] | None = NOT_TOLD
+    """Older engines change no kind."""
 
     @model_validator(mode="before")
     @classmethod

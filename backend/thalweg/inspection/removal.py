@@ -84,7 +84,8 @@ async def _remove_slot(stream_id: str, target: Target, timeout: int) -> None:
             await _end_sessions(connection, name.replace("_", r"\_"))
             try:
                 await connection.execute(
-                    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (name,)
+                    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = ANY(%s)",
+                    ([name, f"{name}_next"],),
                 )
                 break
             except errors.UndefinedObject:

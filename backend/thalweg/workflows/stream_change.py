@@ -1,5 +1,7 @@
 """Changes a stream. New table rules are resolved and checked as at its creation: refused whole, or taken whole."""
 
+from thalweg.db.models import StreamRow
+from thalweg.engine_client.documents import NOT_TOLD
 from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.features.streams import service
 from thalweg.features.streams.parameters import check_parameters, check_rights
@@ -8,6 +10,7 @@ from thalweg.inspection.preflight import StreamPreflight, preflight_of
 from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.context import Context
 from thalweg.kernel.lifecycle import DesiredStatus
+from thalweg.kernel.problems import Problem
 from thalweg.kernel.row_rules import ScopedRules
 from thalweg.kernel.rules import TableRules
 from thalweg.workflows.archive_check import check_archive
@@ -24,14 +27,14 @@ from thalweg.workflows.stream_preparation import (
 
 
 async def update_stream(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> Stream:
-    if body.rules is None:
+    if body.rules is None and body.capture_kind is None:
         if body.parameters and NAMES & body.parameters.keys():
             await _check_conflicts(context, stream_id, body.parameters, if_match)
         if body.parameters and WAL_ARCHIVE in body.parameters:
             await _check_archive(context, stream_id, body.parameters, if_match)
         return await service.update_stream(context, stream_id, body, if_match, None, {})
-    result = await _checked(context, stream_id, body, body.rules, if_match)
-    tables = with_accepted_code(desired_tables(result.tables, body.rules), result.code)
+    result = await _checked(context, stream_id, body, if_match)
+    tables = None if body.rules is None else with_accepted_code(desired_tables(result.tables, body.rules), result.code)
     return await service.update_stream(context, stream_id, body, if_match, tables, accepted_facts(result.preflight))
 
 
@@ -57,11 +60,22 @@ async def _check_archive(context: Context, stream_id: str, changes: Parameters, 
             raise not_ready(result, "Nothing was changed.", Places({"": pointer}, pointer))
 
 
-async def _checked(
-    context: Context, stream_id: str, body: StreamUpdate, rules: TableRules, if_match: str | None
-) -> StreamPreflight:
+def _check_engine(row: StreamRow, body: StreamUpdate) -> None:
+    """An engine of an earlier version, which has reported the stream, would stop it for good."""
+    changes = body.capture_kind not in (None, row.capture_kind)
+    if changes and row.observed is not None and row.observed.get("kind_change", NOT_TOLD) == NOT_TOLD:
+        raise Problem(
+            "invalid_transition",
+            f"The engine {row.capture_engine.name} is of a version that cannot change how a stream is captured.",
+            "Upgrade the engine first.",
+        )
+
+
+async def _checked(context: Context, stream_id: str, body: StreamUpdate, if_match: str | None) -> StreamPreflight:
     """Looks into all databases, which may take seconds: nothing is locked meanwhile, the version is checked again."""
     row = await service.stream_to_change(context, stream_id, if_match)
+    _check_engine(row, body)
+    rules = body.rules or TableRules.model_validate(row.rules)
     parameters = {**row.parameters, **(body.parameters or {})}
     check_rights(context.principal, row.parameters, parameters)
     own = frozenset((table["schema"], table["table"]) for table in row.tables)
@@ -75,7 +89,7 @@ async def _checked(
     ]  # fmt: skip
     result = await preflight(
         context, row.source, row.capture_engine, destinations, rules, parameters, body.accept, row,
-        mask_key=body.mask_key,
+        own if body.rules is None else None, body.mask_key, body.capture_kind,
     )  # fmt: skip
     if not result.preflight.ready:
         names = {destination.database.id: destination.database.name for destination in destinations}

@@ -175,16 +175,18 @@ async def preflight(
     of: StreamRow | None = None,
     chosen: frozenset[tuple[str, str]] | None = None,
     mask_key: str | None = None,
-    kind: CaptureKind = CaptureKind.LOGICAL,
+    kind: CaptureKind | None = None,
 ) -> StreamPreflight:
     """Reads the databases, and what other streams write to the destinations' tables. `capture` is None where the
     engines are not known; `of` is the stream to change, None for a new one; `chosen` are its tables when the rules do
-    not change; `mask_key` is its new one, None where it stays. `kind` is a new stream's; one that there is has its
-    own."""
+    not change; `mask_key` is its new one, None where it stays; `kind` is its kind of capture, None where a stream
+    that there is keeps its own."""
     definitions = definitions_of(context)
     check_parameters(definitions, parameters)
     plugin = str(parameters.get("source_plugin", definitions["source_plugin"].default))
-    kind = kind if of is None else CaptureKind(of.capture_kind)
+    former = None if of is None else CaptureKind(of.capture_kind)
+    kind = kind or former or CaptureKind.LOGICAL
+    decodes_anew = kind is CaptureKind.LOGICAL and kind is not former
     await context.release()
     result = await preflight_stream(
         target_of(source, context.resources),
@@ -202,7 +204,7 @@ async def preflight(
             )
             for destination in destinations
         ],
-        rules, plugin if of is None and kind is CaptureKind.LOGICAL else "",
+        rules, plugin if decodes_anew else "",
         context.resources.settings.database_connect_timeout, chosen,
         of.id if of is not None else "", kind,
     )  # fmt: skip

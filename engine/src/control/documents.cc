@@ -155,6 +155,13 @@ json to_json(const WaitStatus& wait) {
           {"blockers", std::move(blockers)}};
 }
 
+json to_json(const std::optional<KindChangeStatus>& change) {
+  if (!change) return nullptr;
+  return {{"to", name_of(change->to)},
+          {"position", change->position ? json(base::to_string(*change->position)) : json(nullptr)},
+          {"waits_for", change->waits_for}};
+}
+
 json positions_json(const StreamStatus& stream) {
   return {{"captured", base::to_string(stream.captured)},
           {"applied", base::to_string(stream.applied)},
@@ -176,7 +183,8 @@ json to_json(const StreamStatus& stream) {
           {"positions", positions_json(stream)},
           {"destinations", std::move(destinations)},
           {"waits", std::move(waits)},
-          {"rule_counts", to_json(stream.rule_counts)}};
+          {"rule_counts", to_json(stream.rule_counts)},
+          {"kind_change", to_json(stream.kind_change)}};
 }
 
 json to_json(const telemetry::ComponentSample& component) {

@@ -100,6 +100,7 @@ class ExampleStreams final : public ManagedStreams {
     reports.rule_counts = copying.rule_counts;
     reports.retrying = 1;
     reports.next_retry = example_retry();
+    fanned.kind_change = KindChangeStatus{.to = CaptureKind::wal, .position = base::Lsn{1}, .waits_for = {"reports"}};
     return {copying, aborted, fanned};
   }
   EngineStats stats() const override {

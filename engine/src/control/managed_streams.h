@@ -207,6 +207,13 @@ struct DestinationStatus {
   std::vector<EffectPosition> effects = {};  // the last ones, in their order; the effect of earlier ones is over
 };
 
+// A change of a stream's capture_kind that is under way.
+struct KindChangeStatus {
+  CaptureKind to = CaptureKind::logical;
+  std::optional<base::Lsn> position;   // where that begins to capture; none: it is being prepared
+  std::vector<std::string> waits_for;  // destinations that do not have everything from before that durably
+};
+
 struct StreamStatus {
   std::string id;
   State state = State::disabled;
@@ -220,6 +227,7 @@ struct StreamStatus {
   std::vector<DestinationStatus> destinations;  // one at least
   std::vector<WaitStatus> waits;                // for longer than some seconds
   std::optional<RuleCounts> rule_counts;        // none where no table has rules, or nothing is captured here
+  std::optional<KindChangeStatus> kind_change = {};
 };
 
 struct DestinationStats {

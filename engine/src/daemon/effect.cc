@@ -23,6 +23,7 @@ uint64_t judging(const control::Delivery& delivery) {
   definition.status = control::DesiredStatus::enabled;
   definition.force = false;
   definition.source = {};
+  if (definition.receive_from) definition.capture_kind = {};
   definition.receive_from.reset();
   definition.parameters = {};  // the destination has them, with its own over them
   control::DestinationDefinition only;

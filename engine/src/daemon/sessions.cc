@@ -66,15 +66,15 @@ bool destinations_go_on(const StreamDefinition& from, const StreamDefinition& to
 
 bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
-         from.capture_kind == to.capture_kind && from.staging_limit_mb == to.staging_limit_mb &&
-         from.capture_memory_mb == to.capture_memory_mb && from.wal_archive == to.wal_archive &&
-         from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
-         from.rules == to.rules && from.transformations == to.transformations && from.names == to.names &&
-         from.mask_key == to.mask_key && !control::capture_needs_restart(from.parameters, to.parameters) &&
-         destinations_go_on(from, to);
+         from.staging_limit_mb == to.staging_limit_mb && from.capture_memory_mb == to.capture_memory_mb &&
+         from.wal_archive == to.wal_archive && from.tables == to.tables && from.inserts_only == to.inserts_only &&
+         from.accepted_code == to.accepted_code && from.rules == to.rules &&
+         from.transformations == to.transformations && from.names == to.names && from.mask_key == to.mask_key &&
+         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
 }
 
-Sessions::Sessions(SessionsOptions options) : options_(std::move(options)) {
+Sessions::Sessions(SessionsOptions options)
+    : options_(std::move(options)), wanted_kind_(options_.wanted_kind.value_or(options_.definition.capture_kind)) {
   const StreamDefinition& stream = options_.definition;
   for (const DestinationDefinition& destination : stream.destinations) {
     DestinationMemory* const memory = options_.memory_of ? options_.memory_of(destination.id) : nullptr;
@@ -107,7 +107,13 @@ base::Result<void> Sessions::run() {
     rest();
     return {};
   }
-  while (!*options_.stop) {
+  auto ran = run_to_the_end();
+  end_kind_change();
+  return ran;
+}
+
+base::Result<void> Sessions::run_to_the_end() {
+  while (!*options_.stop && !changes_kind_) {
     THALWEG_ASSIGN(const SourceSlot slot, prepare_source());
     THALWEG_TRY(run_session(slot));
   }
@@ -206,7 +212,7 @@ base::Result<void> Sessions::begin_destinations(SessionStart& session) {
 
 base::Result<void> Sessions::watch() {
   options_.set_state(State::catching_up);
-  while (!*options_.stop && !needs_session()) {
+  while (!*options_.stop && !needs_session() && !changes_kind_) {
     // Destinations first: when one ends that lives with the capture, the producer only notices that nobody takes its
     // LCRs.
     for (const auto& destination : destinations_) THALWEG_TRY(destination->tend());
@@ -223,11 +229,13 @@ void Sessions::look() {
   source_end_.store(capture.source_end.value, std::memory_order_release);
   confirmed_.store(lowest_confirmed().value, std::memory_order_release);
   judge(capture.captured);
+  look_at_kind();
   std::optional<base::Error> trouble;
   for (const auto& destination : destinations_) {
     if (!trouble) trouble = destination->stream_trouble();
   }
   if (!trouble) trouble = producer_->trouble();
+  if (!trouble && kind_change_) trouble = kind_change_->trouble();
   options_.note_trouble(trouble);
   if (trouble) return;
   const auto has_caught_up = [&](const auto& destination) { return destination->has_caught_up(*producer_); };
@@ -236,6 +244,30 @@ void Sessions::look() {
   } else if (!has_direct()) {
     options_.set_state(State::catching_up);  // a destination has begun anew within the session
   }
+}
+
+// While the present kind works, the other one is prepared; it goes on once nobody lacks anything from before it. One
+// that is not wanted any more leaves nothing.
+void Sessions::look_at_kind() {
+  const control::CaptureKind present = options_.definition.capture_kind;
+  if (options_.definition.receive_from) return;
+  if (kind_change_ ? kind_change_->to() != wanted_kind_ : present != wanted_kind_) {
+    end_kind_change();
+    StreamDefinition wanted = options_.definition;
+    wanted.capture_kind = wanted_kind_;
+    auto change = std::make_unique<KindChange>(std::move(wanted), present, options_.spill_directory, options_.board);
+    std::unique_lock lock(session_lock_);
+    kind_change_ = std::move(change);
+  }
+  const auto position = kind_change_ ? kind_change_->position() : std::nullopt;
+  changes_kind_ = position && lowest_confirmed() >= *position;
+}
+
+void Sessions::end_kind_change() {
+  std::unique_ptr<KindChange> change;
+  std::unique_lock lock(session_lock_);
+  change = std::move(kind_change_);
+  lock.unlock();  // it may take seconds to give up
 }
 
 // Nothing is captured; destinations may be on their way out.
@@ -317,6 +349,7 @@ void Sessions::end(bool drain, std::chrono::milliseconds patience) {
 }
 
 void Sessions::take_up(const control::StreamDefinition& definition) {
+  wanted_kind_ = definition.capture_kind;
   for (const auto& destination : destinations_) {
     const control::DestinationDefinition* const desired = definition.find(destination->id());
     if (desired != nullptr) {
@@ -339,6 +372,22 @@ StreamPositions Sessions::positions() const {
   if (!producing_) return {};
   const capture::CaptureStatus capture = producer_->capture_status();
   return {.captured = capture.captured, .source_end = capture.source_end, .confirmed = capture.confirmed};
+}
+
+std::optional<control::KindChangeStatus> Sessions::kind_change() const {
+  control::KindChangeStatus out;
+  {
+    std::shared_lock lock(session_lock_);
+    if (!kind_change_ || kind_change_->to() == options_.definition.capture_kind) return std::nullopt;
+    out.to = kind_change_->to();
+    out.position = kind_change_->position();
+  }
+  for (const auto& destination : destinations_) {
+    if (out.position && !destination->is_dropped() && destination->confirmed() < *out.position) {
+      out.waits_for.push_back(destination->id());
+    }
+  }
+  return out;
 }
 
 std::optional<control::RuleCounts> Sessions::rule_counts() const {

@@ -16,6 +16,7 @@
 #include "control/managed_streams.h"
 #include "daemon/destination.h"
 #include "daemon/effect.h"
+#include "daemon/kind_change.h"
 #include "daemon/lifecycle.h"
 #include "daemon/peering.h"
 #include "daemon/queue_producer.h"
@@ -47,7 +48,9 @@ struct SessionsOptions {
   control::StreamDefinition definition;
   std::filesystem::path spill_directory;
   std::filesystem::path archives_file = {};  // shipment/archives_file.h
-  const base::Clock* clock = nullptr;        // these four outlive it
+  // Of the desired definition, where that is another one than `definition` has, which is the present one.
+  std::optional<control::CaptureKind> wanted_kind = {};
+  const base::Clock* clock = nullptr;  // these four outlive it
   Peering* peering = nullptr;
   pg::SessionBoard* board = nullptr;
   capture::ChangeTap* tap = nullptr;        // of the capture; outlives it, too
@@ -71,8 +74,8 @@ struct StreamPositions {
   base::Lsn confirmed;
 };
 
-// Whether the sessions of `from` can go on for `to`: live parameters and names have changed, or a destination with a
-// backlog is paused, resumed, dropped, gets other rules, or was dropped and is not desired any more.
+// Whether the sessions of `from` can go on for `to`: live parameters, names and the kind of capture have changed, or a
+// destination with a backlog is paused, resumed, dropped, gets other rules, or was dropped and is not desired any more.
 bool goes_on_with(const control::StreamDefinition& from, const control::StreamDefinition& to);
 
 // Thread-safe: run belongs to the stream's supervisor; any thread may call the rest.
@@ -83,14 +86,18 @@ class Sessions {
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
-  // Runs until stopped; then the contents of the queue are applied, sent, or on disk. Returns the failure of the
-  // capture, of the source, or of a destination that lives with the capture.
+  // Runs until stopped, or until the other kind of capture is to go on; then the contents of the queue are applied,
+  // sent, or on disk. Returns the failure of the capture, of the source, or of a destination that lives with the
+  // capture.
   base::Result<void> run();
+  // Whether everything is ready for switch_kind(). Called by the supervisor.
+  bool changes_kind() const { return changes_kind_; }
   // Applies a change that goes_on_with() allows while the sessions run. Called by the supervisor.
   void take_up(const control::StreamDefinition& definition);
 
   Destination* find(const std::string& destination) const;  // null: there is none
   StreamPositions positions() const;
+  std::optional<control::KindChangeStatus> kind_change() const;  // none: the desired kind captures
   std::optional<control::RuleCounts> rule_counts() const;
   std::vector<control::DestinationStatus> destinations() const;
   control::StreamStats stats() const;
@@ -100,6 +107,7 @@ class Sessions {
   bool captures() const;  // a capture runs in this engine
 
  private:
+  base::Result<void> run_to_the_end();
   base::Result<SourceSlot> prepare_source();
   base::Result<void> find_archive();
   base::Result<void> run_session(const SourceSlot& slot);
@@ -111,6 +119,8 @@ class Sessions {
   void end(bool drain, std::chrono::milliseconds patience);
   void judge(base::Lsn captured);
   bool needs_session() const;
+  void look_at_kind();
+  void end_kind_change();
   bool has_direct() const;
   base::Lsn lowest_confirmed() const;
 
@@ -137,6 +147,10 @@ class Sessions {
     base::Lsn captured;
   };
   std::deque<Mark> marks_;
+  control::CaptureKind wanted_kind_;
+  bool changes_kind_ = false;
+
+  std::unique_ptr<KindChange> kind_change_;  // made once the capture runs. Its life is guarded by session_lock_
 };
 
 }  // namespace thalweg::daemon

@@ -90,15 +90,15 @@ CaptureIdentity identity_of(const pg::SystemIdentity& identity) {
 bool mines(const StreamDefinition& definition) { return definition.capture_kind == control::CaptureKind::wal; }
 
 base::Result<capture::NewSlot> make_slot(const StreamDefinition& definition, const DatabaseWork& work,
-                                         const std::filesystem::path& folder) {
+                                         const std::string& name, const std::filesystem::path& folder) {
   if (!mines(definition)) {
-    return capture::create_slot(definition.source.conninfo, slot_name(definition.id), capture_session(definition, work),
+    return capture::create_slot(definition.source.conninfo, name, capture_session(definition, work),
                                 source_plugin(definition.parameters.source_plugin), primary_of(definition, work));
   }
   const pg::PublicationNames names = publications_of(definition.id);
   THALWEG_ASSIGN(capture::WalStart begun, capture::start_wal({.source = definition.source.conninfo,
                                                               .session = capture_session(definition, work),
-                                                              .slot = slot_name(definition.id),
+                                                              .slot = name,
                                                               .copy_slot = copy_slot_name(definition.id),
                                                               .publications = {names.changes, names.inserts},
                                                               .folder = folder}));
@@ -169,7 +169,7 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
   base::Lsn made_at;
   if (found.size() == 0) {
     // A slot that somebody dropped is not made good by another: each destination finds the gap before it applies.
-    THALWEG_ASSIGN(const capture::NewSlot made, make_slot(definition, work, folder));
+    THALWEG_ASSIGN(const capture::NewSlot made, make_slot(definition, work, slot, folder));
     made_at = made.slot.consistent_point;
     base::log_event(base::LogLevel::info, "slot_created",
                     {{"stream", definition.id}, {"consistent_point", base::to_string(made.slot.consistent_point)}});

@@ -29,9 +29,9 @@ base::Result<T> on_side(std::string_view side, const std::string& database, base
 }
 
 bool mines(const control::StreamDefinition& definition);
-// The stream's slot, and a snapshot of its position. `folder`: of its mining, if it mines.
+// A slot of the stream, and a snapshot of its position. `folder`: of its mining, if it mines.
 base::Result<capture::NewSlot> make_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
-                                         const std::filesystem::path& folder);
+                                         const std::string& name, const std::filesystem::path& folder);
 // Of a stream that mines: where somebody dropped its slot, or it has lost its WAL, another one, if the stream has an
 // archive for what is between.
 base::Result<void> renew_slot(const control::StreamDefinition& definition, const DatabaseWork& work,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "control/old_form.h"
 #include "daemon/former_backlog.h"
+#include "daemon/kind_change.h"
 #include "daemon/row_security.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_removal.h"
@@ -20,6 +21,7 @@ namespace {
 
 using base::Error;
 using base::ErrorCode;
+using control::CaptureKind;
 using control::DesiredStatus;
 using control::StreamDefinition;
 
@@ -30,6 +32,8 @@ bool is_paused_with_destination(const StreamDefinition& definition) {
   const auto* const direct = direct_destination(definition);
   return direct != nullptr && direct->status == DesiredStatus::disabled;
 }
+
+CaptureKind other_kind(CaptureKind kind) { return kind == CaptureKind::wal ? CaptureKind::logical : CaptureKind::wal; }
 
 State first_state(const StreamDefinition& definition) {
   if (definition.status == DesiredStatus::dropped) return State::dropping;
@@ -236,7 +240,8 @@ void Stream::be_enabled() {
     const auto begun = std::chrono::steady_clock::now();
     auto ran = run_sessions(definition);
     backoff_.worked(std::chrono::steady_clock::now() - begun);
-    if (ran || is_interrupted()) break;
+    if (is_interrupted()) break;
+    if (ran) continue;  // the stream has changed its capture_kind
     base::Error error = std::move(ran).error();
     if (!heals_by_itself(definition, error)) {
       const StreamDefinition now = desired();  // names may have changed
@@ -264,6 +269,12 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
     base::log_event(base::LogLevel::info, "source_read_at_primary",
                     {{"stream", definition.id}, {"reason", "the stream's slot is there"}});
   }
+  const bool captures = !is_paused_with_destination(definition);
+  StreamDefinition by_present_kind = at_server;
+  const DatabaseWork work{.stop = &interrupt_, .board = &board_};
+  if (captures) {
+    THALWEG_ASSIGN(by_present_kind.capture_kind, present_kind(at_server, work, spill_directory_));
+  }
   StreamDefinition in_effect = definition;
   const auto on_capture = [this] {
     clear_error();
@@ -276,9 +287,10 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   {
     std::unique_lock lock(sessions_lock_);
     sessions_ = std::make_unique<Sessions>(
-        SessionsOptions{.definition = at_server,
+        SessionsOptions{.definition = by_present_kind,
                         .spill_directory = spill_directory_,
                         .archives_file = archives_file_,
+                        .wanted_kind = captures ? std::optional(at_server.capture_kind) : std::nullopt,
                         .clock = &clock_,
                         .peering = &peering_,
                         .board = &board_,
@@ -293,9 +305,14 @@ base::Result<void> Stream::run_sessions(const StreamDefinition& definition) {
   }
   note_taken_up(definition);
   auto ran = sessions_->run();
-  std::unique_lock lock(sessions_lock_);
-  sessions_.reset();
-  return ran;
+  const bool is_ready = ran && sessions_->changes_kind() && !is_interrupted();
+  {
+    std::unique_lock lock(sessions_lock_);
+    sessions_.reset();
+  }
+  if (!is_ready) return ran;
+  by_present_kind.capture_kind = other_kind(by_present_kind.capture_kind);
+  return switch_kind(by_present_kind, work, spill_directory_);
 }
 
 void Stream::take_up(StreamDefinition& in_effect) {

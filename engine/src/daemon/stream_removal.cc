@@ -29,9 +29,10 @@ base::Result<pg::Connection> connect(const base::Conninfo& conninfo, const std::
 base::Result<void> drop_slot_and_publication(const StreamDefinition& definition, const DatabaseWork& work) {
   THALWEG_ASSIGN(const StreamDefinition at_server, with_server_to_read(definition));
   THALWEG_ASSIGN(pg::Connection connection, connect(at_server.source.conninfo, definition.id, definition.force, work));
-  // The slot first: it holds WAL.
-  THALWEG_TRY(capture::drop_slot(connection, slot_name(definition.id), capture::capture_application_name(definition.id),
-                                 kSlotPatience));
+  // Slots first: they hold WAL.
+  for (const std::string& slot : {slot_name(definition.id), next_slot_name(definition.id)}) {
+    THALWEG_TRY(capture::drop_slot(connection, slot, capture::capture_application_name(definition.id), kSlotPatience));
+  }
   return unpublish(connection, at_server, work);
 }
 

@@ -177,7 +177,7 @@ base::Result<bool> Starter::create() {
   THALWEG_TRY(capture::drop_slot(*source_, slot_name(delivery_.stream.id), application, std::chrono::seconds(10)));
   // The publications first: decoding looks them up as of each change.
   THALWEG_TRY(publish(true));
-  auto slot = make_slot(delivery_.stream, context_.work, context_.folder);
+  auto slot = make_slot(delivery_.stream, context_.work, slot_name(delivery_.stream.id), context_.folder);
   if (!slot) {
     if (!context_.work.is_given_up()) undo_creation();
     return std::unexpected(slot.error());
@@ -298,6 +298,7 @@ base::Result<void> Starter::check_record() {
                                       .low_watermark = alone ? record_->low_watermark : base::Lsn{},
                                       .system_identifier = record_->source_system_identifier,
                                       .shared = !alone,
+                                      .next_slot = next_slot_name(delivery_.stream.id),
                                       .at_standby = delivery_.stream.source.reads_standby,
                                       .is_physical = mines(delivery_.stream)});
   if (!checked && end && checked.error().code == base::ErrorCode::slot_lost) {

@@ -53,6 +53,7 @@ void Stream::add_destinations(control::StreamStatus& out, const control::StreamD
       out.confirmed = positions.confirmed;
       out.destinations = sessions_->destinations();
       out.rule_counts = sessions_->rule_counts();
+      out.kind_change = sessions_->kind_change();
     }
   }
   // Some destinations were desired only a moment ago, or wait for the stream to start.

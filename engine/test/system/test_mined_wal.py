@@ -299,15 +299,3 @@ def test_rights_and_settings_of_the_source(scene: Scene, workspace: Path) -> Non
         wait_aborted(elsewhere, "wal_level_too_low")
     finally:
         low.stop("immediate")
-
-
-def test_a_stream_keeps_its_kind(scene: Scene) -> None:
-    scene.run_at_source(TABLES)
-    scene.start_stream(WANTED)
-    scene.engine.set_stream(scene.stream, capture_kind="wal")
-    wait_aborted(scene, "slot_lost", "capture_kind")
-    scene.engine.set_stream(scene.stream, capture_kind="logical")
-    scene.wait_replicating()
-    scene.run_at_source("INSERT INTO log VALUES (1, 'still logical')")
-    scene.wait_applied()
-    scene.assert_same(WANTED)

@@ -251,7 +251,13 @@ export function useDeleteStream(id: string) {
 }
 
 export interface StreamChange {
-  body: { name?: string; parameters?: Record<string, ParameterValue>; rules?: TableRules; accept?: string[] };
+  body: {
+    name?: string;
+    parameters?: Record<string, ParameterValue>;
+    rules?: TableRules;
+    capture_kind?: StreamCreate["capture_kind"];
+    accept?: string[];
+  };
   /** Of the stream as it was read; the API refuses when somebody changed it meanwhile. */
   etag: string;
 }

@@ -256,6 +256,7 @@ export function stream(values: Partial<Stream> = {}): Stream {
     rules: { include: [{ schema: "public", table: "*" }], exclude: [] },
     parameters: {},
     effective_parameters: { parallelism: 4 },
+    kind_change: null,
     mask_key_set: false,
     mask_key_version: null,
     restart_needed: false,

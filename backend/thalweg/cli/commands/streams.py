@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 import yaml  # type: ignore[import-untyped]
 
+from thalweg.cli.captures import print_capture
 from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.commands.databases import show_checks
 from thalweg.cli.commands.rules import (
@@ -72,7 +73,7 @@ CaptureKind = Annotated[
     typer.Option(
         "--capture-kind",
         help="How changes are captured: logical, decoded by the source (the default); or wal, mined by the engine from "
-        "the source's WAL. Fixed once the stream is created.",
+        "the source's WAL.",
     ),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="parameter=value; may be repeated.")]
@@ -201,8 +202,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if (error := own_error(stream)) is not None:
         print_error(error, said=stream["health"]["reason"])
     out.print(f"  {stream['source']['address']} → {_addresses(stream)} by {_engines(stream)}")
-    if stream.get("capture_kind") == Kind.WAL:
-        out.print("  captured by log mining")
+    print_capture(stream)
     latency, lag = stream["latency"], stream["lag"]
     out.print(
         f"  {number(stream['lcrs_per_second'])} LCR/s, {number(stream['transactions_per_second'])} transactions/s"

@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg.db.models import DatabaseRow, DestinationRow, EngineRow, StreamRow
 from thalweg.engine_client.documents import CHANGES, NOT_TOLD, DestinationBacklog
+from thalweg.features.streams.capture_schemas import KindChange
 from thalweg.features.streams.copying import instantiation_of, time_of
 from thalweg.features.streams.destination_lifecycle import allowed_actions as destination_actions
 from thalweg.features.streams.parameters import effective
@@ -92,7 +93,7 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
     if desired is not DesiredStatus.DROPPED:
         actions.append("add_destination")
     return Stream(
-        **fields, reports=_reports(row), rules=TableRules.model_validate(row.rules),
+        **fields, kind_change=_kind_change(row, at), reports=_reports(row), rules=TableRules.model_validate(row.rules),
         mask_key_set=row.mask_key_sealed is not None,
         mask_key_version=_version_of(row.mask_key_sealed),
         parameters=row.parameters, effective_parameters=effective(definitions, row.parameters),
@@ -101,6 +102,13 @@ def stream_of(row: StreamRow, live: Live, definitions: Definitions, at: datetime
         tables=_sum_of([destination.tables for destination in destinations]), actions=actions,
         rule_counts=_rule_counts(observed, row.rules.get("row_rules", [])),
     )  # fmt: skip
+
+
+def _kind_change(row: StreamRow, at: datetime) -> KindChange | None:
+    change = (row.observed or {}).get("kind_change")
+    if change in (None, NOT_TOLD) or not is_fresh(row.observed_at, at) or change["to"] != row.capture_kind:
+        return None
+    return KindChange.model_validate(change)
 
 
 def tables_of(row: StreamRow) -> list[StreamTable]:

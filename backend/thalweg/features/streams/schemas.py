@@ -9,6 +9,7 @@ from pydantic import Field, StrictBool, model_validator
 from pydantic_core import PydanticCustomError
 
 from thalweg.engine_client.error_codes import ErrorSide
+from thalweg.features.streams.capture_schemas import CAPTURE_KIND, KindChange
 from thalweg.features.streams.rule_schemas import RuleCounts
 from thalweg.inspection.schemas import ACCEPT, Consents, SourceTable
 from thalweg.kernel.capture_kinds import CaptureKind
@@ -34,11 +35,6 @@ from thalweg.live.schemas import Backlog, Health, Lag, LatencySample, Transactio
 from thalweg.live.slots import Slot
 
 DESTINATIONS_MAX = 16
-CAPTURE_KIND = (
-    "logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the "
-    "engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is "
-    "staged. It cannot be changed later."
-)
 ParameterValue = (
     bool | int | str | list[ErrorPolicy] | list[ConflictHandler] | list[ComparedTable] | list[StatementHandler]
 )
@@ -152,6 +148,11 @@ class StreamUpdate(Body):
         default=None,
         description="The tables to replicate from now on. Added tables are copied; removed tables stay as they are at "
         "the destination. Sending the same rules again adds tables that were created in the meantime.",
+    )
+    capture_kind: CaptureKind | None = Field(
+        default=None,
+        description=CAPTURE_KIND + " The stream changes it at a position, while it runs and without a new copy; until "
+        "then the former kind captures, and `kind_change` tells what it waits for. Null: it stays.",
     )
     mask_key: MaskKey | None = Field(
         default=None,
@@ -539,6 +540,10 @@ class StreamDestination(DestinationSummary):
 
 class Stream(StreamSummary):
     destinations: Sequence[StreamDestination]
+    kind_change: KindChange | None = Field(
+        description="A change of `capture_kind` that is under way. Null: there is none, or the stream does not run; "
+        "then it comes with the next start."
+    )
     reports: list[StreamReport] = Field(
         description="One report for each engine, the capturing one first. Empty if one engine does everything."
     )

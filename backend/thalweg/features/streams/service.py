@@ -137,6 +137,8 @@ async def change_stream(
         row.name = body.name
     if body.parameters:
         _set_parameters(context, row, body)
+    if body.capture_kind is not None:
+        row.capture_kind = body.capture_kind
     if body.rules is not None and tables is not None:
         row.rules, row.tables = body.rules.model_dump(by_alias=True), tables
         keep_mask_key(context, row, body.mask_key, body.rules)

@@ -202,9 +202,12 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
                       fmt::format("The source is a standby now: the slot {} cannot be read.", expected.slot));
   }
   pg::Connection& connection = source.connection();
-  THALWEG_ASSIGN(const auto row,
-                 expected.shared ? find_slot(connection, expected.slot)
-                                 : await_free(connection, expected.slot, expected.application_name, expected.patience));
+  THALWEG_ASSIGN(auto row, expected.shared
+                               ? find_slot(connection, expected.slot)
+                               : await_free(connection, expected.slot, expected.application_name, expected.patience));
+  if (!row && expected.shared && !expected.next_slot.empty()) {
+    THALWEG_ASSIGN(row, find_slot(connection, expected.next_slot));
+  }
   if (!row) return base::fail(ErrorCode::slot_lost, fmt::format("The source has no slot {}.", expected.slot));
   const auto plugin = row->plugin == pg::name_of(pg::OutputPlugin::thalweg_output) ? pg::OutputPlugin::thalweg_output
                                                                                    : pg::OutputPlugin::pgoutput;

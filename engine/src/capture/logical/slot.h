@@ -56,6 +56,7 @@ struct SlotExpectation {
   std::string system_identifier;               // empty: not compared
   std::chrono::milliseconds patience{10'000};  // for our own dead session
   bool shared = false;                         // another engine captures from it: in use is as it should be
+  std::string next_slot = {};                  // stands in where the other engine is just changing the capture's kind
   bool at_standby = false;                     // a standby may be read
   bool is_physical = false;                    // its WAL is mined; where the slot is shared, nobody asks
 };

@@ -51,7 +51,8 @@ class Scene:
             cluster.sql("postgres", f'DROP DATABASE IF EXISTS "{self.database}" WITH (FORCE)')
 
     def _drop_slots(self) -> None:
-        ours = f"database = '{self.database}' OR slot_name = 'thalweg_{self.stream}'"  # a physical one has none
+        # A physical one has no database.
+        ours = f"database = '{self.database}' OR starts_with(slot_name, 'thalweg_{self.stream}')"
 
         def dropped() -> bool:
             with suppress(Exception):
@@ -102,7 +103,7 @@ class Scene:
 
     def slots(self) -> int:
         return int(self.source.value("postgres", "SELECT count(*) FROM pg_replication_slots "
-                                     f"WHERE slot_name = 'thalweg_{self.stream}'"))
+                                     f"WHERE slot_name IN ('thalweg_{self.stream}', 'thalweg_{self.stream}_next')"))
 
     def publications(self) -> int:
         return int(self.source.value(self.database, "SELECT count(*) FROM pg_publication "

@@ -5215,6 +5215,23 @@ export interface components {
             columns: string[];
         };
         /**
+         * KindChange
+         * @description A change of `capture_kind` that is under way. The former kind captures until it is made.
+         */
+        KindChange: {
+            to: components["schemas"]["CaptureKind"];
+            /**
+             * Position
+             * @description Changes that commit at the source there or later will be captured by the new kind. Null: it is being prepared, which waits for transactions that run at the source.
+             */
+            position: string | null;
+            /**
+             * Waits For
+             * @description The ids of destinations that do not have everything from before the position yet. The kind changes once there is none.
+             */
+            waits_for: string[];
+        };
+        /**
          * Lab
          * @description The demo's load, and the causes that can slow its stream down.
          */
@@ -6575,7 +6592,7 @@ export interface components {
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
             /**
-             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later.
+             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged.
              * @default logical
              */
             capture_kind: components["schemas"]["CaptureKind"];
@@ -7999,7 +8016,7 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             capture_engine: components["schemas"]["EngineRef"];
-            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later. */
+            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. */
             capture_kind: components["schemas"]["CaptureKind"];
             /** Destinations */
             destinations: components["schemas"]["StreamDestination"][];
@@ -8061,6 +8078,8 @@ export interface components {
              * @description Send as If-Match when updating.
              */
             etag: string;
+            /** @description A change of `capture_kind` that is under way. Null: there is none, or the stream does not run; then it comes with the next start. */
+            kind_change: components["schemas"]["KindChange"] | null;
             /**
              * Reports
              * @description One report for each engine, the capturing one first. Empty if one engine does everything.
@@ -8128,7 +8147,7 @@ export interface components {
             destinations: components["schemas"]["DestinationCreate"][];
             rules: components["schemas"]["TableRules"];
             /**
-             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later.
+             * @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged.
              * @default logical
              */
             capture_kind: components["schemas"]["CaptureKind"];
@@ -8521,7 +8540,7 @@ export interface components {
             name: string;
             source: components["schemas"]["DatabaseRef"];
             capture_engine: components["schemas"]["EngineRef"];
-            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. It cannot be changed later. */
+            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. */
             capture_kind: components["schemas"]["CaptureKind"];
             /** Destinations */
             destinations: components["schemas"]["DestinationSummary"][];
@@ -8666,6 +8685,8 @@ export interface components {
             } | null;
             /** @description The tables to replicate from now on. Added tables are copied; removed tables stay as they are at the destination. Sending the same rules again adds tables that were created in the meantime. */
             rules?: components["schemas"]["TableRules"] | null;
+            /** @description logical: the source decodes its WAL for the stream, and keeps it for as long as a destination is behind. wal: the engine receives the source's WAL, stages it on its own disk and mines it there; the source forgets what is staged. The stream changes it at a position, while it runs and without a new copy; until then the former kind captures, and `kind_change` tells what it waits for. Null: it stays. */
+            capture_kind?: components["schemas"]["CaptureKind"] | null;
             /**
              * Mask Key
              * @description The key of the masks `hash` and `digits`, which is kept as passwords are and never returned. Equal values become equal ones in all tables, and in all streams with the same key. At least 8 of its characters are different. Sent with the rules. Rows that a destination has stay as they are until their table is copied again. Null: it stays as it is, and is made where a mask needs one.

@@ -6,12 +6,12 @@ interface CaptureChoiceProps {
   onChange: (kind: CaptureKind) => void;
 }
 
-/** The choice between decoding and mining. It cannot be changed once the stream is there. */
+/** The choice between decoding and mining. */
 export function CaptureChoice({ value, onChange }: CaptureChoiceProps) {
   return (
     <Radio.Group
       label="How changes are captured"
-      description="Fixed once the stream is created."
+      description="It can be changed later, without a new copy."
       value={value}
       onChange={(chosen) => onChange(chosen as CaptureKind)}
     >

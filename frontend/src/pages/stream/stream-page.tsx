@@ -31,6 +31,7 @@ import { Panel } from "@/ui/panel";
 import { QueryFaces } from "@/ui/query-faces";
 import { HealthBadge, ToneBadge } from "@/ui/tone";
 import { DestinationRules } from "./destination-rules";
+import { StreamCapture } from "./stream-capture";
 import { StreamHistory } from "./stream-history";
 import { StreamLatency } from "./stream-latency";
 import { StreamNow } from "./stream-now";
@@ -182,9 +183,12 @@ function StreamView({ stream }: { stream: Stream }) {
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="parameters">
-          <Panel title="Parameters">
-            <ParameterEditor stream={stream} mayAct={mayAct} />
-          </Panel>
+          <Stack gap="sm">
+            <StreamCapture stream={stream} mayAct={mayAct} />
+            <Panel title="Parameters">
+              <ParameterEditor stream={stream} mayAct={mayAct} />
+            </Panel>
+          </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="errors">
           <Panel
