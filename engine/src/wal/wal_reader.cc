@@ -114,6 +114,11 @@ base::Result<void> WalReader::turn_to(const PageHeader& header) {
     return violation(header.address, fmt::format("At {} the WAL goes back from timeline {} to {}.",
                                                  to_string(header.address), page_.timeline, header.timeline));
   }
+  if (const uint32_t wanted = options_.timeline_at ? options_.timeline_at(header.address) : header.timeline;
+      header.timeline != wanted) {
+    return violation(header.address, fmt::format("The page at {} is of timeline {}, and the source was on {} there.",
+                                                 to_string(header.address), header.timeline, wanted));
+  }
   if (header.system_identifier != 0) {
     if (system_identifier_ == 0) system_identifier_ = header.system_identifier;
     if (header.system_identifier != system_identifier_) {

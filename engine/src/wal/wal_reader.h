@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,7 +22,10 @@ struct WalReaderOptions {
   base::Lsn start;
   uint32_t segment_bytes = 16U << 20;  // the source's wal_segment_size
   uint64_t system_identifier = 0;      // the source's; 0: that of the first segment that says it
-  bool checks_crc = true;              // for fuzzing without
+  // The timeline of what the source wrote there: a page is of the one of its first byte. Empty: of any that does not
+  // fall.
+  std::function<uint32_t(base::Lsn)> timeline_at = {};
+  bool checks_crc = true;  // for fuzzing without
 };
 
 // Owner: one thread. Bytes are fed in any portions, from the begin of the page on that has the start; a record that

@@ -186,6 +186,25 @@ TEST_F(DamagedWalTest, ATimelineThatFalls) {
   EXPECT_NE(refusal().find("goes back from timeline 1 to 0"), std::string::npos) << refusal();
 }
 
+// The page with the switch is the old timeline's, and the next one the new one's.
+TEST(WalReaderTest, ATimelineRisesWhereTheSourceWentOverAndNowhereElse) {
+  WalBytes wal(kSegment);
+  for (int i = 0; i < 30; ++i) wal.record(std::string(1000, 'a'));
+  const base::Lsn end = wal.end();
+  wal.set_timeline(2);
+  for (int i = 0; i < 30; ++i) wal.record(std::string(1000, 'b'));
+  const auto switched_at = [](base::Lsn lsn) {
+    return WalReaderOptions{.start = kSegment, .timeline_at = [lsn](base::Lsn at) { return at < lsn ? 1U : 2U; }};
+  };
+  const Read whole = read(wal.bytes(), switched_at(end));
+  EXPECT_EQ(message_of(whole), "");
+  EXPECT_EQ(whole.records.size(), 60U);
+  for (const base::Lsn wrong : {kSegment, base::Lsn{end.value - kPageBytes}, base::Lsn{end.value + kPageBytes}}) {
+    const std::string message = message_of(read(wal.bytes(), switched_at(wrong)));
+    EXPECT_NE(message.find("and the source was on"), std::string::npos) << to_string(wrong) << message;
+  }
+}
+
 TEST_F(DamagedWalTest, AMissingPage) {
   auto bytes = wal_.bytes();
   std::vector<std::byte> cut(bytes.begin(), bytes.begin() + kPageBytes);
