@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "shipment/archive_command.h"
-#include "shipment/segment_name.h"
 #include "shipment/unpack.h"
 #include "wal/wal_reader.h"
 
@@ -40,8 +39,10 @@ std::unexpected<base::Error> not_this_wal(const std::string& name, const base::E
 }
 
 base::Result<void> check(base::File& file, const std::string& name, base::Lsn segment, const WalIdentity& identity) {
-  wal::WalReader reader(
-      {.start = segment, .segment_bytes = identity.segment_bytes, .system_identifier = identity.system_identifier});
+  wal::WalReader reader({.start = segment,
+                         .segment_bytes = identity.segment_bytes,
+                         .system_identifier = identity.system_identifier,
+                         .timeline_at = identity.timeline_at()});
   std::vector<std::byte> bytes(kPortionBytes);
   while (true) {
     THALWEG_ASSIGN(const size_t count, file.read_some(bytes));
@@ -58,7 +59,7 @@ base::Result<void> check(base::File& file, const std::string& name, base::Lsn se
 }  // namespace
 
 base::Result<std::optional<base::File>> Archive::fetch(base::Lsn segment, const WalIdentity& identity) const {
-  const std::string name = SegmentName{.timeline = identity.timeline, .begin = segment}.text(identity.segment_bytes);
+  const std::string name = identity.name_of(segment);
   THALWEG_ASSIGN(std::optional<base::File> file, get(name, identity.segment_bytes));
   if (!file) return file;
   THALWEG_ASSIGN(const uint64_t bytes, bytes_of(*file, name));

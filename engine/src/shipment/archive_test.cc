@@ -61,7 +61,8 @@ class ArchiveTest : public ::testing::Test {
     return Archive({.command = std::move(command)}, folder_ / "fetched", stop);
   }
   static base::Result<std::string> fetch(const Archive& archive, uint64_t system = WalBytes::kSystem) {
-    THALWEG_ASSIGN(auto file, archive.fetch(kSegment, {.system_identifier = system, .timeline = 1}));
+    THALWEG_ASSIGN(auto file,
+                   archive.fetch(kSegment, {.system_identifier = system, .history = pg::TimelineHistory(1)}));
     if (!file) return std::string{"none"};
     std::string content(WalBytes::kSegmentBytes + 1, '\0');
     THALWEG_ASSIGN(const size_t count, file->read_some(std::as_writable_bytes(std::span{content})));

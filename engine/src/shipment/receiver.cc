@@ -2,35 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "shipment/segment_name.h"
+#include "shipment/source_identity.h"
 
 namespace thalweg::shipment {
 
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};
-
-// In bytes, as pg_settings has it: SHOW would say "16MB".
-base::Result<uint32_t> segment_bytes_of(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.script("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'"));
-  return static_cast<uint32_t>(rows.integer(0, 0));
-}
-
-// 0 would be any system's.
-base::Result<uint64_t> number_of(const std::string& identifier) {
-  uint64_t number = 0;
-  const char* const end = identifier.data() + identifier.size();
-  const auto [stopped, error] = std::from_chars(identifier.data(), end, number);
-  if (error == std::errc{} && stopped == end && number != 0) return number;
-  return base::fail(base::ErrorCode::protocol_violation,
-                    fmt::format("The source's system identifier is {}, no number.", identifier));
-}
 
 // Where a slot keeps WAL from; none: it never kept any.
 base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string& slot) {
@@ -73,7 +56,7 @@ StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentit
 
 base::Result<void> Receiver::run() {
   THALWEG_TRY(start());
-  while (!*options_.stop) {
+  while (!*options_.stop && staging_->end() < timeline_end_) {
     auto received = receive();
     if (received) continue;
     if (received.error().sqlstate == "XX000" && names_segment(received.error(), report_.identity.segment_bytes)) {
@@ -88,12 +71,7 @@ base::Result<void> Receiver::run() {
 base::Result<void> Receiver::start() {
   THALWEG_ASSIGN(stream_, pg::ReplicationStream::open(options_.source,
                                                       {.application_name = options_.slot, .abandon = options_.stop}));
-  THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
-  THALWEG_ASSIGN(const uint32_t segment_bytes, segment_bytes_of(stream_->connection()));
-  THALWEG_ASSIGN(const uint64_t system, number_of(identity.system_identifier));
-  const WalIdentity found{.system_identifier = system,
-                          .timeline = static_cast<uint32_t>(identity.timeline),
-                          .segment_bytes = segment_bytes};
+  THALWEG_ASSIGN(const WalIdentity found, identify(*stream_));
   THALWEG_TRY(check(found));
   if (staging_) {
     THALWEG_TRY(staging_->compare_page());
@@ -105,9 +83,11 @@ base::Result<void> Receiver::start() {
   if (staging_->end()) report();
   THALWEG_ASSIGN(restart_, restart_of(stream_->connection(), options_.slot));
   // A segment from its begin: the slot keeps whole ones.
-  if (!staging_->end()) staging_->begin_at({restart_.value - restart_.value % segment_bytes});
+  if (!staging_->end()) staging_->begin_at(found.segment_of(restart_));
   synced_at_ = told_at_ = options_.clock.steady_now();
-  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), identity.timeline));
+  const auto timeline = static_cast<int>(found.timeline_of(found.segment_of(staging_->next())));
+  timeline_end_ = found.history.end_of(timeline).value_or(timeline_end_);
+  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), timeline));
   options_.on_durable(staging_->durable());
   heard_at_ = options_.clock.steady_now();
   report();
@@ -115,12 +95,13 @@ base::Result<void> Receiver::start() {
 }
 
 base::Result<void> Receiver::check(const WalIdentity& found) {
-  is_other_source_ = options_.identity.timeline != 0 && options_.identity != found;
+  const WalIdentity& expected = options_.identity.is_known() || !staging_ ? options_.identity : staging_->identity();
+  is_other_source_ = expected.is_known() && expected != found;
   if (!is_other_source_) return {};
   return base::fail(
       base::ErrorCode::connection_lost,
-      fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.timeline,
-                  found.system_identifier, options_.identity.timeline, options_.identity.system_identifier),
+      fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.history.timeline(),
+                  found.system_identifier, expected.history.timeline(), expected.system_identifier),
       base::ErrorSide::source);
 }
 

@@ -48,7 +48,7 @@ struct ReceiverOptions {
   const std::atomic<uint64_t>* read_to = nullptr;
   uint64_t bytes_max = UINT64_MAX;
   const Archive* archive = nullptr;
-  // The first connection's, for the next ones. Without a timeline any source will do.
+  // Of every connection. Not known: the first one's is that of the next ones.
   WalIdentity identity = {};
 };
 
@@ -65,9 +65,8 @@ class Receiver {
 
   // `staging`: what an earlier receiver has left of this process, or empty. It outlives the receiver.
   Receiver(const ReceiverOptions& options, std::optional<Staging>& staging) : options_(options), staging_(staging) {}
-  // One connection, until it is stopped (success) or fails: transient errors can be tried again. WAL of another system
-  // than the staged one's is a protocol_violation. Each timeline is staged by itself: nothing yet joins one to the
-  // next.
+  // One connection, until it is stopped or has all of a timeline that the source has left (success), or fails:
+  // transient errors can be tried again. WAL of another system than the staged one's is a protocol_violation.
   base::Result<void> run();
   // It failed because the source is not that of `identity` any more.
   bool is_other_source() const { return is_other_source_; }
@@ -92,6 +91,7 @@ class Receiver {
   std::chrono::steady_clock::time_point synced_at_;
   std::chrono::steady_clock::time_point told_at_;
   base::Lsn told_;
+  base::Lsn timeline_end_{UINT64_MAX};              // of the one that is received; without end: the source is on it
   base::Lsn restart_;                               // the slot's, when it was started
   base::Lsn ahead_;                                 // the archive has everything before it
   std::chrono::steady_clock::time_point ahead_at_;  // when the archive was asked for more

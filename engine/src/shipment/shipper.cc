@@ -31,7 +31,8 @@ base::Result<void> Shipper::run() {
   while (true) {
     Receiver receiver(options_.receiver, staging_);
     const auto streamed = receiver.run();
-    if (streamed || *options_.receiver.stop) return {};
+    if (*options_.receiver.stop) return {};
+    if (streamed) continue;  // with the next timeline
     if (!may_go_on(streamed.error(), receiver)) return streamed;
     THALWEG_TRY(bridge(streamed.error()));
     if (*options_.receiver.stop) return {};
@@ -39,7 +40,7 @@ base::Result<void> Shipper::run() {
 }
 
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
-  if (options_.receiver.archive == nullptr || options_.receiver.identity.timeline == 0) return false;
+  if (options_.receiver.archive == nullptr || !options_.receiver.identity.is_known()) return false;
   if (!staging_ || receiver.is_other_source()) return false;
   // An archive that cannot be used, where it should have made room, keeps nobody from waiting for it.
   return is_forgotten(error) || error.code == ErrorCode::wal_archive_failed ||

@@ -32,6 +32,7 @@ class ShipperTest : public ::testing::Test {
                                {"archive_command", "cp %p " + (folder_ / "place").string() + "/%f"},
                                {"max_wal_size", "64MB"},
                                {"min_wal_size", "32MB"},
+                               {"restore_command", "false"},
                                {"wal_sender_timeout", "2s"}},
                   .hba_lines = {}}),
         archive_({.directory = folder_ / "place"}, folder_ / "fetched", &stop_) {
@@ -61,6 +62,15 @@ class ShipperTest : public ::testing::Test {
     EXPECT_TRUE(rows) << sql << ": " << rows.error().message;
     return rows && rows->size() == 1 ? std::string{rows->text(0, 0)} : "";
   }
+  // The server goes on along another timeline, as one that is promoted does.
+  void promote() {
+    cluster_.stop();
+    run_command("touch " + data() + "/recovery.signal");
+    run_command("chown --reference=" + data() + " " + data() + "/recovery.signal");
+    cluster_.start();
+  }
+  std::string data() const { return cluster_.directory() + "/data"; }
+  static void run_command(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
   // About so many segments.
   void write(int segments) {
     for (int i = 0; i < segments; ++i) {
@@ -93,6 +103,7 @@ class ShipperTest : public ::testing::Test {
   }
 
   void begin(uint64_t bytes_max = UINT64_MAX) {
+    report_ = {};
     thread_ = std::thread([this, bytes_max] {
       Shipper shipper({.receiver = {.source = conninfo(),
                                     .slot = kSlot,
@@ -155,7 +166,9 @@ class ShipperTest : public ::testing::Test {
   // Reads all that was staged, with what went from the archive, as the source has written it.
   void compare(base::Lsn from, base::Lsn end) {
     StagedWal reader({.directory = folder_ / "staging", .identity = report().identity, .archive = &archive_}, from);
-    wal::WalReader records({.start = from, .segment_bytes = report().identity.segment_bytes});
+    wal::WalReader records({.start = from,
+                            .segment_bytes = report().identity.segment_bytes,
+                            .timeline_at = report().identity.timeline_at()});
     while (true) {
       const auto bytes = reader.read(end);
       ASSERT_TRUE(bytes) << bytes.error().message;
@@ -200,6 +213,75 @@ TEST_F(ShipperTest, WhatTheSourceHasForgottenComesFromTheArchive) {
   EXPECT_TRUE(was_archived_);
   EXPECT_EQ(run("SELECT count(*) FROM pg_replication_slots WHERE restart_lsn IS NOT NULL"), "1") << "made anew";
   ASSERT_TRUE(wait_for([&] { return !report().is_archived; })) << "it has not gone back to the source";
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, TheSourceGoesOnAlongAnotherTimeline) {
+  begin();
+  write(2);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  for (int round = 0; round < 3; ++round) {
+    stop();
+    write(2);  // on the old timeline, received over the new one's history
+    run("INSERT INTO public.rows (content) VALUES ('and in the midst of a segment')");
+    promote();
+    write(1);
+    begin();
+    ASSERT_TRUE(wait_staged(source_end()));
+  }
+  EXPECT_EQ(report().identity.history.timeline(), 4);
+  EXPECT_FALSE(was_archived_);
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, OldTimelinesComeFromTheArchive) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  const base::Lsn next = report().end;
+  write(3);
+  promote();
+  write(3);
+  promote();
+  write(3);
+  forget(next);
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  EXPECT_TRUE(was_archived_);
+  EXPECT_EQ(report().identity.history.timeline(), 3);
+  compare(from, report().end);
+}
+
+// A standby that had not got all of it was promoted, and nobody has taken what is staged beyond.
+TEST_F(ShipperTest, WhatAPromotedServerNeverHadIsCutOff) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  stop();
+  cluster_.stop();
+  run_command("cp -a " + data() + " " + data() + ".standby");
+  cluster_.start();
+  begin();
+  write(3);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn beyond = report().end;
+  stop();
+  cluster_.stop();
+  run_command("rm -r " + data() + " && mv " + data() + ".standby " + data());
+  promote();
+  const base::Lsn before = source_end();
+  ASSERT_LT(before, beyond);
+  begin();
+  ASSERT_TRUE(wait_staged(before));
+  EXPECT_LT(report().end, beyond);
+  write(5);
+  ASSERT_TRUE(wait_staged(source_end()));
   compare(from, report().end);
 }
 

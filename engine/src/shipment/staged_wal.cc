@@ -5,14 +5,11 @@
 
 #include <algorithm>
 
-#include "shipment/segment_name.h"
-
 namespace thalweg::shipment {
 
 base::Result<base::File> StagedWal::find(base::Lsn segment) const {
   const WalIdentity& identity = options_.identity;
-  const auto path =
-      options_.directory / SegmentName{.timeline = identity.timeline, .begin = segment}.text(identity.segment_bytes);
+  const auto path = options_.directory / identity.name_of(segment);
   auto opened = base::File::open(path, O_RDONLY);
   std::error_code failed;
   if (opened || std::filesystem::exists(path, failed)) return opened;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "shipment/segment_name.h"
+#include <ranges>
+#include <utility>
 
 namespace thalweg::shipment {
 
@@ -27,6 +27,20 @@ base::Lsn page_of(base::Lsn lsn) { return {lsn.value - lsn.value % wal::kPageByt
 
 }  // namespace
 
+base::Result<std::vector<SegmentName>> staged_segments(const std::filesystem::path& directory, uint32_t segment_bytes) {
+  std::vector<SegmentName> found;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (const auto name = SegmentName::parse(entry->path().filename().string(), segment_bytes)) found.push_back(*name);
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    return std::unexpected(base::file_error(failed.value(), "list " + directory.string()));
+  }
+  std::ranges::sort(found, {}, [](const SegmentName& name) { return std::pair(name.begin, name.timeline); });
+  return found;
+}
+
 base::Result<Staging> Staging::open(const StagingOptions& options) {
   THALWEG_TRY(base::make_folders(options.directory));
   Staging staging(options);
@@ -36,8 +50,7 @@ base::Result<Staging> Staging::open(const StagingOptions& options) {
 }
 
 std::filesystem::path Staging::path_of(base::Lsn segment) const {
-  return options_.directory /
-         SegmentName{.timeline = options_.identity.timeline, .begin = segment}.text(options_.identity.segment_bytes);
+  return options_.directory / options_.identity.name_of(segment);
 }
 
 base::Lsn Staging::begin() const { return segments_.empty() ? base::Lsn{} : segments_.begin()->first; }
@@ -49,15 +62,17 @@ uint64_t Staging::bytes() const {
 }
 
 base::Result<void> Staging::find_segments() {
-  std::error_code failed;
-  for (std::filesystem::directory_iterator entry(options_.directory, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    const auto name = SegmentName::parse(entry->path().filename().string(), options_.identity.segment_bytes);
-    if (!name || name->timeline != options_.identity.timeline) continue;
-    const uint64_t bytes = entry->file_size(failed);
-    if (!failed) segments_[name->begin] = bytes;
+  THALWEG_ASSIGN(const std::vector<SegmentName> found,
+                 staged_segments(options_.directory, options_.identity.segment_bytes));
+  // The newest first: a kill in between leaves no gap.
+  for (const SegmentName& name : std::views::reverse(found)) {
+    if (name.timeline != options_.identity.timeline_of(name.begin)) THALWEG_TRY(follow(name));
   }
-  if (failed) return std::unexpected(base::file_error(failed.value(), "list " + options_.directory.string()));
+  for (const SegmentName& name : found) {
+    std::error_code missing;
+    const uint64_t bytes = std::filesystem::file_size(path_of(name.begin), missing);
+    if (!missing) segments_[name.begin] = bytes;
+  }
   for (auto segment = segments_.begin(); segment != segments_.end() && std::next(segment) != segments_.end();
        ++segment) {
     const base::Lsn next{segment->first.value + options_.identity.segment_bytes};
@@ -70,6 +85,33 @@ base::Result<void> Staging::find_segments() {
   return {};
 }
 
+// The source has left the segment's timeline: the part that it has had as well goes on under the next one's name, and
+// what is beyond goes.
+base::Result<void> Staging::follow(const SegmentName& name) {
+  const WalIdentity& identity = options_.identity;
+  const std::filesystem::path path = options_.directory / name.text(identity.segment_bytes);
+  const auto end = identity.history.end_of(static_cast<int>(name.timeline));
+  if (!end) {
+    return base::fail(base::ErrorCode::source_diverged,
+                      fmt::format("The source is on timeline {}, and has never been on timeline {}, of which WAL is "
+                                  "staged.",
+                                  identity.history.timeline(), name.timeline));
+  }
+  if (*end <= name.begin) {
+    THALWEG_TRY(remove_file(path));
+    return sync_directory(options_.directory);
+  }
+  std::error_code failed;
+  const uint64_t shared = end->value - name.begin.value;
+  if (std::filesystem::file_size(path, failed) > shared) std::filesystem::resize_file(path, shared, failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "shorten " + path.string()));
+  THALWEG_ASSIGN(base::File file, base::File::open(path, O_WRONLY));
+  THALWEG_TRY(file.sync());
+  std::filesystem::rename(path, path_of(name.begin), failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "rename " + path.string()));
+  return sync_directory(options_.directory);
+}
+
 // A kill may have left a page or record half written, and a loss of power more than that. Going back stays in the
 // newest segment: the source still has it, but may have forgotten the one before it.
 base::Result<void> Staging::find_end() {
@@ -77,7 +119,8 @@ base::Result<void> Staging::find_end() {
   THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
   wal::WalReader reader({.start = segment,
                          .segment_bytes = options_.identity.segment_bytes,
-                         .system_identifier = options_.identity.system_identifier});
+                         .system_identifier = options_.identity.system_identifier,
+                         .timeline_at = options_.identity.timeline_at()});
   const auto bytes = std::as_bytes(std::span{content});
   reader.feed(bytes);
   base::Lsn whole = segment;
@@ -122,7 +165,8 @@ void Staging::restart_reader() {
   reader_ =
       std::make_unique<wal::WalReader>(wal::WalReaderOptions{.start = next(),
                                                              .segment_bytes = options_.identity.segment_bytes,
-                                                             .system_identifier = options_.identity.system_identifier});
+                                                             .system_identifier = options_.identity.system_identifier,
+                                                             .timeline_at = options_.identity.timeline_at()});
 }
 
 base::Result<void> Staging::compare_page() {

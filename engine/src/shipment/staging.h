@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/ids.h"
+#include "shipment/segment_name.h"
 #include "shipment/wal_identity.h"
 #include "wal/wal_reader.h"
 
@@ -24,11 +25,16 @@ struct StagingOptions {
   WalIdentity identity = {};        // the source's
 };
 
+// What lies there, from the oldest on. Nothing: there is no such directory.
+base::Result<std::vector<SegmentName>> staged_segments(const std::filesystem::path& directory, uint32_t segment_bytes);
+
 // Owner: one thread, which receives. What is durable does not change any more: others may read the files up to there.
 class Staging {
  public:
   // Continues what an earlier one left: the newest segment's pages and records are checked, and what follows its last
-  // whole record goes, but for a segment that is whole. A protocol_violation: a segment is missing between two.
+  // whole record goes, but for a segment that is whole. What the source has written since on another timeline goes as
+  // well: callers have made sure that nobody has it. A protocol_violation: a segment is missing between two.
+  // source_diverged: the source has never been on the timeline of what is staged.
   static base::Result<Staging> open(const StagingOptions& options);
 
   // Where the first segment begins; none: nothing is staged.
@@ -41,6 +47,7 @@ class Staging {
   // Bytes received and not yet durable.
   uint64_t unsynced() const { return end_.value - durable_.value; }
   uint64_t bytes() const;  // on the disk
+  const WalIdentity& identity() const { return options_.identity; }
   std::filesystem::path path_of(base::Lsn segment) const;
 
   // The first position of an empty one: a segment's begin.
@@ -62,6 +69,7 @@ class Staging {
   explicit Staging(const StagingOptions& options) : options_(options) {}
   base::Lsn segment_of(base::Lsn lsn) const { return {lsn.value - lsn.value % options_.identity.segment_bytes}; }
   base::Result<void> find_segments();
+  base::Result<void> follow(const SegmentName& name);
   base::Result<void> find_end();
   base::Result<void> shorten(base::Lsn segment);
   base::Result<void> open_segment();

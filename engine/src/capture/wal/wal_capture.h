@@ -73,6 +73,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
 
   const uint64_t dictionary_interval_;  // bytes of WAL
   WalFolder folder_;
+  shipment::WalIdentity source_;
   MiningState state_on_disk_;
   MinedTables tables_;
   std::optional<SourceEndProbe> probe_;
