@@ -68,6 +68,7 @@ class ShipperTest : public ::testing::Test {
     run_command("touch " + data() + "/recovery.signal");
     run_command("chown --reference=" + data() + " " + data() + "/recovery.signal");
     cluster_.start();
+    ASSERT_TRUE(wait_for([&] { return run("SELECT pg_is_in_recovery()") == "f"; })) << "it is not promoted";
   }
   std::string data() const { return cluster_.directory() + "/data"; }
   static void run_command(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }

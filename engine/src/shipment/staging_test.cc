@@ -278,6 +278,7 @@ class SwitchTest : public StagingTest {
     theirs_->set_timeline(2);
     for (int i = 0; i < 10; ++i) theirs_->record(std::string(5000, 'c'));
     while (wal_.end().value < kThird.value + WalBytes::kSegmentBytes) wal_.record(std::string(100'000, 'd'));
+    wal_.record("the fourth segment has a whole one");
     filled();
   }
   base::Result<Staging> follow(const pg::TimelineHistory& history) const {
