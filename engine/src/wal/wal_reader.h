@@ -56,6 +56,8 @@ class WalReader {
   base::Result<void> turn_to(const PageHeader& header);
   void begin_at(const PageHeader& header);
   base::Result<void> check_header(std::span<const std::byte> header) const;
+  bool is_unused(std::span<const std::byte> header);
+  base::Result<void> skip_unused();
   base::Result<const WalRecord*> finish(std::span<const std::byte> bytes);
   base::Result<void> check_overwrite();
   base::Result<const WalRecord*> advance();
@@ -72,6 +74,8 @@ class WalReader {
   base::Lsn overwritten_;             // the begin of one that was never finished, which the next one has to name
   uint32_t foreign_ = 0;              // bytes to come of a record that began before the start
   uint64_t skipped_ = 0;              // bytes to come that nobody uses: padding, what lies before the start
+  bool may_follow_switch_ = false;    // the next record: the foreign one before it may have been a switch
+  uint64_t unused_ = 0;               // bytes to come behind such a switch: zeros
   std::optional<base::Error> failure_;
   WalRecord current_;
 };

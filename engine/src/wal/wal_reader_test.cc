@@ -96,6 +96,52 @@ TEST(WalReaderTest, BehindASwitchComesTheNextSegment) {
   EXPECT_EQ(second.value, kSegment.value + kLongPageHeaderBytes);
 }
 
+// A switch that began on the page before: its end, and the rest of the segment.
+class SwitchOverPagesTest : public ::testing::Test {
+ protected:
+  // `bytes_before`: of the switch, on the page before this one.
+  static WalBytes with_switch(base::Lsn page, uint64_t bytes_before) {
+    WalBytes wal({page.value - kPageBytes});
+    wal.record(std::string(kPageBytes - kPageHeaderBytes - kRecordHeaderBytes - bytes_before, 'x'));
+    EXPECT_EQ(wal.end().value, page.value - bytes_before);
+    wal.switch_segment();
+    wal.record("behind");
+    return wal;
+  }
+};
+
+TEST_F(SwitchOverPagesTest, TheRestOfItsSegmentIsUnused) {
+  for (const base::Lsn page : {kSegment, kMidst}) {
+    for (const uint64_t before : {8, 16}) {
+      const WalBytes wal = with_switch(page, before);
+      const base::Lsn behind{kSegment.value + WalBytes::kSegmentBytes + kLongPageHeaderBytes};
+      for (const size_t portion : {size_t{1000}, size_t{7}, SIZE_MAX}) {
+        const Read found = read(wal.bytes().subspan(kPageBytes), {.start = page}, portion);
+        EXPECT_EQ(message_of(found), "") << to_string(page) << " " << before;
+        EXPECT_EQ(found.begins(), std::vector{behind}) << to_string(page) << " " << before;
+      }
+    }
+  }
+}
+
+TEST_F(SwitchOverPagesTest, NothingElseIsFollowedByZeros) {
+  WalBytes wal = with_switch(kSegment, 8);
+  wal.at({kSegment.value + 5 * kPageBytes}) = 1;
+  EXPECT_NE(message_of(read(wal.bytes().subspan(kPageBytes), {.start = kSegment})).find("other than zeros"),
+            std::string::npos);
+  // Behind the end of a record with a body, and behind a whole record.
+  for (const size_t rest : {size_t{32}, size_t{0}}) {
+    WalBytes other({kSegment.value - kPageBytes});
+    other.record(std::string(kPageBytes - kPageHeaderBytes - kRecordHeaderBytes - 8, 'x'));
+    other.record(std::string(rest, 'x'));
+    if (rest == 0) other.record("whole");
+    std::string bytes(reinterpret_cast<const char*>(other.bytes().data()), other.bytes().size());
+    bytes.resize(3 * kPageBytes);
+    const auto second = std::as_bytes(std::span{bytes}).subspan(kPageBytes);
+    EXPECT_NE(message_of(read(second, {.start = kSegment})).find("would have 0 bytes"), std::string::npos) << rest;
+  }
+}
+
 TEST(WalReaderTest, ARecordThatWasNeverFinishedIsNone) {
   WalBytes wal(kMidst);
   const base::Lsn first = wal.record("first");
