@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "shipment/archive_command.h"
 #include "shipment/archives_file.h"
@@ -175,7 +176,7 @@ TEST_F(ArchiveTest, OnlyTheAdministratorsFileNamesArchives) {
   std::ofstream(file) << R"({"main": {"directory": "/backup"}, "other": {"command": "fetch %f %p"},
                              "both": {"directory": "/backup", "command": "x"}, "relative": {"directory": "backup"},
                              "wrong": {"command": "100% %f"}})";
-  EXPECT_EQ(archive_names(file).size(), 5U);
+  EXPECT_EQ(archive_names(file), (std::vector<std::string>{"main", "other"})) << "those that can be used";
   EXPECT_EQ(find_archive(file, "main")->directory, "/backup");
   EXPECT_EQ(find_archive(file, "other")->command, "fetch %f %p");
   for (const char* const name : {"both", "relative", "wrong", "missing"}) {

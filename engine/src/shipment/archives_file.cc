@@ -60,8 +60,13 @@ base::Result<ArchivePlace> find_archive(const std::filesystem::path& file, const
 }
 
 std::vector<std::string> archive_names(const std::filesystem::path& file) {
+  std::vector<std::string> names;
   const auto document = read(file);
-  return document ? names_in(*document) : std::vector<std::string>{};
+  if (!document) return names;
+  for (const auto& [name, place] : document->items()) {
+    if (place_in(place, name, file)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace thalweg::shipment
