@@ -112,6 +112,24 @@ TEST_F(ArchiveTest, APartOfASegmentIsNotThereYet) {
   EXPECT_EQ(*fetch(in_directory()), "none");
 }
 
+TEST_F(ArchiveTest, PackedFilesMayHaveSeveralParts) {
+  const std::string first = segment().substr(0, 1'000'000), second = segment().substr(1'000'000);
+  put(".zst", zstd(first) + zstd(second));
+  EXPECT_TRUE(*fetch(in_directory()) == segment());
+  std::filesystem::remove(folder_ / "place" / (name() + ".zst"));
+  put(".1", first);
+  put(".2", second);
+  const std::string parts = (folder_ / "place" / name()).string();
+  const std::string command =
+      "gzip -c " + parts + ".1 > " + parts + ".gz && gzip -c " + parts + ".2 >> " + parts + ".gz";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const auto fetched = fetch(in_directory());
+  ASSERT_TRUE(fetched) << fetched.error().message;
+  EXPECT_TRUE(*fetched == segment());
+  std::ofstream(parts + ".gz", std::ios::app | std::ios::binary) << "garbage";
+  EXPECT_FALSE(fetch(in_directory()).value_or("") == segment());
+}
+
 TEST_F(ArchiveTest, SomethingElseUnderTheNameIsRefused) {
   const auto refusal = [&] { return fetch(in_directory()).error(); };
   put("", segment() + "x");
