@@ -14,6 +14,8 @@ namespace thalweg::shipment {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};
+// The newest segments never go: below that many, a limit would be reached for good.
+constexpr uint64_t kSegmentsMin = 3;
 
 // Where a slot keeps WAL from; none: it never kept any.
 base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string& slot) {
@@ -48,7 +50,7 @@ bool names_segment(const base::Error& error, uint32_t segment_bytes) {
 StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity) {
   return {.needed_from = options.needed_from,
           .read_to = options.read_to,
-          .bytes_max = options.bytes_max,
+          .bytes_max = std::max<uint64_t>(options.bytes_max, kSegmentsMin * identity.segment_bytes),
           .archive = options.archive,
           .identity = identity,
           .clock = &options.clock};

@@ -46,7 +46,7 @@ struct ReceiverOptions {
   // StagingRoomOptions explains these.
   const std::atomic<uint64_t>* needed_from = nullptr;
   const std::atomic<uint64_t>* read_to = nullptr;
-  uint64_t bytes_max = UINT64_MAX;
+  uint64_t bytes_max = UINT64_MAX;  // less than three segments are as three
   const Archive* archive = nullptr;
   // Of every connection. Not known: the first one's is that of the next ones.
   WalIdentity identity = {};
