@@ -35,7 +35,7 @@ base::Result<ArchivePlace> place_in(const json& place, const std::string& name, 
     const auto found = place.is_object() ? place.find(member) : place.end();
     return found != place.end() && found->is_string() ? found->get<std::string>() : std::string{};
   };
-  const ArchivePlace found{.directory = text("directory"), .command = text("command")};
+  const ArchivePlace found{.directory = text("directory"), .command = text("command"), .name = name};
   if (!place.is_object() || place.size() != 1 || found.directory.empty() == found.command.empty()) {
     return archive_failed(
         fmt::format("The archive {} in {} has to have either a directory or a command.", name, file.string()));
