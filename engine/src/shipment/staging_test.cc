@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "shipment/archive.h"
 #include "shipment/segment_name.h"
 #include "shipment/staged_wal.h"
 #include "wal/wal_bytes.h"
@@ -262,6 +263,17 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   const auto bytes = late.read(staging->end());
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, base::ErrorCode::position_gap);
+
+  // An archive may have it later.
+  const Archive archive({.directory = directory_, .name = "main"}, directory_ / "fetched", nullptr);
+  StagedWal again({.directory = directory_ / "staging", .identity = staging->identity(), .archive = &archive},
+                  kSegment);
+  const auto archived = again.read(staging->end());
+  ASSERT_FALSE(archived);
+  EXPECT_EQ(archived.error().code, base::ErrorCode::wal_archive_failed);
+  EXPECT_NE(archived.error().message.find("the archive main does not have " + file().filename().string()),
+            std::string::npos)
+      << archived.error().message;
 }
 
 // A source that has left timeline 1 at `end`, for timeline 2.
