@@ -33,6 +33,7 @@ base::Result<void> Shipper::run() {
     const auto streamed = receiver.run();
     if (*options_.receiver.stop) return {};
     if (streamed) continue;  // with the next timeline
+    if (staging_) options_.receiver.identity = staging_->identity();
     if (!may_go_on(streamed.error(), receiver)) return streamed;
     THALWEG_TRY(bridge(streamed.error()));
     if (*options_.receiver.stop) return {};
@@ -40,8 +41,7 @@ base::Result<void> Shipper::run() {
 }
 
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
-  if (options_.receiver.archive == nullptr || !options_.receiver.identity.is_known()) return false;
-  if (!staging_ || receiver.is_other_source()) return false;
+  if (options_.receiver.archive == nullptr || !staging_ || receiver.is_other_source()) return false;
   // An archive that cannot be used, where it should have made room, keeps nobody from waiting for it.
   return is_forgotten(error) || error.code == ErrorCode::wal_archive_failed ||
          base::class_of(error.code) == base::ErrorClass::transient;

@@ -352,6 +352,14 @@ TEST_F(ShipperTest, AnArchiveThatIsAwayAtTheLimitIsWaitedFor) {
   compare(from, report().end);
 }
 
+TEST_F(ShipperTest, ASlotThatIsLostBeforeAnythingCameIsMadeAnew) {
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  begin();
+  EXPECT_TRUE(wait_for([&] { return run("SELECT count(*) FROM pg_replication_slots") == "1"; }));
+  write(1);
+  EXPECT_TRUE(wait_staged(source_end()));
+}
+
 TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   write(1);
