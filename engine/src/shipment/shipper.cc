@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/sentences.h"
 #include "shipment/archive_reader.h"
 #include "shipment/renewed_slot.h"
 
@@ -52,20 +53,22 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
   const ReceiverOptions& receiver = options_.receiver;
   if (!away_since_) away_since_ = now();
   bool came = false;
-  std::string why;
+  base::Error why = error;
   if (is_forgotten(error) || now() - *away_since_ >= options_.patience) {
-    // Before anything is fetched: what the archive does not have yet stays at the source. Where it cannot be renewed,
-    // the next try says why.
+    // Before anything is fetched: what the archive does not have yet stays at the source.
+    base::Result<void> renewed;
     if (is_forgotten(error)) {
-      const auto renewed =
+      renewed =
           renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
-      if (!renewed) base::log_error("slot_not_renewed", renewed.error(), {{"slot", receiver.slot}});
     }
-    auto fetched = fetch();
+    const auto fetched = fetch();
+    if (*receiver.stop) return {};
     if (!fetched && fetched.error().code != ErrorCode::wal_archive_failed) return std::unexpected(fetched.error());
     came = fetched.value_or(false);
-    why = fetched ? "The archive does not have what is next either" : fetched.error().message;
+    why = both_lack(error, fetched ? std::nullopt : std::optional{fetched.error()});
+    if (!renewed) base::add_sentence(why.message, "The slot could not be made anew: " + renewed.error().message);
   }
+  if (!came) note_reason(why);
   if (came) {
     nothing_since_.reset();
     retry_ = kRetryMin;
@@ -76,15 +79,36 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
   if (is_late || std::exchange(has_trouble_, is_late)) {
     has_trouble_ = is_late;
     std::optional<base::Error> trouble;
-    if (is_late) {
-      trouble = error;
-      if (why != error.message) trouble->message += fmt::format(". {}.", why);
-    }
+    if (is_late) trouble = std::move(why);
     options_.on_trouble(std::move(trouble));
   }
   options_.on_waiting();
   wait();
   return {};
+}
+
+base::Error Shipper::both_lack(const base::Error& error, const std::optional<base::Error>& archive) const {
+  base::Error both = error;
+  // The slot is made anew by itself: what is in the way is the archive.
+  if (is_forgotten(error)) {
+    both.code = ErrorCode::wal_archive_failed;
+    both.side = base::ErrorSide::engine;
+  }
+  if (archive) {
+    if (archive->message != error.message) base::add_sentence(both.message, archive->message);
+  } else if (staging_->end()) {
+    const WalIdentity& identity = options_.receiver.identity;
+    base::add_sentence(both.message,
+                       fmt::format("The archive {} does not have {} either.", options_.receiver.archive->text(),
+                                   identity.name_of(identity.segment_of(staging_->next()))));
+  }
+  return both;
+}
+
+// Once, until something comes again.
+void Shipper::note_reason(const base::Error& error) {
+  if (std::exchange(reason_, error.message) == error.message) return;
+  base::log_event(base::LogLevel::warning, "no_wal_comes", {{"slot", options_.receiver.slot}, {"why", error.message}});
 }
 
 base::Result<bool> Shipper::fetch() {
@@ -100,6 +124,7 @@ void Shipper::note_streaming(const StagingReport& report) {
     away_since_.reset();
     nothing_since_.reset();
     retry_ = kRetryMin;
+    reason_.clear();
     if (std::exchange(has_trouble_, false)) options_.on_trouble({});
   }
   on_staged_(report);

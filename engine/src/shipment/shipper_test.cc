@@ -360,6 +360,33 @@ TEST_F(ShipperTest, ASlotThatIsLostBeforeAnythingCameIsMadeAnew) {
   EXPECT_TRUE(wait_staged(source_end()));
 }
 
+TEST_F(ShipperTest, AWaitForTheArchiveSaysWhatItLacks) {
+  begin();
+  write(1);
+  const base::Lsn end = source_end();
+  ASSERT_TRUE(wait_staged(end));
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  write(6);
+  forget(end);
+  std::filesystem::rename(folder_ / "place" / name_of(end), folder_ / "hidden");
+  run("SELECT count(pg_create_physical_replication_slot('other' || n)) FROM generate_series(1, "
+      "current_setting('max_replication_slots')::int) n");
+  begin();
+  ASSERT_TRUE(wait_for([&] { return trouble().has_value(); }));
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
+  const std::string message = trouble()->message;
+  EXPECT_NE(message.find(" does not have " + name_of(end) + " either. The slot could not be made anew: "),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(message.find(".."), std::string::npos) << message;
+  run("SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots");
+  EXPECT_TRUE(wait_for([&] { return trouble() && trouble()->message.ends_with("either."); })) << "it has a slot";
+  std::filesystem::rename(folder_ / "hidden", folder_ / "place" / name_of(end));
+  EXPECT_TRUE(wait_staged(source_end()));
+  EXPECT_TRUE(wait_for([&] { return !trouble().has_value(); }));
+}
+
 TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   write(1);
