@@ -118,8 +118,8 @@ void Receiver::report() {
 
 base::Result<void> Receiver::receive() {
   bool asked = false;
+  THALWEG_TRY(make_room());
   if (room_->is_full()) {
-    THALWEG_TRY(look_ahead());
     std::this_thread::sleep_for(kLook);
     heard_at_ = options_.clock.steady_now();  // nobody listens
   } else {
@@ -132,8 +132,6 @@ base::Result<void> Receiver::receive() {
     }
   }
   THALWEG_TRY(sync_if_due());
-  THALWEG_ASSIGN(const bool went, room_->make());
-  if (went) report();
   const bool is_due = options_.clock.steady_now() - told_at_ >= kFeedbackInterval;
   if (is_due || told_ != forgettable() || asked) return tell();
   return {};
@@ -166,18 +164,36 @@ base::Result<void> Receiver::watch_silence() {
                     base::ErrorSide::source);
 }
 
+// An archive that cannot be used is told, and ends no connection: what nobody needs goes on making room.
+base::Result<void> Receiver::make_room() {
+  const auto made = room_->make();
+  if (made && *made) report();
+  const auto looked = room_->is_full() ? look_ahead() : base::Result<void>{};
+  const base::Error* const failed = !made ? &made.error() : !looked ? &looked.error() : nullptr;
+  const auto now = options_.clock.steady_now();
+  if (failed == nullptr) {
+    if (!archive_failed_at_ || now - *archive_failed_at_ < 2 * StagingRoom::kArchiveInterval) return {};
+    archive_failed_at_.reset();
+    options_.on_archive({});
+    return {};
+  }
+  if (failed->code != base::ErrorCode::wal_archive_failed) return std::unexpected(*failed);
+  archive_failed_at_ = now;
+  options_.on_archive(*failed);
+  return {};
+}
+
 // There is no room. What the archive has, the source need not keep for us: once there is room it comes from there.
 base::Result<void> Receiver::look_ahead() {
   const auto now = options_.clock.steady_now();
   if (options_.archive == nullptr || now - ahead_at_ < StagingRoom::kArchiveInterval) return {};
   const uint32_t segment = report_.identity.segment_bytes;
   const base::Lsn next = std::max(ahead_, {staging_->end().value - staging_->end().value % segment});
+  ahead_at_ = now;
   THALWEG_ASSIGN(const auto archived, options_.archive->fetch(next, report_.identity));
-  if (archived) {
-    ahead_.value = next.value + segment;
-  } else {
-    ahead_at_ = now;
-  }
+  if (!archived) return {};
+  ahead_.value = next.value + segment;
+  ahead_at_ = {};
   return {};
 }
 

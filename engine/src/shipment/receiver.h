@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -43,6 +44,8 @@ struct ReceiverOptions {
   std::function<void(base::Lsn)> on_durable = [](base::Lsn) {};
   // By the receiving thread, whenever something has changed.
   std::function<void(const StagingReport&)> on_staged = [](const StagingReport&) {};
+  // By the receiving thread: why the archive cannot be used where it should make room; none: it can again.
+  std::function<void(std::optional<base::Error>)> on_archive = [](const std::optional<base::Error>&) {};
   // StagingRoomOptions explains these.
   const std::atomic<uint64_t>* needed_from = nullptr;
   const std::atomic<uint64_t>* read_to = nullptr;
@@ -79,6 +82,7 @@ class Receiver {
   base::Result<void> tell(bool asks = false);
   base::Result<void> take(const pg::StreamMessage& message);
   base::Result<void> watch_silence();
+  base::Result<void> make_room();
   base::Result<void> look_ahead();
   // Up to there the source may forget.
   base::Lsn forgettable() const { return std::max(staging_->durable(), ahead_); }
@@ -95,6 +99,7 @@ class Receiver {
   base::Lsn restart_;                               // the slot's, when it was started
   base::Lsn ahead_;                                 // the archive has everything before it
   std::chrono::steady_clock::time_point ahead_at_;  // when the archive was asked for more
+  std::optional<std::chrono::steady_clock::time_point> archive_failed_at_;  // last; none: it can be used
   std::chrono::steady_clock::time_point heard_at_;
   bool has_asked_ = false;
   bool is_other_source_ = false;

@@ -26,6 +26,11 @@ bool is_forgotten(const base::Error& error) { return error.code == ErrorCode::sl
 
 Shipper::Shipper(ShipperOptions options) : options_(std::move(options)), on_staged_(options_.receiver.on_staged) {
   options_.receiver.on_staged = [this](const StagingReport& report) { note_streaming(report); };
+  options_.receiver.on_archive = [this](std::optional<base::Error> error) {
+    if (error) note_reason(*error);
+    has_trouble_ = error.has_value();
+    options_.on_trouble(std::move(error));
+  };
 }
 
 base::Result<void> Shipper::run() {
@@ -43,9 +48,7 @@ base::Result<void> Shipper::run() {
 
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
   if (options_.receiver.archive == nullptr || !staging_ || receiver.is_other_source()) return false;
-  // An archive that cannot be used, where it should have made room, keeps nobody from waiting for it.
-  return is_forgotten(error) || error.code == ErrorCode::wal_archive_failed ||
-         base::class_of(error.code) == base::ErrorClass::transient;
+  return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
 }
 
 // Until the source is to be tried again.

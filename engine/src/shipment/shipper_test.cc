@@ -103,9 +103,9 @@ class ShipperTest : public ::testing::Test {
     ASSERT_TRUE(becomes(file, false)) << "not forgotten";
   }
 
-  void begin(uint64_t bytes_max = UINT64_MAX) {
+  void begin(uint64_t bytes_max = UINT64_MAX, std::chrono::milliseconds patience = std::chrono::milliseconds{500}) {
     report_ = {};
-    thread_ = std::thread([this, bytes_max] {
+    thread_ = std::thread([this, bytes_max, patience] {
       Shipper shipper({.receiver = {.source = conninfo(),
                                     .slot = kSlot,
                                     .directory = folder_ / "staging",
@@ -126,7 +126,7 @@ class ShipperTest : public ::testing::Test {
                              const std::lock_guard lock(mutex_);
                              trouble_ = std::move(trouble);
                            },
-                       .patience = std::chrono::milliseconds{500}});
+                       .patience = patience});
       const auto ran = shipper.run();
       const std::lock_guard lock(mutex_);
       if (!ran) failure_ = ran.error();
@@ -352,6 +352,23 @@ TEST_F(ShipperTest, AnArchiveThatIsAwayAtTheLimitIsWaitedFor) {
   compare(from, report().end);
 }
 
+TEST_F(ShipperTest, AnArchiveThatIsAwayKeepsNothingThatNobodyNeeds) {
+  constexpr uint64_t kLimit = uint64_t{4} * kSegmentBytes;
+  begin(kLimit, std::chrono::hours{1});
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  std::filesystem::rename(folder_ / "place", folder_ / "elsewhere");
+  write(6);
+  ASSERT_TRUE(wait_for([&] { return report().is_full; }));
+  EXPECT_TRUE(wait_for([&] { return trouble().has_value(); })) << "the source keeps what the archive may have";
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
+  EXPECT_TRUE(wait_for([&] {
+    needed_from_ = report().end.value;
+    return report().end >= source_end();
+  }));
+  std::filesystem::rename(folder_ / "elsewhere", folder_ / "place");
+}
+
 TEST_F(ShipperTest, ASlotThatIsLostBeforeAnythingCameIsMadeAnew) {
   run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
   begin();
@@ -401,6 +418,7 @@ TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   EXPECT_TRUE(wait_for([&] { return trouble().has_value(); }));
   EXPECT_NE(trouble()->message.find("is not this source's WAL"), std::string::npos) << trouble()->message;
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/sentences.h"
 #include "capture/wal/wal_start.h"
 #include "shipment/source_identity.h"
 
@@ -176,8 +177,10 @@ base::Result<void> WalCapture::mine_until_stopped() {
     if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
     options_.queue->flush();
     THALWEG_TRY(serve_timers());
-    const auto full = staging_trouble(options_.clock->steady_now());
-    set_trouble(full ? full : shipment_.trouble());
+    auto full = staging_trouble(options_.clock->steady_now());
+    auto trouble = shipment_.trouble();
+    if (full && trouble) base::add_sentence(full->message, trouble->message);
+    set_trouble(full ? std::move(full) : std::move(trouble));
     await_wal(ticket);
   }
   return {};
