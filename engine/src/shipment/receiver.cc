@@ -110,6 +110,7 @@ base::Result<void> Receiver::check(const WalIdentity& found) {
 void Receiver::report() {
   report_.begin = staging_->begin();
   report_.end = staging_->end();
+  report_.whole = staging_->whole();
   report_.durable = staging_->durable();
   report_.bytes = staging_->bytes();
   report_.is_full = room_->is_full();

@@ -27,6 +27,7 @@ struct StagingReport {
   WalIdentity identity = {};
   base::Lsn begin = {};               // none: nothing is staged
   base::Lsn end = {};                 // received up to here: the segments' files have it
+  base::Lsn whole = {};               // of that, what does not change any more: up to the end of the last whole record
   base::Lsn durable = {};             // on the disk up to here
   uint64_t bytes = 0;                 // on the disk, or on their way there
   bool is_full = false;               // nothing is received until something can be dropped

@@ -40,6 +40,7 @@ base::Result<void> Shipper::run() {
     if (*options_.receiver.stop) return {};
     if (streamed) continue;  // with the next timeline
     if (staging_) options_.receiver.identity = staging_->identity();
+    if (is_mended(streamed.error())) continue;
     if (!may_go_on(streamed.error(), receiver)) return streamed;
     THALWEG_TRY(bridge(streamed.error()));
     if (*options_.receiver.stop) return {};
@@ -49,6 +50,13 @@ base::Result<void> Shipper::run() {
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
   if (options_.receiver.archive == nullptr || !staging_ || receiver.is_other_source()) return false;
   return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
+}
+
+// What came from the source goes on with a record whose begin came from the archive, and the archive has it otherwise
+// now.
+bool Shipper::is_mended(const base::Error& error) {
+  if (error.code != ErrorCode::protocol_violation || options_.receiver.archive == nullptr || !staging_) return false;
+  return give_up_damaged(*options_.receiver.archive, *staging_).value_or(false);
 }
 
 // Until the source is to be tried again.

@@ -39,6 +39,7 @@ class Shipper {
   using Time = std::chrono::steady_clock::time_point;
 
   bool may_go_on(const base::Error& error, const Receiver& receiver) const;
+  bool is_mended(const base::Error& error);
   base::Result<void> bridge(const base::Error& error);
   base::Result<bool> fetch();
   // Why nothing comes, from the source (`error`) or the archive.

@@ -11,6 +11,8 @@ namespace thalweg::shipment {
 
 namespace {
 
+constexpr size_t kPortionBytes = size_t{1} << 20;
+
 base::Result<void> sync_directory(const std::filesystem::path& directory) {
   THALWEG_ASSIGN(base::File opened, base::File::open(directory, O_RDONLY | O_DIRECTORY));
   return opened.sync();
@@ -21,6 +23,12 @@ base::Result<void> remove_file(const std::filesystem::path& path) {
   std::filesystem::remove(path, failed);
   if (failed) return std::unexpected(base::file_error(failed.value(), "remove " + path.string()));
   return {};
+}
+
+base::Result<void> too_short(base::Lsn lsn) {
+  return base::fail(base::ErrorCode::file_error,
+                    fmt::format("The staged WAL at {} is shorter than what was written.", to_string(lsn)),
+                    base::ErrorSide::engine);
 }
 
 base::Lsn page_of(base::Lsn lsn) { return {lsn.value - lsn.value % wal::kPageBytes}; }
@@ -117,25 +125,41 @@ base::Result<void> Staging::follow(const SegmentName& name) {
 base::Result<void> Staging::find_end() {
   const base::Lsn segment = segments_.rbegin()->first;
   THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
-  wal::WalReader reader({.start = segment,
-                         .segment_bytes = options_.identity.segment_bytes,
-                         .system_identifier = options_.identity.system_identifier,
-                         .timeline_at = options_.identity.timeline_at()});
+  const auto reader = reader_from(segment);
   const auto bytes = std::as_bytes(std::span{content});
-  reader.feed(bytes);
+  reader->feed(bytes);
   base::Lsn whole = segment;
   bool is_damaged = false;
   while (true) {
-    const auto record = reader.next();
+    const auto record = reader->next();
     is_damaged = !record;
     if (!record || *record == nullptr) break;
     const bool is_whole = (*record)->end.value <= segment.value + bytes.size();
     whole = is_whole ? (*record)->end : (*record)->begin;  // a switch lasts to the segment's end, which may be missing
   }
+  whole_ = whole;
+  if (whole == segment) THALWEG_TRY(find_whole());
   if (!is_damaged && bytes.size() == options_.identity.segment_bytes) whole.value = segment.value + bytes.size();
   end_ = whole;
   THALWEG_TRY(shorten(segment));
   return compare_page();
+}
+
+// No record ends in the newest segment: it is all of one that began in an earlier segment.
+base::Result<void> Staging::find_whole() {
+  for (const base::Lsn segment : std::views::reverse(std::views::keys(segments_))) {
+    if (segment == segments_.rbegin()->first) continue;
+    THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
+    reader_ = reader_from(segment);
+    reader_->feed(std::as_bytes(std::span{content}));
+    const auto whole = read_records();
+    reader_.reset();
+    if (whole && *whole) {
+      whole_ = *whole;
+      return {};
+    }
+  }
+  return {};
 }
 
 // The rest is durable afterwards: the earlier staging may have ended between a write and its sync.
@@ -159,14 +183,49 @@ base::Result<void> Staging::open_segment() {
   return {};
 }
 
-void Staging::begin_at(base::Lsn segment) { end_ = durable_ = segment; }
+void Staging::begin_at(base::Lsn segment) { end_ = durable_ = whole_ = segment; }
 
-void Staging::restart_reader() {
-  reader_ =
-      std::make_unique<wal::WalReader>(wal::WalReaderOptions{.start = next(),
-                                                             .segment_bytes = options_.identity.segment_bytes,
-                                                             .system_identifier = options_.identity.system_identifier,
-                                                             .timeline_at = options_.identity.timeline_at()});
+std::unique_ptr<wal::WalReader> Staging::reader_from(base::Lsn start) const {
+  return std::make_unique<wal::WalReader>(
+      wal::WalReaderOptions{.start = start,
+                            .segment_bytes = options_.identity.segment_bytes,
+                            .system_identifier = options_.identity.system_identifier,
+                            .timeline_at = options_.identity.timeline_at()});
+}
+
+// A record that is not whole yet is checked with what follows: the reader gets its begin once more.
+base::Result<void> Staging::restart_reader() {
+  const base::Lsn from = std::min(next(), std::max(page_of(whole()), begin()));
+  reader_ = reader_from(from);
+  return read_again(from);
+}
+
+base::Result<void> Staging::read_again(base::Lsn from) {
+  std::vector<std::byte> bytes(kPortionBytes);
+  while (from < next()) {
+    const base::Lsn segment = segment_of(from);
+    const uint64_t in_segment = segment.value + options_.identity.segment_bytes - from.value;
+    THALWEG_ASSIGN(base::File file, base::File::open(path_of(segment), O_RDONLY));
+    THALWEG_TRY(file.seek(from.value - segment.value));
+    const size_t wanted = std::min({uint64_t{kPortionBytes}, in_segment, next().value - from.value});
+    THALWEG_ASSIGN(const size_t count, file.read_some(std::span{bytes}.first(wanted)));
+    if (count == 0) return too_short(from);
+    reader_->feed(std::span{bytes}.first(count));
+    THALWEG_ASSIGN(const base::Lsn whole, read_records());
+    whole_ = std::max(whole_, whole);
+    from.value += count;
+  }
+  return {};
+}
+
+// What was fed. The end of the last record of it; none: no record ended there.
+base::Result<base::Lsn> Staging::read_records() {
+  base::Lsn end;
+  while (true) {
+    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
+    if (record == nullptr) return end;
+    end = record->end;
+  }
 }
 
 base::Result<void> Staging::compare_page() {
@@ -188,20 +247,41 @@ base::Result<void> Staging::compare_page() {
     }
     return {};
   }
-  return base::fail(base::ErrorCode::file_error,
-                    fmt::format("The staged WAL at {} is shorter than what was written.", to_string(page)),
-                    base::ErrorSide::engine);
+  return too_short(page);
 }
 
 base::Result<void> Staging::append(std::span<const std::byte> bytes) {
-  if (!reader_) restart_reader();
+  if (!reader_) THALWEG_TRY(restart_reader());
   reader_->feed(bytes);
-  while (true) {
-    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
-    if (record == nullptr) break;
+  const auto whole = read_records();
+  base::Result<size_t> known = 0;
+  if (whole) {
+    known = compare(bytes);
+  } else {
+    known = std::unexpected(whole.error());
   }
-  THALWEG_ASSIGN(const size_t known, compare(bytes));
-  return write(bytes.subspan(known));
+  if (!known) {
+    reader_.reset();  // the same bytes may come in another form
+    return std::unexpected(known.error());
+  }
+  THALWEG_TRY(write(bytes.subspan(*known)));
+  whole_ = std::max(whole_, *whole);
+  return {};
+}
+
+// The newest first: a kill in between leaves no gap.
+base::Result<void> Staging::cut_back(base::Lsn to) {
+  const base::Lsn kept = segment_of(to);
+  reader_.reset();
+  if (!segments_.contains(kept)) return {};
+  file_ = {};
+  while (segments_.rbegin()->first > kept) {
+    THALWEG_TRY(remove_file(path_of(segments_.rbegin()->first)));
+    segments_.erase(std::prev(segments_.end()));
+  }
+  end_ = to;
+  THALWEG_TRY(shorten(kept));
+  return compare_page();
 }
 
 // How many of the bytes are there.

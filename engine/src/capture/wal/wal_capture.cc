@@ -165,7 +165,7 @@ base::Result<void> WalCapture::begin_mining() {
 base::Result<void> WalCapture::mine_until_stopped() {
   while (!is_stopped()) {
     const uint32_t ticket = shipment_.bell().ticket();
-    THALWEG_ASSIGN(const auto bytes, staged_->read(staged_end()));
+    THALWEG_ASSIGN(const auto bytes, staged_->read(readable_end()));
     if (!bytes.empty()) {
       time_.enter(Activity::busy);
       state_.set(dictionary_->is_ready() ? "CAPTURING CHANGES" : "DICTIONARY INITIALIZATION");
@@ -208,6 +208,11 @@ void WalCapture::await_wal(uint32_t ticket) {
 base::Lsn WalCapture::staged_end() const {
   const auto report = shipment_.report();
   return report ? report->end : base::Lsn{};
+}
+
+base::Lsn WalCapture::readable_end() const {
+  const auto report = shipment_.report();
+  return report ? report->whole : base::Lsn{};
 }
 
 // --- positions
