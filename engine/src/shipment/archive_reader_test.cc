@@ -154,7 +154,7 @@ TEST_F(ArchiveReaderTest, ADamagedEndOfARecordIsReadAgainOnceItIsMended) {
   expect_all(staging, 2);
 }
 
-// What the source sends cannot go on with it either.
+// The source's WAL cannot go on with it either.
 TEST_F(ArchiveReaderTest, WhatIsDamagedIsGivenUpWhereTheArchiveHasItOtherwise) {
   write(300'000, 2);
   put_damaged(0, kSegmentBytes - 5000);

@@ -52,8 +52,7 @@ bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) cons
   return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
 }
 
-// What came from the source goes on with a record whose begin came from the archive, and the archive has it otherwise
-// now.
+// WAL of the source goes on with a record whose begin came from the archive, and the archive has it otherwise now.
 bool Shipper::is_mended(const base::Error& error) {
   if (error.code != ErrorCode::protocol_violation || options_.receiver.archive == nullptr || !staging_) return false;
   return give_up_damaged(*options_.receiver.archive, *staging_).value_or(false);

@@ -218,7 +218,7 @@ base::Result<void> Staging::read_again(base::Lsn from) {
   return {};
 }
 
-// What was fed. The end of the last record of it; none: no record ended there.
+// The end of the last record in the bytes that were fed; none: no record ended there.
 base::Result<base::Lsn> Staging::read_records() {
   base::Lsn end;
   while (true) {

@@ -26,7 +26,7 @@ struct StagingRoomOptions {
   const base::Clock* clock = nullptr;
 };
 
-// How a whole staged segment stands in an archive.
+// A whole staged segment, as an archive has it.
 enum class Archived : uint8_t { no, same, different };
 base::Result<Archived> compare_archived(const Archive& archive, const Staging& staging, base::Lsn segment);
 
