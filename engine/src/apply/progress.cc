@@ -268,6 +268,26 @@ base::Result<std::string> stream_lock_holder(pg::Connection& connection, std::st
   return rows.size() == 0 ? "a session that has just ended" : std::string(rows.text(0, 0));
 }
 
+// The only row of the stream's progress.
+base::Result<void> put_progress(pg::Connection& connection, std::string_view stream_id, const Recovered& recovered) {
+  THALWEG_TRY(connection.query("DELETE FROM thalweg.apply_progress WHERE stream_id = $1", {stream_id}));
+  const auto encoded = recovered.applied.encode();
+  const std::string epoch = std::to_string(recovered.epoch);
+  const std::string low_watermark = base::to_string(recovered.low_watermark);
+  const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
+                              pg::text_parameter(low_watermark),
+                              pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
+  THALWEG_TRY(
+      connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
+                       "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
+                       parameters));
+  THALWEG_TRY(
+      connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
+                       "WHERE stream_id = $1",
+                       {stream_id, low_watermark}));
+  return {};
+}
+
 // Within the caller's transaction.
 base::Result<Recovered> begin_epoch(pg::Connection& connection, std::string_view stream_id) {
   Recovered recovered;
@@ -292,29 +312,20 @@ base::Result<Recovered> begin_epoch(pg::Connection& connection, std::string_view
     for (const LsnRange& range : ranges.list()) recovered.applied.add(range);
   }
   recovered.applied.prune(recovered.low_watermark);
-  THALWEG_TRY(connection.query("DELETE FROM thalweg.apply_progress WHERE stream_id = $1", {stream_id}));
-  const auto encoded = recovered.applied.encode();
-  const std::string epoch = std::to_string(recovered.epoch);
-  const std::string low_watermark = base::to_string(recovered.low_watermark);
-  const std::array parameters{pg::text_parameter(stream_id), pg::text_parameter(epoch),
-                              pg::text_parameter(low_watermark),
-                              pg::Parameter{.bytes = encoded, .type = {17}, .is_binary = true}};
-  THALWEG_TRY(
-      connection.query("INSERT INTO thalweg.apply_progress (stream_id, applier, epoch, low_watermark, ranges) "
-                       "VALUES ($1, 0, $2::bigint, $3::pg_lsn, $4)",
-                       parameters));
-  THALWEG_TRY(
-      connection.query("UPDATE thalweg.stream SET low_watermark = $2::pg_lsn, recorded_at = now() "
-                       "WHERE stream_id = $1",
-                       {stream_id, low_watermark}));
+  THALWEG_TRY(put_progress(connection, stream_id, recovered));
   return recovered;
 }
 
-base::Result<void> check_below(const TimelineSwitch& turn, const Recovered& recovered) {
+// Gives whether the progress has to go back to the end.
+base::Result<bool> check_below(const TimelineSwitch& turn, const Recovered& recovered) {
   const auto ranges = recovered.applied.list();
   const base::Lsn applied = ranges.empty() ? recovered.low_watermark : ranges.back().end;
   const base::Lsn reached = std::max(applied, turn.copied_to);
-  if (reached <= turn.end) return {};
+  if (reached <= turn.end) return false;
+  if (turn.check_beyond && turn.copied_to <= turn.end) {
+    THALWEG_TRY(turn.check_beyond(applied));
+    return true;
+  }
   base::Error error =
       base::fail(ErrorCode::source_diverged,
                  fmt::format("The source is on timeline {}, which left timeline {} at {}. The destination has {} up to "
@@ -352,8 +363,16 @@ base::Result<Recovered> recover_progress(pg::Connection& connection, std::string
 base::Result<void> follow_timeline(pg::Connection& connection, std::string_view stream_id, const TimelineSwitch& turn) {
   return pg::in_transaction(connection, [&]() -> base::Result<void> {
     THALWEG_TRY(take_lock(connection, stream_id, LockSpan::transaction));
-    THALWEG_ASSIGN(const Recovered recovered, begin_epoch(connection, stream_id));
-    THALWEG_TRY(check_below(turn, recovered));
+    THALWEG_ASSIGN(Recovered recovered, begin_epoch(connection, stream_id));
+    THALWEG_ASSIGN(const bool goes_back, check_below(turn, recovered));
+    if (goes_back) {
+      recovered.low_watermark = std::min(recovered.low_watermark, turn.end);
+      const LsnRanges reached = std::exchange(recovered.applied, {});
+      for (const LsnRange& range : reached.list()) {
+        if (range.first < turn.end) recovered.applied.add({range.first, std::min(range.end, turn.end)});
+      }
+      THALWEG_TRY(put_progress(connection, stream_id, recovered));
+    }
     THALWEG_ASSIGN(const pg::Rows updated,
                    connection.query("UPDATE thalweg.stream SET source_timeline = $2::integer WHERE stream_id = $1 "
                                     "AND source_timeline = $3::integer",

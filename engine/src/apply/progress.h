@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +37,12 @@ struct TimelineSwitch {
   int to = 0;           // the server's
   base::Lsn end;        // below it both have the same history
   base::Lsn copied_to;  // the youngest snapshot that the stream's tables were copied from; zero: none
+  // Where applied changes reach further: whether nothing of that is the stream's; then the progress goes back to the
+  // end. A source_diverged names what is. Empty: nobody knows.
+  std::function<base::Result<void>(base::Lsn reached)> check_beyond = {};
 };
-// Records the new timeline where all that the destination has of the stream lies below the switch. Fails with
+// Records the new timeline where all that the destination has of the stream lies below the switch, or is of no
+// transaction (a position that only the source's other work has moved on). Fails with
 // source_diverged, and changes nothing, where something may lie beyond: the server has never had it. No other engine's
 // apply runs (stream_in_use), and what a dead one's server processes have not committed by then they never do.
 base::Result<void> follow_timeline(pg::Connection& connection, std::string_view stream_id, const TimelineSwitch& turn);

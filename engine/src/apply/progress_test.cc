@@ -136,6 +136,46 @@ TEST_F(Failover, IsRefusedWhereTheDestinationHasMore) {
   EXPECT_TRUE(follow({.from = 1, .to = 2, .end = {0x2000}, .copied_to = {}}));
 }
 
+TEST_F(Failover, GoesBackWhereNothingOfWhatIsBeyondIsTheStreams) {
+  base::Lsn asked;
+  TimelineSwitch turn{
+      .from = 1, .to = 2, .end = {0x2900}, .copied_to = {0x2901}, .check_beyond = [&](base::Lsn reached) {
+        asked = reached;
+        return base::Result<void>{};
+      }};
+  EXPECT_FALSE(follow(turn)) << "a copy of there";
+  EXPECT_EQ(asked, base::Lsn{});
+  turn.copied_to = {};
+  ASSERT_TRUE(follow(turn));
+  EXPECT_EQ(asked, base::Lsn{0x3000});
+  auto recovered = recover_progress(*connection_, "failover01");
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->low_watermark, base::Lsn{0x2000});
+  EXPECT_TRUE(recovered->applied.contains({0x28FF}));
+  EXPECT_FALSE(recovered->applied.contains({0x2900}));
+
+  turn.from = 2;
+  turn.to = 3;
+  turn.end = {0x1800};
+  ASSERT_TRUE(follow(turn));
+  recovered = recover_progress(*connection_, "failover01");
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->low_watermark, base::Lsn{0x1800});
+  EXPECT_TRUE(recovered->applied.list().empty());
+  EXPECT_EQ(timeline(), "3");
+}
+
+TEST_F(Failover, WhatIsBeyondAndTheStreamsIsNamed) {
+  const auto refused =
+      follow({.from = 1, .to = 2, .end = {0x2900}, .copied_to = {}, .check_beyond = [](base::Lsn) {
+                return base::Result<void>(base::fail(base::ErrorCode::source_diverged, "these and those"));
+              }});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "these and those");
+  EXPECT_EQ(timeline(), "1");
+  EXPECT_EQ(epoch(), "1");
+}
+
 TEST_F(Failover, WaitsForWhatADeadEngineIsCommitting) {
   pg::Connection dead = open("failover_" + std::to_string(databases_));
   pg::Connection admin = open("postgres");

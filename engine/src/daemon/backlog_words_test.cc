@@ -7,14 +7,6 @@ namespace {
 
 const std::string kFull = "spilled LCRs take 16 MiB in P, which queue_spill_limit_mb limits to 16 MiB";
 
-TEST(BacklogWordsTest, AnErrorsMessageEndsBeforeTheNextSentence) {
-  for (const std::string message : {"connection refused", "connection refused.", "connection refused\n"}) {
-    std::string text = message;
-    add_sentence(text, "Its backlog of 12.0 MiB is on the engine's disk.");
-    EXPECT_EQ(text, "connection refused. Its backlog of 12.0 MiB is on the engine's disk.");
-  }
-}
-
 TEST(BacklogWordsTest, AFullBacklogSaysWhyOnce) {
   std::string only = kFull;
   add_full_backlog(only, kFull);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/row_security.h"
+#include "daemon/source_objects.h"
 
 // Its sessions, and what becomes of its errors; one try at it is in independent_destination_try.cc, its pauses and its
 // end in independent_destination_desired.cc, what the control API reads in independent_destination_view.cc.
@@ -317,7 +318,7 @@ StartContext IndependentDestination::start_context() {
           .joins_capture = true,
           .session = source_,
           .progress = options_.progress,
-          .folder = {},
+          .folder = mining_folder(options_.directory.parent_path()),
           .work = {.stop = &course_.interrupt(), .board = options_.board},
           .on_copy = [this] { observe(State::instantiating); },
           .check_backlog =

@@ -96,7 +96,7 @@ control::DestinationStatus IndependentDestination::status() const {
     std::string& message = out.error->error.message;
     const std::string named = fmt::format("Destination \"{}\": ", options_.delivery.destination.name);
     if (!message.starts_with(named)) message.insert(0, named);
-    if (const std::string backlog = backlog_text(out.backlog); !backlog.empty()) add_sentence(message, backlog);
+    if (const std::string backlog = backlog_text(out.backlog); !backlog.empty()) base::add_sentence(message, backlog);
   }
   return out;
 }

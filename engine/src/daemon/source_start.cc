@@ -8,11 +8,13 @@
 
 #include "base/log.h"
 #include "capture/logical/publication.h"
+#include "capture/wal/left_behind.h"
 #include "capture/wal/wal_start.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
 #include "daemon/stream_start.h"
 #include "shipment/renewed_slot.h"
+#include "shipment/source_identity.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -108,12 +110,27 @@ base::Result<capture::NewSlot> make_slot(const StreamDefinition& definition, con
                           .identity = std::move(begun.identity)};
 }
 
-base::Result<void> renew_slot(const StreamDefinition& definition, const DatabaseWork& work,
-                              const std::filesystem::path& folder) {
-  if (!mines(definition) || definition.wal_archive.empty()) return {};
-  THALWEG_ASSIGN(const auto state, capture::WalFolder(folder).read_state());
-  if (!state) return {};
+base::Result<void> renew_slot(const StreamDefinition& definition, const shipment::WalIdentity& source,
+                              const DatabaseWork& work, const std::filesystem::path& folder) {
+  const capture::WalFolder mined(folder);
+  THALWEG_ASSIGN(const auto state, mined.read_state());
+  if (!state || state->system_identifier != std::to_string(source.system_identifier)) return {};
+  THALWEG_ASSIGN(const auto left_at, mined.left_at(source));
+  if (definition.wal_archive.empty() && !left_at) return {};
   return shipment::renew_slot(definition.source.conninfo, slot_name(definition.id), capture_session(definition, work));
+}
+
+void note_left_behind(const StreamDefinition& definition, const shipment::WalIdentity& wal, pg::Connection& source,
+                      const std::filesystem::path& folder) {
+  const auto note = [&]() -> base::Result<void> {
+    const pg::PublicationNames names = publications_of(definition.id);
+    THALWEG_ASSIGN(const auto tables, capture::MinedTables::read(source, {names.changes, names.inserts}));
+    capture::WalFolder mined(folder);
+    return capture::note_left_behind(mined, wal, tables, static_cast<uint64_t>(definition.capture_memory_mb) << 20);
+  };
+  if (auto noted = note(); !noted) {
+    base::log_error("left_behind_not_noted", noted.error(), {{"stream", definition.id}});
+  }
 }
 
 // Ending a given-up start at the servers is best effort: the next start, or the removal, does it again.
@@ -159,8 +176,13 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
   if (!history && base::class_of(history.error().code) == base::ErrorClass::transient) {
     return std::unexpected(history.error());
   }
-  if (mines(definition)) THALWEG_TRY(drop_slot_without_mining(source, definition, folder));
-  THALWEG_TRY(at_source(renew_slot(definition, work, folder)));
+  shipment::WalIdentity wal;
+  if (mines(definition)) {
+    THALWEG_ASSIGN(wal, at_source(shipment::identify(replication)));
+    THALWEG_TRY(drop_slot_without_mining(source, definition, folder));
+    THALWEG_TRY(at_source(renew_slot(definition, wal, work, folder)));
+    note_left_behind(definition, wal, source, folder);
+  }
   THALWEG_ASSIGN(const pg::Rows found,
                  source.query("SELECT 1 FROM pg_catalog.pg_replication_slots WHERE slot_name = $1", {slot}));
   // The publications first: decoding looks them up as of each change.
@@ -183,9 +205,9 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
                                                                       .is_physical = mines(definition)}));
   base::Lsn goes_on_at = state.confirmed_flush;
   if (mines(definition)) {
-    THALWEG_ASSIGN(const capture::MiningState mined,
-                   capture::check_mining(capture::WalFolder(folder), identity.system_identifier, {}));
-    goes_on_at = mined.confirmed;
+    capture::WalFolder mined(folder);
+    THALWEG_ASSIGN(const capture::MiningState reached, capture::check_mining(mined, wal, {}));
+    goes_on_at = reached.at.confirmed;
   }
   return SourceSlot{.identity = identity_of(identity),
                     .history = history.value_or(pg::TimelineHistory(identity.timeline)),

@@ -11,6 +11,7 @@
 #include "daemon/queue_producer.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
+#include "shipment/wal_identity.h"
 
 // The source's part of a start, and what it shares with that of a destination.
 
@@ -32,10 +33,14 @@ bool mines(const control::StreamDefinition& definition);
 // A slot of the stream, and a snapshot of its position. `folder`: of its mining, if it mines.
 base::Result<capture::NewSlot> make_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
                                          const std::string& name, const std::filesystem::path& folder);
-// Of a stream that mines: where somebody dropped its slot, or it has lost its WAL, another one, if the stream has an
-// archive for what is between.
-base::Result<void> renew_slot(const control::StreamDefinition& definition, const DatabaseWork& work,
-                              const std::filesystem::path& folder);
+// Of a stream that mines: another slot in the place of one that somebody dropped or that has lost its WAL, if the
+// stream has an archive for what is between; and at a source that was promoted, where there was none.
+base::Result<void> renew_slot(const control::StreamDefinition& definition, const shipment::WalIdentity& source,
+                              const DatabaseWork& work, const std::filesystem::path& folder);
+// Of a stream that mines, at a source that was promoted, before the staged WAL is cut back: what this server lacks is
+// kept, for those who may have it. Best effort: without, whoever is beyond the switch stops without a list.
+void note_left_behind(const control::StreamDefinition& definition, const shipment::WalIdentity& wal,
+                      pg::Connection& source, const std::filesystem::path& folder);
 void log_undone(const control::StreamDefinition& definition, const base::Result<void>& ended);
 
 }  // namespace thalweg::daemon

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "capture/logical/publication.h"
 #include "capture/logical/slot.h"
+#include "capture/wal/left_behind.h"
 #include "capture/wal/wal_start.h"
 #include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
@@ -21,6 +22,7 @@
 #include "instantiation/instantiation.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
+#include "shipment/source_identity.h"
 
 namespace thalweg::daemon {
 namespace {
@@ -97,6 +99,8 @@ class Starter {
   base::Result<void> discard_superseded();
   base::Result<pg::CreatedSlot> make_copy_slot(std::optional<pg::ReplicationStream>& session);
   base::Result<void> check_record();
+  base::Result<void> check_mined(std::optional<base::Lsn> end);
+  base::Result<void> follow(std::optional<base::Lsn> end);
   base::Result<void> follow_timeline(base::Lsn end);
   void undo_creation();
 
@@ -291,7 +295,9 @@ base::Result<void> Starter::check_record() {
   if (is_it && came_from_ != identity_.timeline) {
     THALWEG_ASSIGN(end, capture::end_of_timeline(*replication_, identity_, came_from_));
   }
-  if (alone) THALWEG_TRY(renew_slot(delivery_.stream, context_.work, context_.folder));
+  // Its slot is nothing that a promoted server would have: first is clear whether anything goes on there.
+  const bool mines_here = is_it && alone && mines(delivery_.stream);
+  if (mines_here) THALWEG_TRY(check_mined(end));
   auto checked = capture::check_slot(*replication_, identity_,
                                      {.slot = slot_name(delivery_.stream.id),
                                       .application_name = capture::capture_application_name(delivery_.stream.id),
@@ -307,16 +313,21 @@ base::Result<void> Starter::check_record() {
         identity_.timeline, came_from_);
   }
   if (!checked) return std::unexpected(checked.error());
-  if (alone && mines(delivery_.stream)) {
-    THALWEG_TRY(capture::check_mining(capture::WalFolder(context_.folder), identity_.system_identifier,
-                                      record_->low_watermark));
-  }
-  if (end && mines(delivery_.stream)) {
-    return base::fail(base::ErrorCode::source_diverged,
-                      fmt::format("The source is on timeline {}, and its WAL was mined on {}: log mining does not "
-                                  "follow a failover yet.",
-                                  identity_.timeline, came_from_));
-  }
+  return mines_here ? base::Result<void>{} : follow(end);
+}
+
+// Of a stream whose WAL this engine has mined. What is refused is so before anything is recorded: the return of the
+// other server stays a cure.
+base::Result<void> Starter::check_mined(std::optional<base::Lsn> end) {
+  THALWEG_ASSIGN(const shipment::WalIdentity source, shipment::identify(*replication_));
+  capture::WalFolder folder(context_.folder);
+  if (end) note_left_behind(delivery_.stream, source, *source_, context_.folder);
+  THALWEG_TRY(capture::check_mining(folder, source, record_->low_watermark));
+  THALWEG_TRY(follow(end));
+  return renew_slot(delivery_.stream, source, context_.work, context_.folder);
+}
+
+base::Result<void> Starter::follow(std::optional<base::Lsn> end) {
   if (context_.check_backlog) THALWEG_TRY(context_.check_backlog(record_->low_watermark, came_from_));
   return end ? follow_timeline(*end) : base::Result<void>{};
 }
@@ -324,10 +335,18 @@ base::Result<void> Starter::check_record() {
 // After a failover: what the destination has is part of the new server's history, or nothing goes on.
 base::Result<void> Starter::follow_timeline(base::Lsn end) {
   THALWEG_ASSIGN(const base::Lsn copied_to, Instantiation::youngest_snapshot(*destination_, delivery_.stream.id));
-  THALWEG_TRY(
-      apply::follow_timeline(*destination_, delivery_.stream.id,
-                             {.from = came_from_, .to = identity_.timeline, .end = end, .copied_to = copied_to}));
+  apply::TimelineSwitch turn{.from = came_from_, .to = identity_.timeline, .end = end, .copied_to = copied_to};
+  if (mines(delivery_.stream)) {
+    THALWEG_ASSIGN(auto left, capture::find_left_behind(capture::WalFolder(context_.folder), came_from_, end));
+    if (left) {
+      turn.check_beyond = [behind = std::move(*left)](base::Lsn reached) {
+        return capture::check_left_behind(behind, reached);
+      };
+    }
+  }
+  THALWEG_TRY(apply::follow_timeline(*destination_, delivery_.stream.id, turn));
   record_->source_timeline = identity_.timeline;
+  record_->low_watermark = std::min(record_->low_watermark, end);
   base::log_event(base::LogLevel::warning, "timeline_followed",
                   {{"stream", delivery_.stream.id},
                    {"destination", context_.destination},

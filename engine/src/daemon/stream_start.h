@@ -30,7 +30,7 @@ struct StartContext {
   // The server of a running capture; the start must find the same one. Empty: no capture runs.
   CaptureIdentity session = {};
   instantiation::Progress* progress = nullptr;
-  std::filesystem::path folder = {};  // of the stream's mining, where it mines and this start makes the slot
+  std::filesystem::path folder = {};  // of the stream's mining, where it mines
   // Its `stop` ends a long copy early with engine_stopping, and every wait for a database.
   DatabaseWork work = {};
   std::function<void()> on_copy;  // it begins

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -64,6 +65,20 @@ std::optional<base::Lsn> TimelineHistory::end_of(int timeline) const {
 bool TimelineHistory::holds(int timeline, base::Lsn position) const {
   const auto end = end_of(timeline);
   return end && position <= *end;
+}
+
+TimelineHistory TimelineHistory::up_to(int timeline) const {
+  std::vector<Ancestor> before;
+  std::ranges::copy_if(ancestors_, std::back_inserter(before),
+                       [&](const Ancestor& ancestor) { return ancestor.timeline < timeline; });
+  return TimelineHistory(timeline, std::move(before));
+}
+
+int TimelineHistory::at(base::Lsn position) const {
+  for (const Ancestor& ancestor : ancestors_) {
+    if (position < end_of(ancestor.timeline)) return ancestor.timeline;
+  }
+  return timeline_;
 }
 
 }  // namespace thalweg::pg

@@ -19,6 +19,7 @@ class TimelineHistory {
   struct Ancestor {
     int timeline;
     base::Lsn end;  // what begins below it is the server's history, too
+    bool operator==(const Ancestor&) const = default;
   };
   // Ancestors: from the oldest on.
   explicit TimelineHistory(int timeline, std::vector<Ancestor> ancestors = {})
@@ -31,6 +32,12 @@ class TimelineHistory {
   std::optional<base::Lsn> end_of(int timeline) const;
   // Whether all of `timeline` below `position` is the server's history.
   bool holds(int timeline, base::Lsn position) const;
+  // That of the server as it was on `timeline`, one of these.
+  TimelineHistory up_to(int timeline) const;
+  // The one along which the server wrote what is at `position`.
+  int at(base::Lsn position) const;
+
+  bool operator==(const TimelineHistory&) const = default;
 
  private:
   int timeline_;

@@ -27,6 +27,11 @@ TEST(TimelineHistory, TellsWhereEachTimelineWasLeft) {
   EXPECT_FALSE(third->holds(1, Lsn{0x3000149}));
   EXPECT_TRUE(third->holds(3, Lsn{0xFFFF'FFFF'FFFF'0000}));
   EXPECT_FALSE(third->holds(9, Lsn{1}));
+  EXPECT_EQ(third->up_to(2), TimelineHistory(2, {{.timeline = 1, .end = Lsn{0x3000148}}}));
+  EXPECT_EQ(third->at(Lsn{0}), 1);
+  EXPECT_EQ(third->at(Lsn{0x3000147}), 1);
+  EXPECT_EQ(third->at(Lsn{0x3000148}), 2);
+  EXPECT_EQ(third->at(Lsn{0x16B374D848}), 3);
 }
 
 TEST(TimelineHistory, TheFirstHasNone) {
@@ -41,6 +46,8 @@ TEST(TimelineHistory, ATimelineEndsWhereALaterOneLeftWhatItComesFrom) {
   ASSERT_TRUE(third) << third.error().message;
   EXPECT_EQ(third->end_of(1), Lsn{0x2000});
   EXPECT_EQ(third->end_of(2), Lsn{0x2000});
+  EXPECT_EQ(third->at(Lsn{0x1FFF}), 1);
+  EXPECT_EQ(third->at(Lsn{0x2000}), 3);
 }
 
 TEST(TimelineHistory, OtherBytesAreRefused) {

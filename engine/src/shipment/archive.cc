@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "shipment/archive_command.h"
-#include "shipment/segment_name.h"
-#include "shipment/unpack.h"
 #include "wal/wal_reader.h"
 
 namespace thalweg::shipment {
@@ -40,13 +38,21 @@ std::unexpected<base::Error> not_this_wal(const std::string& name, const base::E
 }
 
 base::Result<void> check(base::File& file, const std::string& name, base::Lsn segment, const WalIdentity& identity) {
-  wal::WalReader reader(
-      {.start = segment, .segment_bytes = identity.segment_bytes, .system_identifier = identity.system_identifier});
+  THALWEG_ASSIGN(const uint64_t size, bytes_of(file, name));
+  if (size != identity.segment_bytes) {
+    return archive_failed(fmt::format("The archive's {} has {} bytes, and a segment of this source {}.", name, size,
+                                      identity.segment_bytes));
+  }
+  wal::WalReader reader({.start = segment,
+                         .segment_bytes = identity.segment_bytes,
+                         .system_identifier = identity.system_identifier,
+                         .timeline_at = identity.timeline_at()});
   std::vector<std::byte> bytes(kPortionBytes);
   while (true) {
-    THALWEG_ASSIGN(const size_t count, file.read_some(bytes));
-    if (count == 0) return file.seek(0);
-    reader.feed(std::span{bytes}.first(count));
+    const auto count = file.read_some(bytes);
+    if (!count) return archive_failed(count.error().message);
+    if (*count == 0) return file.seek(0);
+    reader.feed(std::span{bytes}.first(*count));
     while (true) {
       const auto record = reader.next();
       if (!record) return not_this_wal(name, record.error());
@@ -57,62 +63,71 @@ base::Result<void> check(base::File& file, const std::string& name, base::Lsn se
 
 }  // namespace
 
+std::string Archive::text() const {
+  if (!place_.name.empty()) return place_.name;
+  return place_.command.empty() ? place_.directory.string() : "that a command fetches from";
+}
+
 base::Result<std::optional<base::File>> Archive::fetch(base::Lsn segment, const WalIdentity& identity) const {
-  const std::string name = SegmentName{.timeline = identity.timeline, .begin = segment}.text(identity.segment_bytes);
-  THALWEG_ASSIGN(std::optional<base::File> file, get(name, identity.segment_bytes));
-  if (!file) return file;
-  THALWEG_ASSIGN(const uint64_t bytes, bytes_of(*file, name));
-  // A copy into the archive may be under way.
-  if (bytes < identity.segment_bytes) return std::optional<base::File>{};
-  if (bytes > identity.segment_bytes) {
-    return archive_failed(fmt::format("The archive's {} has {} bytes, and a segment of this source {}.", name, bytes,
-                                      identity.segment_bytes));
+  return place_.command.empty() ? get_from_directory(segment, identity) : get_by_command(segment, identity);
+}
+
+// A whole file under one of the names is enough; one that is none is told where there is no other.
+base::Result<std::optional<base::File>> Archive::get_from_directory(base::Lsn segment,
+                                                                    const WalIdentity& identity) const {
+  using std::filesystem::file_type;
+  std::error_code error;
+  const auto directory = std::filesystem::status(place_.directory, error).type();
+  if (directory == file_type::none) {
+    return archive_failed(fmt::format("The archive's directory {}: {}", place_.directory.string(), error.message()));
   }
-  THALWEG_TRY(check(*file, name, segment, identity));
-  return file;
-}
-
-base::Result<std::optional<base::File>> Archive::get(const std::string& name, uint32_t segment_bytes) const {
-  return place_.command.empty() ? get_from_directory(name, segment_bytes) : get_by_command(name);
-}
-
-base::Result<std::optional<base::File>> Archive::get_from_directory(const std::string& name,
-                                                                    uint32_t segment_bytes) const {
-  std::error_code missing;
-  if (!std::filesystem::is_directory(place_.directory, missing)) {
+  if (directory != file_type::directory) {
     return archive_failed(fmt::format("The archive's directory {} is not there.", place_.directory.string()));
   }
+  std::optional<base::Error> failure;
   for (const Packing packing : kPackings) {
-    const std::filesystem::path path = place_.directory / (name + std::string{suffix_of(packing)});
-    if (!std::filesystem::exists(path, missing)) continue;
-    // One that is no regular file could keep the thread waiting.
-    auto packed = base::File::open(path, O_RDONLY | O_NONBLOCK);
-    if (!packed) return archive_failed(packed.error().message);
-    THALWEG_TRY(bytes_of(*packed, path.string()));
-    if (packing == Packing::none) return std::optional{std::move(*packed)};
-    THALWEG_TRY(base::make_folders(folder_));
-    THALWEG_ASSIGN(base::File file, scratch(folder_ / name));
-    const auto unpacked = unpack(*packed, packing, file, segment_bytes);
-    if (!unpacked && unpacked.error().code != base::ErrorCode::protocol_violation) {
-      return std::unexpected(unpacked.error());
-    }
-    if (!unpacked) continue;  // whoever packs it may be at it
-    THALWEG_TRY(file.seek(0));
-    return std::optional{std::move(file)};
+    const std::filesystem::path path = place_.directory / (identity.name_of(segment) + std::string{suffix_of(packing)});
+    const auto type = std::filesystem::status(path, error).type();
+    if (type == file_type::not_found) continue;
+    base::Result<base::File> file = archive_failed(fmt::format("The archive's {}: {}", path.string(), error.message()));
+    if (type != file_type::none) file = open(path, packing, segment, identity);
+    if (file) return std::optional{std::move(*file)};
+    if (file.error().code != base::ErrorCode::wal_archive_failed) return std::unexpected(file.error());
+    if (!failure) failure = file.error();
   }
+  if (failure) return std::unexpected(std::move(*failure));
   return std::optional<base::File>{};
 }
 
-base::Result<std::optional<base::File>> Archive::get_by_command(const std::string& name) const {
+base::Result<base::File> Archive::open(const std::filesystem::path& path, Packing packing, base::Lsn segment,
+                                       const WalIdentity& identity) const {
+  // One that is no regular file could keep the thread waiting.
+  auto file = base::File::open(path, O_RDONLY | O_NONBLOCK);
+  if (!file) return archive_failed(fmt::format("The archive's file cannot be read: {}", file.error().message));
+  THALWEG_TRY(bytes_of(*file, path.string()));
+  if (packing != Packing::none) {
+    THALWEG_TRY(base::make_folders(folder_));
+    THALWEG_ASSIGN(base::File unpacked, scratch(folder_ / path.filename()));
+    const auto done = unpack(*file, packing, unpacked, identity.segment_bytes);
+    if (!done && done.error().code != base::ErrorCode::protocol_violation) return std::unexpected(done.error());
+    if (!done) return archive_failed(fmt::format("The archive's {}: {}", path.string(), done.error().message));
+    THALWEG_TRY(unpacked.seek(0));
+    *file = std::move(unpacked);
+  }
+  THALWEG_TRY(check(*file, path.string(), segment, identity));
+  return file;
+}
+
+base::Result<std::optional<base::File>> Archive::get_by_command(base::Lsn segment, const WalIdentity& identity) const {
+  const std::string name = identity.name_of(segment);
   THALWEG_TRY(base::make_folders(folder_));
   const std::filesystem::path path = folder_ / name;
   std::error_code left;
   std::filesystem::remove(path, left);
   const auto ran = run({.text = place_.command, .name = name, .path = path.string(), .stop = stop_});
-  const bool has = ran && *ran;
   base::Result<std::optional<base::File>> out = std::optional<base::File>{};
   if (!ran) out = std::unexpected(ran.error());
-  if (has) {
+  if (ran && *ran) {
     auto file = base::File::open(path, O_RDONLY | O_NONBLOCK);
     if (file) {
       out = std::optional{std::move(*file)};
@@ -122,6 +137,7 @@ base::Result<std::optional<base::File>> Archive::get_by_command(const std::strin
     }
   }
   std::filesystem::remove_all(folder_, left);  // what is open stays until it is closed
+  if (out && *out) THALWEG_TRY(check(**out, name, segment, identity));
   return out;
 }
 

@@ -126,7 +126,7 @@ base::Result<bool> run(const ArchiveCommand& command) {
     const bool is_late = std::chrono::steady_clock::now() >= until;
     if (is_late || (command.stop != nullptr && *command.stop)) {
       end(process);
-      if (!is_late) return false;
+      if (!is_late) return base::fail(base::ErrorCode::engine_stopping, "The archive's command was interrupted");
       return archive_failed(fmt::format("The archive's command has not ended within {} minutes.", kPatience.count()));
     }
     std::this_thread::sleep_for(kLook);

@@ -23,7 +23,7 @@ struct ArchiveCommand {
 
 // By a shell, in a process group of its own, with at most ten minutes. False: the archive does not have the file, which
 // the command says with 1 to 125 (PostgreSQL documentation, restore_command). Fails with wal_archive_failed where it
-// ended otherwise; the message has the end of its output.
+// ended otherwise, and the message has the end of its output; with engine_stopping after a stop.
 base::Result<bool> run(const ArchiveCommand& command);
 
 // The text with everything in its place. None: a % is followed by something else.

@@ -13,12 +13,15 @@ class ArchiveReader {
   // `options`: a receiver's, with an archive and an identity. Both outlive it.
   ArchiveReader(const ReceiverOptions& options, Staging& staging)
       : options_(options), staging_(staging), room_(staging, room_options(options, options.identity)) {}
-  // Until it is stopped, or the archive lacks the next segment: whether anything came. A source_diverged: the archive
-  // has other bytes than the source sent. Where nothing is staged nothing comes: no position is known.
+  // Until it is stopped, or the archive lacks the next segment: whether anything came. Fails with
+  // wal_archive_failed where nothing came because the archive cannot be used, or has other bytes than were staged.
+  // Where nothing is staged nothing comes: no position is known.
   base::Result<bool> run();
 
  private:
   base::Result<bool> take_next();
+  base::Result<bool> what_came(const base::Error& error, base::Lsn before) const;
+  base::Result<bool> refuse(base::Lsn segment, const base::Error& error);
   void report();
 
   const ReceiverOptions& options_;

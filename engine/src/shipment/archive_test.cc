@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <lz4frame.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "shipment/archive_command.h"
 #include "shipment/archives_file.h"
@@ -61,12 +63,19 @@ class ArchiveTest : public ::testing::Test {
     return Archive({.command = std::move(command)}, folder_ / "fetched", stop);
   }
   static base::Result<std::string> fetch(const Archive& archive, uint64_t system = WalBytes::kSystem) {
-    THALWEG_ASSIGN(auto file, archive.fetch(kSegment, {.system_identifier = system, .timeline = 1}));
+    THALWEG_ASSIGN(auto file,
+                   archive.fetch(kSegment, {.system_identifier = system, .history = pg::TimelineHistory(1)}));
     if (!file) return std::string{"none"};
     std::string content(WalBytes::kSegmentBytes + 1, '\0');
     THALWEG_ASSIGN(const size_t count, file->read_some(std::as_writable_bytes(std::span{content})));
     content.resize(count);
     return content;
+  }
+  static void expect_refused(const Archive& archive, const std::string& words) {
+    const auto refused = fetch(archive);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, base::ErrorCode::wal_archive_failed);
+    EXPECT_NE(refused.error().message.find(words), std::string::npos) << refused.error().message;
   }
   // Files that were fetched do not stay.
   void expect_nothing_left() const {
@@ -99,15 +108,57 @@ TEST_F(ArchiveTest, ADirectoryHasSegmentsPackedOrNot) {
   expect_nothing_left();
 }
 
-// A copy into the archive may be under way.
-TEST_F(ArchiveTest, APartOfASegmentIsNotThereYet) {
+// A copy into the archive may be under way, or have ended there.
+TEST_F(ArchiveTest, APartOfASegmentIsNamed) {
   put("", segment().substr(0, 1'000'000));
-  EXPECT_EQ(*fetch(in_directory()), "none");
+  expect_refused(in_directory(), "has 1000000 bytes");
   std::filesystem::remove(folder_ / "place" / name());
   pack_gzip();
   const auto packed = folder_ / "place" / (name() + ".gz");
   std::filesystem::resize_file(packed, std::filesystem::file_size(packed) / 2);
-  EXPECT_EQ(*fetch(in_directory()), "none");
+  expect_refused(in_directory(), packed.string());
+  put(".zst", zstd(segment()));
+  EXPECT_TRUE(*fetch(in_directory()) == segment()) << "one that is whole lies beside it";
+}
+
+TEST_F(ArchiveTest, PackedFilesMayHaveSeveralParts) {
+  const std::string first = segment().substr(0, 1'000'000), second = segment().substr(1'000'000);
+  put(".zst", zstd(first) + zstd(second));
+  EXPECT_TRUE(*fetch(in_directory()) == segment());
+  std::filesystem::remove(folder_ / "place" / (name() + ".zst"));
+  put(".1", first);
+  put(".2", second);
+  const std::string parts = (folder_ / "place" / name()).string();
+  const std::string command =
+      "gzip -c " + parts + ".1 > " + parts + ".gz && gzip -c " + parts + ".2 >> " + parts + ".gz";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const auto fetched = fetch(in_directory());
+  ASSERT_TRUE(fetched) << fetched.error().message;
+  EXPECT_TRUE(*fetched == segment());
+  std::ofstream(parts + ".gz", std::ios::app | std::ios::binary) << "garbage";
+  expect_refused(in_directory(), "damaged");
+}
+
+// A superuser may read all: the test becomes somebody else.
+TEST_F(ArchiveTest, AFileOrPlaceThatMayNotBeReadIsNamed) {
+  using std::filesystem::perms;
+  put("", segment());
+  const auto as_somebody_else = [&](const std::filesystem::path& closed) {
+    std::filesystem::permissions(folder_, perms{0755});
+    std::filesystem::permissions(closed, perms{0700}, std::filesystem::perm_options::remove);
+    const uid_t before = geteuid();
+    if (before == 0) {
+      ASSERT_EQ(seteuid(65534), 0);
+    }
+    expect_refused(in_directory(), "Permission denied");
+    ASSERT_EQ(seteuid(before), 0);
+    std::filesystem::permissions(closed, perms{0700}, std::filesystem::perm_options::add);
+  };
+  std::filesystem::permissions(folder_ / "place" / name(), perms{0600});
+  as_somebody_else(folder_ / "place" / name());
+  std::filesystem::permissions(folder_ / "place" / name(), perms{0644});
+  std::filesystem::permissions(folder_ / "place", perms{0700});
+  as_somebody_else(folder_ / "place");
 }
 
 TEST_F(ArchiveTest, SomethingElseUnderTheNameIsRefused) {
@@ -125,9 +176,9 @@ TEST_F(ArchiveTest, SomethingElseUnderTheNameIsRefused) {
 }
 
 // Nothing larger than a segment is unpacked.
-TEST_F(ArchiveTest, APackedFileThatIsTooLargeIsNotThere) {
+TEST_F(ArchiveTest, APackedFileThatIsTooLargeIsNamed) {
   put(".zst", zstd(segment() + std::string(size_t{64} << 20, '\0')));
-  EXPECT_EQ(*fetch(in_directory()), "none");
+  expect_refused(in_directory(), "larger");
   expect_nothing_left();
 }
 
@@ -139,6 +190,7 @@ TEST_F(ArchiveTest, ACommandFetchesOneSegment) {
   EXPECT_EQ(*fetch(by_command("test %f = " + name() + " && exit 1; exit 200")), "none") << "%f is the segment's name";
   EXPECT_EQ(fetch(by_command("echo 100%%; exit 0")).error().code, base::ErrorCode::wal_archive_failed)
       << "it says that the file is there";
+  expect_refused(by_command("head -c 1000 " + place + "/%f > %p"), "has 1000 bytes");
   expect_nothing_left();
 }
 
@@ -162,7 +214,9 @@ TEST_F(ArchiveTest, ACommandEndsWhenItIsStopped) {
     stop = true;
   });
   const std::string alive = (folder_ / "alive").string();
-  EXPECT_EQ(*fetch(by_command("(touch " + mark + "; sleep 60; touch " + alive + ") | cat", &stop)), "none");
+  const auto fetched = fetch(by_command("(touch " + mark + "; sleep 60; touch " + alive + ") | cat", &stop));
+  ASSERT_FALSE(fetched);
+  EXPECT_EQ(fetched.error().code, base::ErrorCode::engine_stopping) << "it may have the segment";
   stops.join();
   EXPECT_FALSE(std::filesystem::exists(alive));
 }
@@ -174,7 +228,7 @@ TEST_F(ArchiveTest, OnlyTheAdministratorsFileNamesArchives) {
   std::ofstream(file) << R"({"main": {"directory": "/backup"}, "other": {"command": "fetch %f %p"},
                              "both": {"directory": "/backup", "command": "x"}, "relative": {"directory": "backup"},
                              "wrong": {"command": "100% %f"}})";
-  EXPECT_EQ(archive_names(file).size(), 5U);
+  EXPECT_EQ(archive_names(file), (std::vector<std::string>{"main", "other"})) << "those that can be used";
   EXPECT_EQ(find_archive(file, "main")->directory, "/backup");
   EXPECT_EQ(find_archive(file, "other")->command, "fetch %f %p");
   for (const char* const name : {"both", "relative", "wrong", "missing"}) {

@@ -35,7 +35,7 @@ base::Result<ArchivePlace> place_in(const json& place, const std::string& name, 
     const auto found = place.is_object() ? place.find(member) : place.end();
     return found != place.end() && found->is_string() ? found->get<std::string>() : std::string{};
   };
-  const ArchivePlace found{.directory = text("directory"), .command = text("command")};
+  const ArchivePlace found{.directory = text("directory"), .command = text("command"), .name = name};
   if (!place.is_object() || place.size() != 1 || found.directory.empty() == found.command.empty()) {
     return archive_failed(
         fmt::format("The archive {} in {} has to have either a directory or a command.", name, file.string()));
@@ -60,8 +60,13 @@ base::Result<ArchivePlace> find_archive(const std::filesystem::path& file, const
 }
 
 std::vector<std::string> archive_names(const std::filesystem::path& file) {
+  std::vector<std::string> names;
   const auto document = read(file);
-  return document ? names_in(*document) : std::vector<std::string>{};
+  if (!document) return names;
+  for (const auto& [name, place] : document->items()) {
+    if (place_in(place, name, file)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace thalweg::shipment

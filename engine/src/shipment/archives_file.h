@@ -19,7 +19,7 @@ inline constexpr const char* kArchivesFile = "wal-archives.json";
 // where there is no such name, or the file is not of that form.
 base::Result<ArchivePlace> find_archive(const std::filesystem::path& file, const std::string& name);
 
-// All names, sorted; none where there is no file, or it is not of that form.
+// The names that find_archive finds, sorted.
 std::vector<std::string> archive_names(const std::filesystem::path& file);
 
 }  // namespace thalweg::shipment

@@ -2,35 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "shipment/segment_name.h"
+#include "shipment/source_identity.h"
 
 namespace thalweg::shipment {
 
 namespace {
 
 constexpr std::chrono::milliseconds kLook{100};
-
-// In bytes, as pg_settings has it: SHOW would say "16MB".
-base::Result<uint32_t> segment_bytes_of(pg::Connection& connection) {
-  THALWEG_ASSIGN(const pg::Rows rows,
-                 connection.script("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'"));
-  return static_cast<uint32_t>(rows.integer(0, 0));
-}
-
-// 0 would be any system's.
-base::Result<uint64_t> number_of(const std::string& identifier) {
-  uint64_t number = 0;
-  const char* const end = identifier.data() + identifier.size();
-  const auto [stopped, error] = std::from_chars(identifier.data(), end, number);
-  if (error == std::errc{} && stopped == end && number != 0) return number;
-  return base::fail(base::ErrorCode::protocol_violation,
-                    fmt::format("The source's system identifier is {}, no number.", identifier));
-}
+// The newest segments never go: below that many, a limit would be reached for good.
+constexpr uint64_t kSegmentsMin = 3;
 
 // Where a slot keeps WAL from; none: it never kept any.
 base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string& slot) {
@@ -65,7 +50,7 @@ bool names_segment(const base::Error& error, uint32_t segment_bytes) {
 StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity) {
   return {.needed_from = options.needed_from,
           .read_to = options.read_to,
-          .bytes_max = options.bytes_max,
+          .bytes_max = std::max<uint64_t>(options.bytes_max, kSegmentsMin * identity.segment_bytes),
           .archive = options.archive,
           .identity = identity,
           .clock = &options.clock};
@@ -73,7 +58,7 @@ StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentit
 
 base::Result<void> Receiver::run() {
   THALWEG_TRY(start());
-  while (!*options_.stop) {
+  while (!*options_.stop && staging_->end() < timeline_end_) {
     auto received = receive();
     if (received) continue;
     if (received.error().sqlstate == "XX000" && names_segment(received.error(), report_.identity.segment_bytes)) {
@@ -88,12 +73,7 @@ base::Result<void> Receiver::run() {
 base::Result<void> Receiver::start() {
   THALWEG_ASSIGN(stream_, pg::ReplicationStream::open(options_.source,
                                                       {.application_name = options_.slot, .abandon = options_.stop}));
-  THALWEG_ASSIGN(const pg::SystemIdentity identity, stream_->identify());
-  THALWEG_ASSIGN(const uint32_t segment_bytes, segment_bytes_of(stream_->connection()));
-  THALWEG_ASSIGN(const uint64_t system, number_of(identity.system_identifier));
-  const WalIdentity found{.system_identifier = system,
-                          .timeline = static_cast<uint32_t>(identity.timeline),
-                          .segment_bytes = segment_bytes};
+  THALWEG_ASSIGN(const WalIdentity found, identify(*stream_));
   THALWEG_TRY(check(found));
   if (staging_) {
     THALWEG_TRY(staging_->compare_page());
@@ -105,9 +85,11 @@ base::Result<void> Receiver::start() {
   if (staging_->end()) report();
   THALWEG_ASSIGN(restart_, restart_of(stream_->connection(), options_.slot));
   // A segment from its begin: the slot keeps whole ones.
-  if (!staging_->end()) staging_->begin_at({restart_.value - restart_.value % segment_bytes});
+  if (!staging_->end()) staging_->begin_at(found.segment_of(restart_));
   synced_at_ = told_at_ = options_.clock.steady_now();
-  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), identity.timeline));
+  const auto timeline = static_cast<int>(found.timeline_of(found.segment_of(staging_->next())));
+  timeline_end_ = found.history.end_of(timeline).value_or(timeline_end_);
+  THALWEG_TRY(stream_->start_physical(options_.slot, staging_->next(), timeline));
   options_.on_durable(staging_->durable());
   heard_at_ = options_.clock.steady_now();
   report();
@@ -115,18 +97,20 @@ base::Result<void> Receiver::start() {
 }
 
 base::Result<void> Receiver::check(const WalIdentity& found) {
-  is_other_source_ = options_.identity.timeline != 0 && options_.identity != found;
+  const WalIdentity& expected = options_.identity.is_known() || !staging_ ? options_.identity : staging_->identity();
+  is_other_source_ = expected.is_known() && expected != found;
   if (!is_other_source_) return {};
   return base::fail(
       base::ErrorCode::connection_lost,
-      fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.timeline,
-                  found.system_identifier, options_.identity.timeline, options_.identity.system_identifier),
+      fmt::format("the source is on timeline {} of system {} now, and was on {} of {}", found.history.timeline(),
+                  found.system_identifier, expected.history.timeline(), expected.system_identifier),
       base::ErrorSide::source);
 }
 
 void Receiver::report() {
   report_.begin = staging_->begin();
   report_.end = staging_->end();
+  report_.whole = staging_->whole();
   report_.durable = staging_->durable();
   report_.bytes = staging_->bytes();
   report_.is_full = room_->is_full();
@@ -135,8 +119,8 @@ void Receiver::report() {
 
 base::Result<void> Receiver::receive() {
   bool asked = false;
+  THALWEG_TRY(make_room());
   if (room_->is_full()) {
-    THALWEG_TRY(look_ahead());
     std::this_thread::sleep_for(kLook);
     heard_at_ = options_.clock.steady_now();  // nobody listens
   } else {
@@ -149,8 +133,6 @@ base::Result<void> Receiver::receive() {
     }
   }
   THALWEG_TRY(sync_if_due());
-  THALWEG_ASSIGN(const bool went, room_->make());
-  if (went) report();
   const bool is_due = options_.clock.steady_now() - told_at_ >= kFeedbackInterval;
   if (is_due || told_ != forgettable() || asked) return tell();
   return {};
@@ -183,18 +165,36 @@ base::Result<void> Receiver::watch_silence() {
                     base::ErrorSide::source);
 }
 
+// An archive that cannot be used is told, and ends no connection: what nobody needs goes on making room.
+base::Result<void> Receiver::make_room() {
+  const auto made = room_->make();
+  if (made && *made) report();
+  const auto looked = room_->is_full() ? look_ahead() : base::Result<void>{};
+  const base::Error* const failed = !made ? &made.error() : !looked ? &looked.error() : nullptr;
+  const auto now = options_.clock.steady_now();
+  if (failed == nullptr) {
+    if (!archive_failed_at_ || now - *archive_failed_at_ < 2 * StagingRoom::kArchiveInterval) return {};
+    archive_failed_at_.reset();
+    options_.on_archive({});
+    return {};
+  }
+  if (failed->code != base::ErrorCode::wal_archive_failed) return std::unexpected(*failed);
+  archive_failed_at_ = now;
+  options_.on_archive(*failed);
+  return {};
+}
+
 // There is no room. What the archive has, the source need not keep for us: once there is room it comes from there.
 base::Result<void> Receiver::look_ahead() {
   const auto now = options_.clock.steady_now();
   if (options_.archive == nullptr || now - ahead_at_ < StagingRoom::kArchiveInterval) return {};
   const uint32_t segment = report_.identity.segment_bytes;
   const base::Lsn next = std::max(ahead_, {staging_->end().value - staging_->end().value % segment});
+  ahead_at_ = now;
   THALWEG_ASSIGN(const auto archived, options_.archive->fetch(next, report_.identity));
-  if (archived) {
-    ahead_.value = next.value + segment;
-  } else {
-    ahead_at_ = now;
-  }
+  if (!archived) return {};
+  ahead_.value = next.value + segment;
+  ahead_at_ = {};
   return {};
 }
 

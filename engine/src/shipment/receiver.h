@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@ struct StagingReport {
   WalIdentity identity = {};
   base::Lsn begin = {};               // none: nothing is staged
   base::Lsn end = {};                 // received up to here: the segments' files have it
+  base::Lsn whole = {};               // of that, what does not change any more: up to the end of the last whole record
   base::Lsn durable = {};             // on the disk up to here
   uint64_t bytes = 0;                 // on the disk, or on their way there
   bool is_full = false;               // nothing is received until something can be dropped
@@ -43,12 +45,14 @@ struct ReceiverOptions {
   std::function<void(base::Lsn)> on_durable = [](base::Lsn) {};
   // By the receiving thread, whenever something has changed.
   std::function<void(const StagingReport&)> on_staged = [](const StagingReport&) {};
+  // By the receiving thread: why the archive cannot be used where it should make room; none: it can again.
+  std::function<void(std::optional<base::Error>)> on_archive = [](const std::optional<base::Error>&) {};
   // StagingRoomOptions explains these.
   const std::atomic<uint64_t>* needed_from = nullptr;
   const std::atomic<uint64_t>* read_to = nullptr;
-  uint64_t bytes_max = UINT64_MAX;
+  uint64_t bytes_max = UINT64_MAX;  // less than three segments are as three
   const Archive* archive = nullptr;
-  // The first connection's, for the next ones. Without a timeline any source will do.
+  // Of every connection. Not known: the first one's is that of the next ones.
   WalIdentity identity = {};
 };
 
@@ -65,9 +69,8 @@ class Receiver {
 
   // `staging`: what an earlier receiver has left of this process, or empty. It outlives the receiver.
   Receiver(const ReceiverOptions& options, std::optional<Staging>& staging) : options_(options), staging_(staging) {}
-  // One connection, until it is stopped (success) or fails: transient errors can be tried again. WAL of another system
-  // than the staged one's is a protocol_violation. Each timeline is staged by itself: nothing yet joins one to the
-  // next.
+  // One connection, until it is stopped or has all of a timeline that the source has left (success), or fails:
+  // transient errors can be tried again. WAL of another system than the staged one's is a protocol_violation.
   base::Result<void> run();
   // It failed because the source is not that of `identity` any more.
   bool is_other_source() const { return is_other_source_; }
@@ -80,6 +83,7 @@ class Receiver {
   base::Result<void> tell(bool asks = false);
   base::Result<void> take(const pg::StreamMessage& message);
   base::Result<void> watch_silence();
+  base::Result<void> make_room();
   base::Result<void> look_ahead();
   // Up to there the source may forget.
   base::Lsn forgettable() const { return std::max(staging_->durable(), ahead_); }
@@ -92,9 +96,11 @@ class Receiver {
   std::chrono::steady_clock::time_point synced_at_;
   std::chrono::steady_clock::time_point told_at_;
   base::Lsn told_;
+  base::Lsn timeline_end_{UINT64_MAX};              // of the one that is received; without end: the source is on it
   base::Lsn restart_;                               // the slot's, when it was started
   base::Lsn ahead_;                                 // the archive has everything before it
   std::chrono::steady_clock::time_point ahead_at_;  // when the archive was asked for more
+  std::optional<std::chrono::steady_clock::time_point> archive_failed_at_;  // last; none: it can be used
   std::chrono::steady_clock::time_point heard_at_;
   bool has_asked_ = false;
   bool is_other_source_ = false;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/sentences.h"
 #include "shipment/archive_reader.h"
 #include "shipment/renewed_slot.h"
 
@@ -25,13 +26,21 @@ bool is_forgotten(const base::Error& error) { return error.code == ErrorCode::sl
 
 Shipper::Shipper(ShipperOptions options) : options_(std::move(options)), on_staged_(options_.receiver.on_staged) {
   options_.receiver.on_staged = [this](const StagingReport& report) { note_streaming(report); };
+  options_.receiver.on_archive = [this](std::optional<base::Error> error) {
+    if (error) note_reason(*error);
+    has_trouble_ = error.has_value();
+    options_.on_trouble(std::move(error));
+  };
 }
 
 base::Result<void> Shipper::run() {
   while (true) {
     Receiver receiver(options_.receiver, staging_);
     const auto streamed = receiver.run();
-    if (streamed || *options_.receiver.stop) return {};
+    if (*options_.receiver.stop) return {};
+    if (streamed) continue;  // with the next timeline
+    if (staging_) options_.receiver.identity = staging_->identity();
+    if (is_mended(streamed.error())) continue;
     if (!may_go_on(streamed.error(), receiver)) return streamed;
     THALWEG_TRY(bridge(streamed.error()));
     if (*options_.receiver.stop) return {};
@@ -39,11 +48,14 @@ base::Result<void> Shipper::run() {
 }
 
 bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
-  if (options_.receiver.archive == nullptr || options_.receiver.identity.timeline == 0) return false;
-  if (!staging_ || receiver.is_other_source()) return false;
-  // An archive that cannot be used, where it should have made room, keeps nobody from waiting for it.
-  return is_forgotten(error) || error.code == ErrorCode::wal_archive_failed ||
-         base::class_of(error.code) == base::ErrorClass::transient;
+  if (options_.receiver.archive == nullptr || !staging_ || receiver.is_other_source()) return false;
+  return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
+}
+
+// WAL of the source goes on with a record whose begin came from the archive, and the archive has it otherwise now.
+bool Shipper::is_mended(const base::Error& error) {
+  if (error.code != ErrorCode::protocol_violation || options_.receiver.archive == nullptr || !staging_) return false;
+  return give_up_damaged(*options_.receiver.archive, *staging_).value_or(false);
 }
 
 // Until the source is to be tried again.
@@ -51,20 +63,22 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
   const ReceiverOptions& receiver = options_.receiver;
   if (!away_since_) away_since_ = now();
   bool came = false;
-  std::string why;
+  base::Error why = error;
   if (is_forgotten(error) || now() - *away_since_ >= options_.patience) {
-    // Before anything is fetched: what the archive does not have yet stays at the source. Where it cannot be renewed,
-    // the next try says why.
+    // Before anything is fetched: what the archive does not have yet stays at the source.
+    base::Result<void> renewed;
     if (is_forgotten(error)) {
-      const auto renewed =
+      renewed =
           renew_slot(receiver.source, receiver.slot, {.application_name = receiver.slot, .abandon = receiver.stop});
-      if (!renewed) base::log_error("slot_not_renewed", renewed.error(), {{"slot", receiver.slot}});
     }
-    auto fetched = fetch();
+    const auto fetched = fetch();
+    if (*receiver.stop) return {};
     if (!fetched && fetched.error().code != ErrorCode::wal_archive_failed) return std::unexpected(fetched.error());
     came = fetched.value_or(false);
-    why = fetched ? "The archive does not have what is next either" : fetched.error().message;
+    why = both_lack(error, fetched ? std::nullopt : std::optional{fetched.error()});
+    if (!renewed) base::add_sentence(why.message, "The slot could not be made anew: " + renewed.error().message);
   }
+  if (!came) note_reason(why);
   if (came) {
     nothing_since_.reset();
     retry_ = kRetryMin;
@@ -75,15 +89,36 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
   if (is_late || std::exchange(has_trouble_, is_late)) {
     has_trouble_ = is_late;
     std::optional<base::Error> trouble;
-    if (is_late) {
-      trouble = error;
-      if (why != error.message) trouble->message += fmt::format(". {}.", why);
-    }
+    if (is_late) trouble = std::move(why);
     options_.on_trouble(std::move(trouble));
   }
   options_.on_waiting();
   wait();
   return {};
+}
+
+base::Error Shipper::both_lack(const base::Error& error, const std::optional<base::Error>& archive) const {
+  base::Error both = error;
+  // The slot is made anew by itself: what is in the way is the archive.
+  if (is_forgotten(error)) {
+    both.code = ErrorCode::wal_archive_failed;
+    both.side = base::ErrorSide::engine;
+  }
+  if (archive) {
+    if (archive->message != error.message) base::add_sentence(both.message, archive->message);
+  } else if (staging_->end()) {
+    const WalIdentity& identity = options_.receiver.identity;
+    base::add_sentence(both.message,
+                       fmt::format("The archive {} does not have {} either.", options_.receiver.archive->text(),
+                                   identity.name_of(identity.segment_of(staging_->next()))));
+  }
+  return both;
+}
+
+// Once, until something comes again.
+void Shipper::note_reason(const base::Error& error) {
+  if (std::exchange(reason_, error.message) == error.message) return;
+  base::log_event(base::LogLevel::warning, "no_wal_comes", {{"slot", options_.receiver.slot}, {"why", error.message}});
 }
 
 base::Result<bool> Shipper::fetch() {
@@ -99,6 +134,7 @@ void Shipper::note_streaming(const StagingReport& report) {
     away_since_.reset();
     nothing_since_.reset();
     retry_ = kRetryMin;
+    reason_.clear();
     if (std::exchange(has_trouble_, false)) options_.on_trouble({});
   }
   on_staged_(report);

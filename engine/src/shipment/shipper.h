@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "shipment/receiver.h"
@@ -30,15 +31,20 @@ class Shipper {
 
   explicit Shipper(ShipperOptions options);
   // Until it is stopped (success) or fails. Without an archive: as the receiver does. With one, only by what neither
-  // time nor the archive mends: another source or timeline than at first, a source_diverged, the engine's own disk.
+  // time nor the archive mends: another source or timeline than at first, other bytes from it than before, the engine's
+  // own disk.
   base::Result<void> run();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
   bool may_go_on(const base::Error& error, const Receiver& receiver) const;
+  bool is_mended(const base::Error& error);
   base::Result<void> bridge(const base::Error& error);
   base::Result<bool> fetch();
+  // Why nothing comes, from the source (`error`) or the archive.
+  base::Error both_lack(const base::Error& error, const std::optional<base::Error>& archive) const;
+  void note_reason(const base::Error& error);
   void note_streaming(const StagingReport& report);
   void wait();
   Time now() const { return options_.receiver.clock.steady_now(); }
@@ -50,6 +56,7 @@ class Shipper {
   std::optional<Time> away_since_;     // the source; none: it is there
   std::optional<Time> nothing_since_;  // neither gave anything
   bool has_trouble_ = false;
+  std::string reason_;  // logged last
 };
 
 }  // namespace thalweg::shipment

@@ -32,6 +32,7 @@ class ShipperTest : public ::testing::Test {
                                {"archive_command", "cp %p " + (folder_ / "place").string() + "/%f"},
                                {"max_wal_size", "64MB"},
                                {"min_wal_size", "32MB"},
+                               {"restore_command", "false"},
                                {"wal_sender_timeout", "2s"}},
                   .hba_lines = {}}),
         archive_({.directory = folder_ / "place"}, folder_ / "fetched", &stop_) {
@@ -61,6 +62,16 @@ class ShipperTest : public ::testing::Test {
     EXPECT_TRUE(rows) << sql << ": " << rows.error().message;
     return rows && rows->size() == 1 ? std::string{rows->text(0, 0)} : "";
   }
+  // The server goes on along another timeline, as one that is promoted does.
+  void promote() {
+    cluster_.stop();
+    run_command("touch " + data() + "/recovery.signal");
+    run_command("chown --reference=" + data() + " " + data() + "/recovery.signal");
+    cluster_.start();
+    ASSERT_TRUE(wait_for([&] { return run("SELECT pg_is_in_recovery()") == "f"; })) << "it is not promoted";
+  }
+  std::string data() const { return cluster_.directory() + "/data"; }
+  static void run_command(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
   // About so many segments.
   void write(int segments) {
     for (int i = 0; i < segments; ++i) {
@@ -92,8 +103,9 @@ class ShipperTest : public ::testing::Test {
     ASSERT_TRUE(becomes(file, false)) << "not forgotten";
   }
 
-  void begin(uint64_t bytes_max = UINT64_MAX) {
-    thread_ = std::thread([this, bytes_max] {
+  void begin(uint64_t bytes_max = UINT64_MAX, std::chrono::milliseconds patience = std::chrono::milliseconds{500}) {
+    report_ = {};
+    thread_ = std::thread([this, bytes_max, patience] {
       Shipper shipper({.receiver = {.source = conninfo(),
                                     .slot = kSlot,
                                     .directory = folder_ / "staging",
@@ -114,7 +126,7 @@ class ShipperTest : public ::testing::Test {
                              const std::lock_guard lock(mutex_);
                              trouble_ = std::move(trouble);
                            },
-                       .patience = std::chrono::milliseconds{500}});
+                       .patience = patience});
       const auto ran = shipper.run();
       const std::lock_guard lock(mutex_);
       if (!ran) failure_ = ran.error();
@@ -155,7 +167,9 @@ class ShipperTest : public ::testing::Test {
   // Reads all that was staged, with what went from the archive, as the source has written it.
   void compare(base::Lsn from, base::Lsn end) {
     StagedWal reader({.directory = folder_ / "staging", .identity = report().identity, .archive = &archive_}, from);
-    wal::WalReader records({.start = from, .segment_bytes = report().identity.segment_bytes});
+    wal::WalReader records({.start = from,
+                            .segment_bytes = report().identity.segment_bytes,
+                            .timeline_at = report().identity.timeline_at()});
     while (true) {
       const auto bytes = reader.read(end);
       ASSERT_TRUE(bytes) << bytes.error().message;
@@ -200,6 +214,75 @@ TEST_F(ShipperTest, WhatTheSourceHasForgottenComesFromTheArchive) {
   EXPECT_TRUE(was_archived_);
   EXPECT_EQ(run("SELECT count(*) FROM pg_replication_slots WHERE restart_lsn IS NOT NULL"), "1") << "made anew";
   ASSERT_TRUE(wait_for([&] { return !report().is_archived; })) << "it has not gone back to the source";
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, TheSourceGoesOnAlongAnotherTimeline) {
+  begin();
+  write(2);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  for (int round = 0; round < 3; ++round) {
+    stop();
+    write(2);  // on the old timeline, received over the new one's history
+    run("INSERT INTO public.rows (content) VALUES ('and in the midst of a segment')");
+    promote();
+    write(1);
+    begin();
+    ASSERT_TRUE(wait_staged(source_end()));
+  }
+  EXPECT_EQ(report().identity.history.timeline(), 4);
+  EXPECT_FALSE(was_archived_);
+  compare(from, report().end);
+}
+
+TEST_F(ShipperTest, OldTimelinesComeFromTheArchive) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  const base::Lsn next = report().end;
+  write(3);
+  promote();
+  write(3);
+  promote();
+  write(3);
+  forget(next);
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  EXPECT_TRUE(was_archived_);
+  EXPECT_EQ(report().identity.history.timeline(), 3);
+  compare(from, report().end);
+}
+
+// A standby that had not got all of it was promoted, and nobody has taken what is staged beyond.
+TEST_F(ShipperTest, WhatAPromotedServerNeverHadIsCutOff) {
+  begin();
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn from = report().begin;
+  stop();
+  cluster_.stop();
+  run_command("cp -a " + data() + " " + data() + ".standby");
+  cluster_.start();
+  begin();
+  write(3);
+  ASSERT_TRUE(wait_staged(source_end()));
+  const base::Lsn beyond = report().end;
+  stop();
+  cluster_.stop();
+  run_command("rm -r " + data() + " && mv " + data() + ".standby " + data());
+  promote();
+  const base::Lsn before = source_end();
+  ASSERT_LT(before, beyond);
+  begin();
+  ASSERT_TRUE(wait_staged(before));
+  EXPECT_LT(report().end, beyond);
+  write(5);
+  ASSERT_TRUE(wait_staged(source_end()));
   compare(from, report().end);
 }
 
@@ -269,6 +352,58 @@ TEST_F(ShipperTest, AnArchiveThatIsAwayAtTheLimitIsWaitedFor) {
   compare(from, report().end);
 }
 
+TEST_F(ShipperTest, AnArchiveThatIsAwayKeepsNothingThatNobodyNeeds) {
+  constexpr uint64_t kLimit = uint64_t{4} * kSegmentBytes;
+  begin(kLimit, std::chrono::hours{1});
+  write(1);
+  ASSERT_TRUE(wait_staged(source_end()));
+  std::filesystem::rename(folder_ / "place", folder_ / "elsewhere");
+  write(6);
+  ASSERT_TRUE(wait_for([&] { return report().is_full; }));
+  EXPECT_TRUE(wait_for([&] { return trouble().has_value(); })) << "the source keeps what the archive may have";
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
+  EXPECT_TRUE(wait_for([&] {
+    needed_from_ = report().end.value;
+    return report().end >= source_end();
+  }));
+  std::filesystem::rename(folder_ / "elsewhere", folder_ / "place");
+}
+
+TEST_F(ShipperTest, ASlotThatIsLostBeforeAnythingCameIsMadeAnew) {
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  begin();
+  EXPECT_TRUE(wait_for([&] { return run("SELECT count(*) FROM pg_replication_slots") == "1"; }));
+  write(1);
+  EXPECT_TRUE(wait_staged(source_end()));
+}
+
+TEST_F(ShipperTest, AWaitForTheArchiveSaysWhatItLacks) {
+  begin();
+  write(1);
+  const base::Lsn end = source_end();
+  ASSERT_TRUE(wait_staged(end));
+  stop();
+  run("SELECT pg_drop_replication_slot('" + std::string{kSlot} + "')");
+  write(6);
+  forget(end);
+  std::filesystem::rename(folder_ / "place" / name_of(end), folder_ / "hidden");
+  run("SELECT count(pg_create_physical_replication_slot('other' || n)) FROM generate_series(1, "
+      "current_setting('max_replication_slots')::int) n");
+  begin();
+  ASSERT_TRUE(wait_for([&] { return trouble().has_value(); }));
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
+  const std::string message = trouble()->message;
+  EXPECT_NE(message.find(" does not have " + name_of(end) + " either. The slot could not be made anew: "),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(message.find(".."), std::string::npos) << message;
+  run("SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots");
+  EXPECT_TRUE(wait_for([&] { return trouble() && trouble()->message.ends_with("either."); })) << "it has a slot";
+  std::filesystem::rename(folder_ / "hidden", folder_ / "place" / name_of(end));
+  EXPECT_TRUE(wait_staged(source_end()));
+  EXPECT_TRUE(wait_for([&] { return !trouble().has_value(); }));
+}
+
 TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   write(1);
@@ -283,6 +418,7 @@ TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {
   begin();
   EXPECT_TRUE(wait_for([&] { return trouble().has_value(); }));
   EXPECT_NE(trouble()->message.find("is not this source's WAL"), std::string::npos) << trouble()->message;
+  EXPECT_EQ(trouble()->code, base::ErrorCode::wal_archive_failed);
 }
 
 }  // namespace

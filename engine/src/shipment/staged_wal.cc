@@ -5,26 +5,29 @@
 
 #include <algorithm>
 
-#include "shipment/segment_name.h"
+#include "shipment/archive_command.h"
 
 namespace thalweg::shipment {
 
 base::Result<base::File> StagedWal::find(base::Lsn segment) const {
   const WalIdentity& identity = options_.identity;
-  const auto path =
-      options_.directory / SegmentName{.timeline = identity.timeline, .begin = segment}.text(identity.segment_bytes);
+  const auto path = options_.directory / identity.name_of(segment);
   auto opened = base::File::open(path, O_RDONLY);
   std::error_code failed;
   if (opened || std::filesystem::exists(path, failed)) return opened;
   if (options_.archive != nullptr) {
     THALWEG_ASSIGN(auto archived, options_.archive->fetch(segment, identity));
     if (archived) return std::move(*archived);
+    auto lacks = archive_failed(fmt::format("The WAL from {} on is read again, and the archive {} does not have {}.",
+                                            to_string(position_), options_.archive->text(), identity.name_of(segment)));
+    lacks.error().lsn = position_;
+    return lacks;
   }
-  base::Error gap = base::fail(base::ErrorCode::position_gap,
-                               fmt::format("The staged WAL from {} on is gone: there is no {}{}.", to_string(position_),
-                                           path.string(), options_.archive ? ", and the archive lacks it" : ""),
-                               base::ErrorSide::engine)
-                        .error();
+  base::Error gap =
+      base::fail(base::ErrorCode::position_gap,
+                 fmt::format("The staged WAL from {} on is gone: there is no {}.", to_string(position_), path.string()),
+                 base::ErrorSide::engine)
+          .error();
   gap.lsn = position_;
   return std::unexpected(std::move(gap));
 }

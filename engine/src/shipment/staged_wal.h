@@ -30,7 +30,8 @@ class StagedWal {
   StagedWal(StagedWalOptions options, base::Lsn from) : options_(std::move(options)), position_(from) {}
 
   // The next bytes before `end`, a portion at most; none: the position is there. They are valid until the next call.
-  // Fails with position_gap where a segment is missing, and the archive does not have it either.
+  // Fails with position_gap where a segment is missing and there is no archive; with wal_archive_failed where that
+  // cannot give it now; with engine_stopping after a stop.
   base::Result<std::span<const std::byte>> read(base::Lsn end);
   base::Lsn position() const { return position_; }  // of the next byte
 

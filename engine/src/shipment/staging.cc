@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "shipment/segment_name.h"
+#include <ranges>
+#include <utility>
 
 namespace thalweg::shipment {
 
 namespace {
+
+constexpr size_t kPortionBytes = size_t{1} << 20;
 
 base::Result<void> sync_directory(const std::filesystem::path& directory) {
   THALWEG_ASSIGN(base::File opened, base::File::open(directory, O_RDONLY | O_DIRECTORY));
@@ -23,9 +25,29 @@ base::Result<void> remove_file(const std::filesystem::path& path) {
   return {};
 }
 
+base::Result<void> too_short(base::Lsn lsn) {
+  return base::fail(base::ErrorCode::file_error,
+                    fmt::format("The staged WAL at {} is shorter than what was written.", to_string(lsn)),
+                    base::ErrorSide::engine);
+}
+
 base::Lsn page_of(base::Lsn lsn) { return {lsn.value - lsn.value % wal::kPageBytes}; }
 
 }  // namespace
+
+base::Result<std::vector<SegmentName>> staged_segments(const std::filesystem::path& directory, uint32_t segment_bytes) {
+  std::vector<SegmentName> found;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (const auto name = SegmentName::parse(entry->path().filename().string(), segment_bytes)) found.push_back(*name);
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    return std::unexpected(base::file_error(failed.value(), "list " + directory.string()));
+  }
+  std::ranges::sort(found, {}, [](const SegmentName& name) { return std::pair(name.begin, name.timeline); });
+  return found;
+}
 
 base::Result<Staging> Staging::open(const StagingOptions& options) {
   THALWEG_TRY(base::make_folders(options.directory));
@@ -36,8 +58,7 @@ base::Result<Staging> Staging::open(const StagingOptions& options) {
 }
 
 std::filesystem::path Staging::path_of(base::Lsn segment) const {
-  return options_.directory /
-         SegmentName{.timeline = options_.identity.timeline, .begin = segment}.text(options_.identity.segment_bytes);
+  return options_.directory / options_.identity.name_of(segment);
 }
 
 base::Lsn Staging::begin() const { return segments_.empty() ? base::Lsn{} : segments_.begin()->first; }
@@ -49,15 +70,17 @@ uint64_t Staging::bytes() const {
 }
 
 base::Result<void> Staging::find_segments() {
-  std::error_code failed;
-  for (std::filesystem::directory_iterator entry(options_.directory, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    const auto name = SegmentName::parse(entry->path().filename().string(), options_.identity.segment_bytes);
-    if (!name || name->timeline != options_.identity.timeline) continue;
-    const uint64_t bytes = entry->file_size(failed);
-    if (!failed) segments_[name->begin] = bytes;
+  THALWEG_ASSIGN(const std::vector<SegmentName> found,
+                 staged_segments(options_.directory, options_.identity.segment_bytes));
+  // The newest first: a kill in between leaves no gap.
+  for (const SegmentName& name : std::views::reverse(found)) {
+    if (name.timeline != options_.identity.timeline_of(name.begin)) THALWEG_TRY(follow(name));
   }
-  if (failed) return std::unexpected(base::file_error(failed.value(), "list " + options_.directory.string()));
+  for (const SegmentName& name : found) {
+    std::error_code missing;
+    const uint64_t bytes = std::filesystem::file_size(path_of(name.begin), missing);
+    if (!missing) segments_[name.begin] = bytes;
+  }
   for (auto segment = segments_.begin(); segment != segments_.end() && std::next(segment) != segments_.end();
        ++segment) {
     const base::Lsn next{segment->first.value + options_.identity.segment_bytes};
@@ -70,29 +93,73 @@ base::Result<void> Staging::find_segments() {
   return {};
 }
 
+// The source has left the segment's timeline: the part that it has had as well goes on under the next one's name, and
+// what is beyond goes.
+base::Result<void> Staging::follow(const SegmentName& name) {
+  const WalIdentity& identity = options_.identity;
+  const std::filesystem::path path = options_.directory / name.text(identity.segment_bytes);
+  const auto end = identity.history.end_of(static_cast<int>(name.timeline));
+  if (!end) {
+    return base::fail(base::ErrorCode::source_diverged,
+                      fmt::format("The source is on timeline {}, and has never been on timeline {}, of which WAL is "
+                                  "staged.",
+                                  identity.history.timeline(), name.timeline));
+  }
+  if (*end <= name.begin) {
+    THALWEG_TRY(remove_file(path));
+    return sync_directory(options_.directory);
+  }
+  std::error_code failed;
+  const uint64_t shared = end->value - name.begin.value;
+  if (std::filesystem::file_size(path, failed) > shared) std::filesystem::resize_file(path, shared, failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "shorten " + path.string()));
+  THALWEG_ASSIGN(base::File file, base::File::open(path, O_WRONLY));
+  THALWEG_TRY(file.sync());
+  std::filesystem::rename(path, path_of(name.begin), failed);
+  if (failed) return std::unexpected(base::file_error(failed.value(), "rename " + path.string()));
+  return sync_directory(options_.directory);
+}
+
 // A kill may have left a page or record half written, and a loss of power more than that. Going back stays in the
 // newest segment: the source still has it, but may have forgotten the one before it.
 base::Result<void> Staging::find_end() {
   const base::Lsn segment = segments_.rbegin()->first;
   THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
-  wal::WalReader reader({.start = segment,
-                         .segment_bytes = options_.identity.segment_bytes,
-                         .system_identifier = options_.identity.system_identifier});
+  const auto reader = reader_from(segment);
   const auto bytes = std::as_bytes(std::span{content});
-  reader.feed(bytes);
+  reader->feed(bytes);
   base::Lsn whole = segment;
   bool is_damaged = false;
   while (true) {
-    const auto record = reader.next();
+    const auto record = reader->next();
     is_damaged = !record;
     if (!record || *record == nullptr) break;
     const bool is_whole = (*record)->end.value <= segment.value + bytes.size();
     whole = is_whole ? (*record)->end : (*record)->begin;  // a switch lasts to the segment's end, which may be missing
   }
+  whole_ = whole;
+  if (whole == segment) THALWEG_TRY(find_whole());
   if (!is_damaged && bytes.size() == options_.identity.segment_bytes) whole.value = segment.value + bytes.size();
   end_ = whole;
   THALWEG_TRY(shorten(segment));
   return compare_page();
+}
+
+// No record ends in the newest segment: it is all of one that began in an earlier segment.
+base::Result<void> Staging::find_whole() {
+  for (const base::Lsn segment : std::views::reverse(std::views::keys(segments_))) {
+    if (segment == segments_.rbegin()->first) continue;
+    THALWEG_ASSIGN(const std::string content, base::read_file(path_of(segment), options_.identity.segment_bytes));
+    reader_ = reader_from(segment);
+    reader_->feed(std::as_bytes(std::span{content}));
+    const auto whole = read_records();
+    reader_.reset();
+    if (whole && *whole) {
+      whole_ = *whole;
+      return {};
+    }
+  }
+  return {};
 }
 
 // The rest is durable afterwards: the earlier staging may have ended between a write and its sync.
@@ -116,13 +183,49 @@ base::Result<void> Staging::open_segment() {
   return {};
 }
 
-void Staging::begin_at(base::Lsn segment) { end_ = durable_ = segment; }
+void Staging::begin_at(base::Lsn segment) { end_ = durable_ = whole_ = segment; }
 
-void Staging::restart_reader() {
-  reader_ =
-      std::make_unique<wal::WalReader>(wal::WalReaderOptions{.start = next(),
-                                                             .segment_bytes = options_.identity.segment_bytes,
-                                                             .system_identifier = options_.identity.system_identifier});
+std::unique_ptr<wal::WalReader> Staging::reader_from(base::Lsn start) const {
+  return std::make_unique<wal::WalReader>(
+      wal::WalReaderOptions{.start = start,
+                            .segment_bytes = options_.identity.segment_bytes,
+                            .system_identifier = options_.identity.system_identifier,
+                            .timeline_at = options_.identity.timeline_at()});
+}
+
+// A record that is not whole yet is checked with what follows: the reader gets its begin once more.
+base::Result<void> Staging::restart_reader() {
+  const base::Lsn from = std::min(next(), std::max(page_of(whole()), begin()));
+  reader_ = reader_from(from);
+  return read_again(from);
+}
+
+base::Result<void> Staging::read_again(base::Lsn from) {
+  std::vector<std::byte> bytes(kPortionBytes);
+  while (from < next()) {
+    const base::Lsn segment = segment_of(from);
+    const uint64_t in_segment = segment.value + options_.identity.segment_bytes - from.value;
+    THALWEG_ASSIGN(base::File file, base::File::open(path_of(segment), O_RDONLY));
+    THALWEG_TRY(file.seek(from.value - segment.value));
+    const size_t wanted = std::min({uint64_t{kPortionBytes}, in_segment, next().value - from.value});
+    THALWEG_ASSIGN(const size_t count, file.read_some(std::span{bytes}.first(wanted)));
+    if (count == 0) return too_short(from);
+    reader_->feed(std::span{bytes}.first(count));
+    THALWEG_ASSIGN(const base::Lsn whole, read_records());
+    whole_ = std::max(whole_, whole);
+    from.value += count;
+  }
+  return {};
+}
+
+// The end of the last record in the bytes that were fed; none: no record ended there.
+base::Result<base::Lsn> Staging::read_records() {
+  base::Lsn end;
+  while (true) {
+    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
+    if (record == nullptr) return end;
+    end = record->end;
+  }
 }
 
 base::Result<void> Staging::compare_page() {
@@ -144,20 +247,41 @@ base::Result<void> Staging::compare_page() {
     }
     return {};
   }
-  return base::fail(base::ErrorCode::file_error,
-                    fmt::format("The staged WAL at {} is shorter than what was written.", to_string(page)),
-                    base::ErrorSide::engine);
+  return too_short(page);
 }
 
 base::Result<void> Staging::append(std::span<const std::byte> bytes) {
-  if (!reader_) restart_reader();
+  if (!reader_) THALWEG_TRY(restart_reader());
   reader_->feed(bytes);
-  while (true) {
-    THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
-    if (record == nullptr) break;
+  const auto whole = read_records();
+  base::Result<size_t> known = 0;
+  if (whole) {
+    known = compare(bytes);
+  } else {
+    known = std::unexpected(whole.error());
   }
-  THALWEG_ASSIGN(const size_t known, compare(bytes));
-  return write(bytes.subspan(known));
+  if (!known) {
+    reader_.reset();  // the same bytes may come in another form
+    return std::unexpected(known.error());
+  }
+  THALWEG_TRY(write(bytes.subspan(*known)));
+  whole_ = std::max(whole_, *whole);
+  return {};
+}
+
+// The newest first: a kill in between leaves no gap.
+base::Result<void> Staging::cut_back(base::Lsn to) {
+  const base::Lsn kept = segment_of(to);
+  reader_.reset();
+  if (!segments_.contains(kept)) return {};
+  file_ = {};
+  while (segments_.rbegin()->first > kept) {
+    THALWEG_TRY(remove_file(path_of(segments_.rbegin()->first)));
+    segments_.erase(std::prev(segments_.end()));
+  }
+  end_ = to;
+  THALWEG_TRY(shorten(kept));
+  return compare_page();
 }
 
 // How many of the bytes are there.

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/log.h"
+#include "shipment/archive_command.h"
+
 namespace thalweg::shipment {
 
 namespace {
@@ -13,6 +16,38 @@ namespace {
 constexpr size_t kPortionBytes = size_t{1} << 20;
 
 }  // namespace
+
+base::Result<Archived> compare_archived(const Archive& archive, const Staging& staging, base::Lsn segment) {
+  THALWEG_ASSIGN(auto archived, archive.fetch(segment, staging.identity()));
+  if (!archived) return Archived::no;
+  THALWEG_ASSIGN(base::File staged, base::File::open(staging.path_of(segment), O_RDONLY));
+  std::vector<std::byte> ours(kPortionBytes);
+  std::vector<std::byte> theirs(kPortionBytes);
+  while (true) {
+    THALWEG_ASSIGN(const size_t count, staged.read_some(ours));
+    const auto archived_count = archived->read_some(theirs);
+    if (!archived_count) return archive_failed(archived_count.error().message);
+    if (count != *archived_count ||
+        !std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(count), theirs.begin())) {
+      return Archived::different;
+    }
+    if (count == 0) return Archived::same;
+  }
+}
+
+base::Result<bool> give_up_damaged(const Archive& archive, Staging& staging) {
+  const WalIdentity& identity = staging.identity();
+  const base::Lsn whole = std::max(staging.whole(), staging.begin());
+  for (base::Lsn segment = identity.segment_of(whole); segment.value + identity.segment_bytes <= staging.end().value;
+       segment.value += identity.segment_bytes) {
+    THALWEG_ASSIGN(const Archived found, compare_archived(archive, staging, segment));
+    if (found != Archived::different) continue;
+    base::log_event(base::LogLevel::warning, "staged_wal_given_up", {{"from", base::to_string(whole)}});
+    THALWEG_TRY(staging.cut_back(whole));
+    return true;
+  }
+  return false;
+}
 
 base::Result<bool> StagingRoom::make() {
   if (!staging_.durable()) return false;
@@ -28,8 +63,9 @@ base::Result<bool> StagingRoom::make() {
   if (!is_full() || options_.archive == nullptr || options_.read_to == nullptr) return went;
   const auto now = options_.clock->steady_now();
   if (now - asked_at_ < kArchiveInterval) return went;
+  asked_at_ = now;
   THALWEG_ASSIGN(const bool archived_went, drop_archived());
-  if (!archived_went) asked_at_ = now;
+  if (archived_went) asked_at_ = {};
   return went || archived_went;
 }
 
@@ -45,28 +81,12 @@ base::Result<bool> StagingRoom::drop_archived() {
   const base::Lsn end{oldest.value + options_.identity.segment_bytes};
   const base::Lsn read{options_.read_to->load(std::memory_order_acquire)};
   if (end > std::min(read, last_kept())) return false;
-  THALWEG_ASSIGN(const bool is_there, is_archived(oldest));
-  if (!is_there) return false;
-  return drop_before(end);
-}
-
-base::Result<bool> StagingRoom::is_archived(base::Lsn segment) const {
-  THALWEG_ASSIGN(auto archived, options_.archive->fetch(segment, options_.identity));
-  if (!archived) return false;
-  THALWEG_ASSIGN(base::File staged, base::File::open(staging_.path_of(segment), O_RDONLY));
-  std::vector<std::byte> ours(kPortionBytes);
-  std::vector<std::byte> theirs(kPortionBytes);
-  while (true) {
-    THALWEG_ASSIGN(const size_t count, staged.read_some(ours));
-    THALWEG_ASSIGN(const size_t archived_count, archived->read_some(theirs));
-    if (count != archived_count ||
-        !std::equal(ours.begin(), ours.begin() + static_cast<ptrdiff_t>(count), theirs.begin())) {
-      return base::fail(
-          base::ErrorCode::source_diverged,
-          fmt::format("The archive's segment from {} on is not what the source sent.", to_string(segment)));
-    }
-    if (count == 0) return true;
+  THALWEG_ASSIGN(const Archived found, compare_archived(*options_.archive, staging_, oldest));
+  if (found == Archived::different) {
+    return archive_failed(fmt::format("The archive {} has other bytes in {} than were staged.",
+                                      options_.archive->text(), options_.identity.name_of(oldest)));
   }
+  return found == Archived::same ? drop_before(end) : false;
 }
 
 }  // namespace thalweg::shipment

@@ -26,6 +26,14 @@ struct StagingRoomOptions {
   const base::Clock* clock = nullptr;
 };
 
+// A whole staged segment, as an archive has it.
+enum class Archived : uint8_t { no, same, different };
+base::Result<Archived> compare_archived(const Archive& archive, const Staging& staging, base::Lsn segment);
+
+// The record that goes on behind what is staged is damaged, or what is staged of it is: where the archive has other
+// bytes of it by now, these are to come, and what is staged of it is given up. True: it was.
+base::Result<bool> give_up_damaged(const Archive& archive, Staging& staging);
+
 // Owner: the staging's thread.
 class StagingRoom {
  public:
@@ -36,13 +44,13 @@ class StagingRoom {
 
   // Nothing more may be staged until something has gone.
   bool is_full() const { return staging_.bytes() >= options_.bytes_max; }
-  // Lets go what may go. True: something went. A source_diverged: the archive has other bytes than the source sent.
+  // Lets go what may go. True: something went. Fails with wal_archive_failed where the archive has other bytes; what
+  // nobody needs has gone then.
   base::Result<bool> make();
 
  private:
   base::Result<bool> drop_before(base::Lsn position);
   base::Result<bool> drop_archived();
-  base::Result<bool> is_archived(base::Lsn segment) const;
   // A staging that was emptied would not know where to go on, and bytes that are not durable are needed, whatever
   // others say.
   base::Lsn last_kept() const { return {staging_.durable().value - 1}; }

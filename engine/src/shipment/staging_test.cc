@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <string>
 
+#include "shipment/archive.h"
 #include "shipment/segment_name.h"
 #include "shipment/staged_wal.h"
 #include "wal/wal_bytes.h"
@@ -28,7 +31,8 @@ class StagingTest : public ::testing::Test {
   ~StagingTest() override { std::filesystem::remove_all(directory_); }
 
   base::Result<Staging> open(uint64_t system = WalBytes::kSystem) const {
-    return Staging::open({.directory = directory_, .identity = {.system_identifier = system, .timeline = 1}});
+    return Staging::open(
+        {.directory = directory_, .identity = {.system_identifier = system, .history = pg::TimelineHistory(1)}});
   }
   Staging filled() {
     auto staging = open();
@@ -235,7 +239,8 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   while (wal_.bytes().size() < WalBytes::kSegmentBytes + kPageBytes) wal_.record(std::string(7000, 'b'));
   auto staging = open();
   staging->begin_at(kSegment);
-  StagedWal reader({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}},
+  StagedWal reader({.directory = directory_,
+                    .identity = {.history = pg::TimelineHistory(1), .segment_bytes = WalBytes::kSegmentBytes}},
                    kSegment);
   std::string read;
   constexpr size_t kPart = 3'000'017;
@@ -252,11 +257,138 @@ TEST_F(StagingTest, IsReadWhileItGrowsAndOverTheEndsOfSegments) {
   EXPECT_TRUE(read == written(kSegment, staging->end()));
   ASSERT_TRUE(staging->sync());
   ASSERT_TRUE(staging->drop_before({kSegment.value + WalBytes::kSegmentBytes}));
-  StagedWal late({.directory = directory_, .identity = {.timeline = 1, .segment_bytes = WalBytes::kSegmentBytes}},
+  StagedWal late({.directory = directory_,
+                  .identity = {.history = pg::TimelineHistory(1), .segment_bytes = WalBytes::kSegmentBytes}},
                  kSegment);
   const auto bytes = late.read(staging->end());
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().code, base::ErrorCode::position_gap);
+
+  // An archive may have it later.
+  const Archive archive({.directory = directory_, .name = "main"}, directory_ / "fetched", nullptr);
+  StagedWal again({.directory = directory_ / "staging", .identity = staging->identity(), .archive = &archive},
+                  kSegment);
+  const auto archived = again.read(staging->end());
+  ASSERT_FALSE(archived);
+  EXPECT_EQ(archived.error().code, base::ErrorCode::wal_archive_failed);
+  EXPECT_NE(archived.error().message.find("the archive main does not have " + file().filename().string()),
+            std::string::npos)
+      << archived.error().message;
+}
+
+// A source that has left timeline 1 at `end`, for timeline 2.
+pg::TimelineHistory switched(base::Lsn end) { return pg::TimelineHistory(2, {{.timeline = 1, .end = end}}); }
+
+class SwitchTest : public StagingTest {
+ protected:
+  SwitchTest() {
+    // The switch is in the third segment; the fourth has begun.
+    while (wal_.end() < kThird) wal_.record(std::string(100'000, 'b'));
+    wal_.record("shared");
+    end_ = wal_.end();
+    theirs_.emplace(wal_);
+    theirs_->set_timeline(2);
+    for (int i = 0; i < 10; ++i) theirs_->record(std::string(5000, 'c'));
+    while (wal_.end().value < kThird.value + WalBytes::kSegmentBytes) wal_.record(std::string(100'000, 'd'));
+    wal_.record("the fourth segment has a whole one");
+    filled();
+  }
+  base::Result<Staging> follow(const pg::TimelineHistory& history) const {
+    return Staging::open(
+        {.directory = directory_, .identity = {.system_identifier = WalBytes::kSystem, .history = history}});
+  }
+  std::string name(uint32_t timeline, base::Lsn segment) const {
+    return SegmentName{.timeline = timeline, .begin = segment}.text(WalBytes::kSegmentBytes);
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) all.insert(entry.path().filename());
+    return all;
+  }
+  // All of it is there, under the names that the source has.
+  void expect_followed() const {
+    EXPECT_EQ(names(), (std::set{name(1, kSegment), name(1, kSecond), name(2, kThird)}));
+    const auto all = theirs_->bytes();
+    const std::string whole(reinterpret_cast<const char*>(all.data()), all.size());
+    EXPECT_TRUE(content(name(1, kSegment)) + content(name(1, kSecond)) + content(name(2, kThird)) == whole);
+  }
+
+  static constexpr base::Lsn kSecond{kSegment.value + WalBytes::kSegmentBytes};
+  static constexpr base::Lsn kThird{kSecond.value + WalBytes::kSegmentBytes};
+  base::Lsn end_;
+  std::optional<WalBytes> theirs_;
+};
+
+TEST_F(SwitchTest, WhatIsBeyondGoesAndTheRestGoesOnUnderTheNewName) {
+  auto staging = follow(switched(end_));
+  ASSERT_TRUE(staging) << staging.error().message;
+  EXPECT_EQ(staging->end(), end_);
+  EXPECT_EQ(staging->durable(), end_);
+  ASSERT_TRUE(staging->append(theirs_->bytes().subspan(staging->next().value - kSegment.value)));
+  ASSERT_TRUE(staging->sync());
+  expect_followed();
+  auto again = follow(switched(end_));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->end(), theirs_->end());
+  StagedWal reader({.directory = directory_, .identity = again->identity()}, kSegment);
+  std::string read;
+  while (reader.position() < again->end()) {
+    const auto bytes = reader.read(again->end());
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    read.append(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  }
+  EXPECT_EQ(read.size(), theirs_->bytes().size());
+  ASSERT_TRUE(again->drop_before(kThird));
+  EXPECT_EQ(names(), (std::set{name(2, kThird)}));
+}
+
+// As a kill leaves it: nothing done yet, the newest segment gone, the shared one cut and not renamed.
+TEST_F(SwitchTest, AKillInTheMidstIsMadeGood) {
+  const base::Lsn fourth{kThird.value + WalBytes::kSegmentBytes};
+  std::filesystem::remove(directory_ / name(1, fourth));
+  std::filesystem::resize_file(directory_ / name(1, kThird), end_.value - kThird.value);
+  auto staging = follow(switched(end_));
+  ASSERT_TRUE(staging) << staging.error().message;
+  EXPECT_EQ(staging->end(), end_);
+  ASSERT_TRUE(staging->append(theirs_->bytes().subspan(staging->next().value - kSegment.value)));
+  ASSERT_TRUE(staging->sync());
+  expect_followed();
+}
+
+TEST_F(SwitchTest, ASwitchBehindWhatIsStaged) {
+  const base::Lsn later{kThird.value + 3 * uint64_t{WalBytes::kSegmentBytes} + 800};
+  auto staging = follow(switched(later));
+  ASSERT_TRUE(staging) << staging.error().message;
+  EXPECT_EQ(staging->end(), wal_.end()) << "timeline 1 goes on";
+  EXPECT_EQ(names().count(name(1, kThird)), 1U);
+}
+
+TEST_F(SwitchTest, ASwitchAtTheEndOfASegment) {
+  auto staging = follow(switched(kThird));
+  ASSERT_TRUE(staging) << staging.error().message;
+  EXPECT_EQ(staging->end(), kThird);
+  EXPECT_EQ(names(), (std::set{name(1, kSegment), name(1, kSecond)}));
+  EXPECT_EQ(staging->path_of(kThird).filename(), name(2, kThird));
+}
+
+TEST_F(SwitchTest, OtherBytesBeforeTheSwitchAreRefused) {
+  auto staging = follow(switched(end_));
+  ASSERT_TRUE(staging);
+  theirs_->at({end_.value - 8}) ^= 1;
+  const auto appended = staging->append(theirs_->bytes().subspan(staging->next().value - kSegment.value));
+  ASSERT_FALSE(appended);
+  ASSERT_TRUE(follow(switched(end_)));
+}
+
+TEST_F(SwitchTest, ATimelineThatTheSourceWasNeverOn) {
+  const auto staging = follow(pg::TimelineHistory(3, {{.timeline = 2, .end = end_}}));
+  ASSERT_FALSE(staging);
+  EXPECT_EQ(staging.error().code, base::ErrorCode::source_diverged);
+  EXPECT_EQ(names().count(name(1, kThird)), 1U) << "nothing goes";
 }
 
 }  // namespace

@@ -43,11 +43,9 @@ class Unpacker {
 
 class Gunzip final : public Unpacker {
  public:
-  Gunzip() {
-    isal_inflate_init(state_.get());
-    state_->crc_flag = ISAL_GZIP;
-  }
+  Gunzip() { begin(); }
   base::Result<Step> step(std::span<const std::byte> in, std::span<std::byte> out) override {
+    if (state_->block_state == ISAL_BLOCK_FINISH && !in.empty()) begin();  // another member
     // The library takes input that is not const, and does not write to it.
     state_->next_in = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(in.data()));
     state_->avail_in = static_cast<uint32_t>(in.size());
@@ -62,6 +60,10 @@ class Gunzip final : public Unpacker {
   }
 
  private:
+  void begin() {
+    isal_inflate_init(state_.get());
+    state_->crc_flag = ISAL_GZIP;
+  }
   std::unique_ptr<inflate_state> state_ = std::make_unique<inflate_state>();
 };
 
@@ -149,9 +151,10 @@ base::Result<void> unpack(base::File& from, Packing packing, base::File& to, uin
   std::vector<std::byte> output(kOutputBytes);
   bool ended = false;
   while (true) {
-    THALWEG_ASSIGN(const size_t count, from.read_some(input));
-    if (count == 0) break;
-    std::span<const std::byte> left{input.data(), count};
+    const auto count = from.read_some(input);
+    if (!count) return damaged(count.error().message);
+    if (*count == 0) break;
+    std::span<const std::byte> left{input.data(), *count};
     bool full = false;  // more may wait inside
     while (!left.empty() || full) {
       THALWEG_ASSIGN(const Step step, unpacker->step(left, output));

@@ -4,6 +4,7 @@
 #include <isa-l/crc.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "wal/little_endian.h"
 #include "wal/violation.h"
@@ -34,6 +35,10 @@ uint32_t crc_of(std::span<const std::byte> record) {
   return ~crc_over(record.first(kCrcOffset), crc_over(record.subspan(kRecordHeaderBytes), 0xFFFFFFFF));
 }
 
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 base::Lsn page_of(base::Lsn lsn) { return {lsn.value - lsn.value % kPageBytes}; }
 
 }  // namespace
@@ -61,6 +66,10 @@ base::Result<const WalRecord*> WalReader::advance() {
       skipped_ -= take(skipped_).size();
       continue;
     }
+    if (unused_ != 0) {
+      THALWEG_TRY(skip_unused());
+      continue;
+    }
     if (position_.value % kPageBytes == 0 || !header_.empty()) {
       THALWEG_TRY(read_page_header());
       continue;
@@ -75,6 +84,7 @@ base::Result<const WalRecord*> WalReader::advance() {
       record_ = position_;
       assembled_.clear();
       if (left >= kRecordHeaderBytes) {
+        if (is_unused(fed_)) continue;
         THALWEG_TRY(check_header(fed_));
         const auto length = load<uint32_t>(fed_, 0);
         if (length <= left) return finish(take(length));
@@ -84,7 +94,10 @@ base::Result<const WalRecord*> WalReader::advance() {
     const auto part = take(std::min(wanted - assembled_.size(), left));
     const bool had_header = assembled_.size() >= kRecordHeaderBytes;
     assembled_.insert(assembled_.end(), part.begin(), part.end());
-    if (!had_header && assembled_.size() == kRecordHeaderBytes) THALWEG_TRY(check_header(assembled_));
+    if (!had_header && assembled_.size() == kRecordHeaderBytes) {
+      if (is_unused(assembled_)) continue;
+      THALWEG_TRY(check_header(assembled_));
+    }
     if (assembled_.size() >= kRecordHeaderBytes && assembled_.size() == load<uint32_t>(assembled_, 0)) {
       return finish(assembled_);
     }
@@ -113,6 +126,11 @@ base::Result<void> WalReader::turn_to(const PageHeader& header) {
   if (header.timeline < page_.timeline) {
     return violation(header.address, fmt::format("At {} the WAL goes back from timeline {} to {}.",
                                                  to_string(header.address), page_.timeline, header.timeline));
+  }
+  if (const uint32_t wanted = options_.timeline_at ? options_.timeline_at(header.address) : header.timeline;
+      header.timeline != wanted) {
+    return violation(header.address, fmt::format("The page at {} is of timeline {}, and the source was on {} there.",
+                                                 to_string(header.address), header.timeline, wanted));
   }
   if (header.system_identifier != 0) {
     if (system_identifier_ == 0) system_identifier_ = header.system_identifier;
@@ -164,7 +182,26 @@ void WalReader::begin_at(const PageHeader& header) {
     skipped_ = options_.start.value - position_.value;
   } else {
     foreign_ = header.remaining;
+    // A switch is a header without a body, of which this can be the end.
+    may_follow_switch_ = foreign_ != 0 && foreign_ < kRecordHeaderBytes;
   }
+}
+
+// Where a record's header would be: zeros behind a switch of which only the end was read.
+bool WalReader::is_unused(std::span<const std::byte> header) {
+  if (!std::exchange(may_follow_switch_, false) || !is_zero(header.first(kRecordHeaderBytes))) return false;
+  record_ = {};
+  unused_ = options_.segment_bytes - position_.value % options_.segment_bytes;
+  return true;
+}
+
+base::Result<void> WalReader::skip_unused() {
+  const base::Lsn from = position_;
+  const auto part = take(unused_);
+  unused_ -= part.size();
+  if (is_zero(part)) return {};
+  return violation(from, fmt::format("Behind a switch of segments there is something other than zeros at {} or later.",
+                                     to_string(from)));
 }
 
 base::Result<void> WalReader::check_header(std::span<const std::byte> header) const {

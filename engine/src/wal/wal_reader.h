@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,7 +22,10 @@ struct WalReaderOptions {
   base::Lsn start;
   uint32_t segment_bytes = 16U << 20;  // the source's wal_segment_size
   uint64_t system_identifier = 0;      // the source's; 0: that of the first segment that says it
-  bool checks_crc = true;              // for fuzzing without
+  // The timeline of what the source wrote there: a page is of the one of its first byte. Empty: of any that does not
+  // fall.
+  std::function<uint32_t(base::Lsn)> timeline_at = {};
+  bool checks_crc = true;  // for fuzzing without
 };
 
 // Owner: one thread. Bytes are fed in any portions, from the begin of the page on that has the start; a record that
@@ -52,6 +56,8 @@ class WalReader {
   base::Result<void> turn_to(const PageHeader& header);
   void begin_at(const PageHeader& header);
   base::Result<void> check_header(std::span<const std::byte> header) const;
+  bool is_unused(std::span<const std::byte> header);
+  base::Result<void> skip_unused();
   base::Result<const WalRecord*> finish(std::span<const std::byte> bytes);
   base::Result<void> check_overwrite();
   base::Result<const WalRecord*> advance();
@@ -68,6 +74,8 @@ class WalReader {
   base::Lsn overwritten_;             // the begin of one that was never finished, which the next one has to name
   uint32_t foreign_ = 0;              // bytes to come of a record that began before the start
   uint64_t skipped_ = 0;              // bytes to come that nobody uses: padding, what lies before the start
+  bool may_follow_switch_ = false;    // the next record: the foreign one before it may have been a switch
+  uint64_t unused_ = 0;               // bytes to come behind such a switch: zeros
   std::optional<base::Error> failure_;
   WalRecord current_;
 };

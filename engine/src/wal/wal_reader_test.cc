@@ -96,6 +96,52 @@ TEST(WalReaderTest, BehindASwitchComesTheNextSegment) {
   EXPECT_EQ(second.value, kSegment.value + kLongPageHeaderBytes);
 }
 
+// A switch that began on the page before: its end, and the rest of the segment.
+class SwitchOverPagesTest : public ::testing::Test {
+ protected:
+  // `bytes_before`: of the switch, on the page before this one.
+  static WalBytes with_switch(base::Lsn page, uint64_t bytes_before) {
+    WalBytes wal({page.value - kPageBytes});
+    wal.record(std::string(kPageBytes - kPageHeaderBytes - kRecordHeaderBytes - bytes_before, 'x'));
+    EXPECT_EQ(wal.end().value, page.value - bytes_before);
+    wal.switch_segment();
+    wal.record("behind");
+    return wal;
+  }
+};
+
+TEST_F(SwitchOverPagesTest, TheRestOfItsSegmentIsUnused) {
+  for (const base::Lsn page : {kSegment, kMidst}) {
+    for (const uint64_t before : {8, 16}) {
+      const WalBytes wal = with_switch(page, before);
+      const base::Lsn behind{kSegment.value + WalBytes::kSegmentBytes + kLongPageHeaderBytes};
+      for (const size_t portion : {size_t{1000}, size_t{7}, SIZE_MAX}) {
+        const Read found = read(wal.bytes().subspan(kPageBytes), {.start = page}, portion);
+        EXPECT_EQ(message_of(found), "") << to_string(page) << " " << before;
+        EXPECT_EQ(found.begins(), std::vector{behind}) << to_string(page) << " " << before;
+      }
+    }
+  }
+}
+
+TEST_F(SwitchOverPagesTest, NothingElseIsFollowedByZeros) {
+  WalBytes wal = with_switch(kSegment, 8);
+  wal.at({kSegment.value + 5 * kPageBytes}) = 1;
+  EXPECT_NE(message_of(read(wal.bytes().subspan(kPageBytes), {.start = kSegment})).find("other than zeros"),
+            std::string::npos);
+  // Behind the end of a record with a body, and behind a whole record.
+  for (const size_t rest : {size_t{32}, size_t{0}}) {
+    WalBytes other({kSegment.value - kPageBytes});
+    other.record(std::string(kPageBytes - kPageHeaderBytes - kRecordHeaderBytes - 8, 'x'));
+    other.record(std::string(rest, 'x'));
+    if (rest == 0) other.record("whole");
+    std::string bytes(reinterpret_cast<const char*>(other.bytes().data()), other.bytes().size());
+    bytes.resize(3 * kPageBytes);
+    const auto second = std::as_bytes(std::span{bytes}).subspan(kPageBytes);
+    EXPECT_NE(message_of(read(second, {.start = kSegment})).find("would have 0 bytes"), std::string::npos) << rest;
+  }
+}
+
 TEST(WalReaderTest, ARecordThatWasNeverFinishedIsNone) {
   WalBytes wal(kMidst);
   const base::Lsn first = wal.record("first");
@@ -184,6 +230,25 @@ TEST_F(DamagedWalTest, SegmentsOfAnotherSize) {
 TEST_F(DamagedWalTest, ATimelineThatFalls) {
   wal_.at({page(1).value + 4}) = 0;
   EXPECT_NE(refusal().find("goes back from timeline 1 to 0"), std::string::npos) << refusal();
+}
+
+// The page with the switch is the old timeline's, and the next one the new one's.
+TEST(WalReaderTest, ATimelineRisesWhereTheSourceWentOverAndNowhereElse) {
+  WalBytes wal(kSegment);
+  for (int i = 0; i < 30; ++i) wal.record(std::string(1000, 'a'));
+  const base::Lsn end = wal.end();
+  wal.set_timeline(2);
+  for (int i = 0; i < 30; ++i) wal.record(std::string(1000, 'b'));
+  const auto switched_at = [](base::Lsn lsn) {
+    return WalReaderOptions{.start = kSegment, .timeline_at = [lsn](base::Lsn at) { return at < lsn ? 1U : 2U; }};
+  };
+  const Read whole = read(wal.bytes(), switched_at(end));
+  EXPECT_EQ(message_of(whole), "");
+  EXPECT_EQ(whole.records.size(), 60U);
+  for (const base::Lsn wrong : {kSegment, base::Lsn{end.value - kPageBytes}, base::Lsn{end.value + kPageBytes}}) {
+    const std::string message = message_of(read(wal.bytes(), switched_at(wrong)));
+    EXPECT_NE(message.find("and the source was on"), std::string::npos) << to_string(wrong) << message;
+  }
 }
 
 TEST_F(DamagedWalTest, AMissingPage) {

@@ -209,6 +209,36 @@ def test_neither_the_source_nor_the_archive_has_it(scene: Scene, archive: Path) 
     wait_for(lambda: shipment(scene) == "WAITING FOR SOURCE OR ARCHIVE", SECONDS, "it waits")
     time.sleep(2)
     assert scene.engine.status(scene.stream)["status"] == "ENABLED"
+    log = scene.engine.log.read_text()
+    assert f"The archive main does not have {first} either." in log
     hidden.rename(archive / first)
     scene.wait_applied()
+    scene.assert_same(WANTED)
+
+
+@pytest.mark.parametrize("name", ["main", "fetched"])
+def test_a_restart_beside_an_archive_that_lacks_for_now(scene: Scene, archive: Path, name: str) -> None:
+    start_mining(scene, WANTED, wal_archive=name, staging_limit_mb=64)
+    with scene.source.connect(scene.database, "thalweg") as session:
+        session.execute("BEGIN")
+        session.execute("INSERT INTO log VALUES (7, 'open all the time')")
+        for n in range(7):
+            scene.run_at_source(f"INSERT INTO log SELECT {n}, repeat(md5(n::text), 60) FROM "
+                                "generate_series(1, 1000) n")
+            scene.source.sql("postgres", "SELECT pg_switch_wal()")
+        scene.wait_applied(2 * SECONDS)
+        wait_for(lambda: part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"] < 80 * MIB, SECONDS, "the oldest went")
+        scene.engine.kill()
+        places = {"main": {"directory": str(archive.parent / "nothing")}, "fetched": {"command": "exit 1"}}
+        (archive.parent / "nothing").mkdir(exist_ok=True)
+        name_archives(scene, places)
+        scene.engine.start()
+        status = scene.engine.wait_status(scene.stream, lambda found: found["status"] == "ABORTED", SECONDS, "ABORTED")
+        assert_says_what_to_do(status["error"], "wal_archive_failed")
+        assert f"the archive {name} does not have 0000" in status["error"]["message"]
+        name_archives(scene, {"main": {"directory": str(archive)}, "fetched": {"command": f"cp {archive}/%f %p"}})
+        scene.engine.retry(scene.stream)
+        scene.wait_replicating()
+        session.execute("COMMIT")
+    scene.wait_applied(2 * SECONDS)
     scene.assert_same(WANTED)

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/sentences.h"
 #include "capture/wal/wal_start.h"
+#include "shipment/source_identity.h"
 
 namespace thalweg::capture {
 
@@ -93,21 +95,24 @@ base::Result<void> WalCapture::work() {
 base::Result<void> WalCapture::connect() {
   const pg::ConnectOptions session{.application_name = application_name_, .abandon = &stop_};
   THALWEG_ASSIGN(pg::ReplicationStream replication, pg::ReplicationStream::open(options_.source_conninfo, session));
-  THALWEG_ASSIGN(const pg::SystemIdentity identity, replication.identify());
-  if (options_.timeline != 0 && identity.timeline != options_.timeline) {
-    return base::fail(
-        ErrorCode::connection_lost,
-        fmt::format("the source has gone from timeline {} to {} meanwhile", options_.timeline, identity.timeline),
-        base::ErrorSide::source);
+  THALWEG_ASSIGN(source_, shipment::identify(replication));
+  if (options_.timeline != 0 && source_.history.timeline() != options_.timeline) {
+    return base::fail(ErrorCode::connection_lost,
+                      fmt::format("the source has gone from timeline {} to {} meanwhile", options_.timeline,
+                                  source_.history.timeline()),
+                      base::ErrorSide::source);
   }
-  THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, identity.system_identifier, options_.start));
+  THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, source_, options_.start));
+  // Before the staged WAL is cut back: a kill in between is made good by doing it again.
+  THALWEG_ASSIGN(const auto left_at, folder_.left_at(source_));
+  if (left_at) THALWEG_TRY(folder_.cut_back(*left_at, state_on_disk_));
   THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options_.source_conninfo, session));
   THALWEG_TRY(check_source(source));
   THALWEG_ASSIGN(tables_, MinedTables::read(source, options_.publications));
   if (filters_) THALWEG_TRY(filters_->locate());
   probe_.emplace(options_.source_conninfo, application_name_,
                  SourceEndProbe::Heartbeats{.primary = {},
-                                            .system_identifier = identity.system_identifier,
+                                            .system_identifier = std::to_string(source_.system_identifier),
                                             .board = &markers_,
                                             .prefix = options_.slot,
                                             .interval = options_.heartbeat_interval,
@@ -116,7 +121,7 @@ base::Result<void> WalCapture::connect() {
 }
 
 base::Result<void> WalCapture::open_shipment() {
-  shipment_.begin();
+  shipment_.begin(source_);
   while (!shipment_.report() && !is_stopped()) {
     const uint32_t ticket = shipment_.bell().ticket();
     if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
@@ -126,9 +131,8 @@ base::Result<void> WalCapture::open_shipment() {
 }
 
 base::Result<void> WalCapture::begin_mining() {
-  const shipment::StagingReport report = *shipment_.report();
   THALWEG_ASSIGN(MiningBegin begun, folder_.begin(state_on_disk_));
-  const base::Lsn from = std::max(options_.start, state_on_disk_.confirmed);
+  const base::Lsn from = std::max(options_.start, state_on_disk_.at.confirmed);
   dictionary_.emplace(std::move(begun.dictionary));
   builder_.emplace(
       *dictionary_,
@@ -139,14 +143,15 @@ base::Result<void> WalCapture::begin_mining() {
                              .memory_bytes = options_.mining.memory_bytes});
   staged_.emplace(
       shipment::StagedWalOptions{
-          .directory = folder_.staging(), .identity = report.identity, .archive = archive_ ? &*archive_ : nullptr},
+          .directory = folder_.staging(), .identity = source_, .archive = archive_ ? &*archive_ : nullptr},
       base::Lsn{begun.from.value - begun.from.value % wal::kPageBytes});
-  reader_.emplace(wal::WalReaderOptions{.start = begun.from, .segment_bytes = report.identity.segment_bytes});
+  reader_.emplace(wal::WalReaderOptions{
+      .start = begun.from, .segment_bytes = source_.segment_bytes, .timeline_at = source_.timeline_at()});
   mined_ = begun.from;
   if (dictionary_->is_ready()) saved_at_ = begun.from;
   begin_at(from);
   progress_enqueued_ = from;
-  reported_.store(state_on_disk_.confirmed.value, std::memory_order_relaxed);
+  reported_.store(state_on_disk_.at.confirmed.value, std::memory_order_relaxed);
   streaming_.store(0, std::memory_order_relaxed);
   THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
   shipment_.set_needed_from(needed);
@@ -160,7 +165,7 @@ base::Result<void> WalCapture::begin_mining() {
 base::Result<void> WalCapture::mine_until_stopped() {
   while (!is_stopped()) {
     const uint32_t ticket = shipment_.bell().ticket();
-    THALWEG_ASSIGN(const auto bytes, staged_->read(staged_end()));
+    THALWEG_ASSIGN(const auto bytes, staged_->read(readable_end()));
     if (!bytes.empty()) {
       time_.enter(Activity::busy);
       state_.set(dictionary_->is_ready() ? "CAPTURING CHANGES" : "DICTIONARY INITIALIZATION");
@@ -172,8 +177,10 @@ base::Result<void> WalCapture::mine_until_stopped() {
     if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
     options_.queue->flush();
     THALWEG_TRY(serve_timers());
-    const auto full = staging_trouble(options_.clock->steady_now());
-    set_trouble(full ? full : shipment_.trouble());
+    auto full = staging_trouble(options_.clock->steady_now());
+    auto trouble = shipment_.trouble();
+    if (full && trouble) base::add_sentence(full->message, trouble->message);
+    set_trouble(full ? std::move(full) : std::move(trouble));
     await_wal(ticket);
   }
   return {};
@@ -201,6 +208,11 @@ void WalCapture::await_wal(uint32_t ticket) {
 base::Lsn WalCapture::staged_end() const {
   const auto report = shipment_.report();
   return report ? report->end : base::Lsn{};
+}
+
+base::Lsn WalCapture::readable_end() const {
+  const auto report = shipment_.report();
+  return report ? report->whole : base::Lsn{};
 }
 
 // --- positions
@@ -250,11 +262,10 @@ base::Result<void> WalCapture::note_confirmed(bool at_once) {
   const auto now = options_.clock->steady_now();
   if (!confirmed_ || (!at_once && now - state_written_at_ < kStateInterval)) return {};
   state_written_at_ = now;
-  state_on_disk_.confirmed = confirmed_->position;
-  state_on_disk_.restart = confirmed_->restart;
+  state_on_disk_.advance({.confirmed = confirmed_->position, .restart = confirmed_->restart});
   confirmed_.reset();
   THALWEG_TRY(folder_.write_state(state_on_disk_));
-  reported_.store(state_on_disk_.confirmed.value, std::memory_order_relaxed);
+  reported_.store(state_on_disk_.at.confirmed.value, std::memory_order_relaxed);
   THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
   shipment_.set_needed_from(needed);
   return {};

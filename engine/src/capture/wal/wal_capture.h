@@ -56,6 +56,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
   void add_mark();
   base::Lsn staged_end() const;
+  base::Lsn readable_end() const;
 
   // ChangeSink
   base::Result<void> begin(base::Xid xid, const lcr::TransactionMark& mark) override;
@@ -73,6 +74,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
 
   const uint64_t dictionary_interval_;  // bytes of WAL
   WalFolder folder_;
+  shipment::WalIdentity source_;
   MiningState state_on_disk_;
   MinedTables tables_;
   std::optional<SourceEndProbe> probe_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "base/file.h"
 #include "dictionary/dictionary_file.h"
 #include "dictionary/first_contents_file.h"
+#include "shipment/staging.h"
 
 namespace thalweg::capture {
 
@@ -20,9 +22,19 @@ constexpr const char* kState = "mining.json";
 constexpr std::string_view kDictionary = "dictionary-";
 constexpr size_t kStateBytesMax = 65536;
 constexpr mode_t kMode = 0600;
+// Beyond so many every second one goes.
+constexpr size_t kEarlierMax = 64;
 
 base::Lsn lsn_in(const json& document, const char* member) {
   return base::parse_lsn(document.at(member).get<std::string>()).value_or(base::Lsn{});
+}
+
+MiningPosition position_in(const json& document) {
+  return {.confirmed = lsn_in(document, "confirmed"), .restart = lsn_in(document, "restart")};
+}
+
+json json_of(const MiningPosition& position) {
+  return {{"confirmed", base::to_string(position.confirmed)}, {"restart", base::to_string(position.restart)}};
 }
 
 base::Result<void> remove_file(const std::filesystem::path& path) {
@@ -34,17 +46,26 @@ base::Result<void> remove_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+void MiningState::advance(MiningPosition to) {
+  earlier.push_back(std::exchange(at, to));
+  if (earlier.size() <= kEarlierMax) return;
+  bool keeps = false;
+  std::erase_if(earlier, [&](const MiningPosition&) { return !std::exchange(keeps, !keeps); });
+}
+
 base::Result<std::optional<MiningState>> WalFolder::read_state() const {
   std::error_code missing;
   if (!std::filesystem::exists(path_ / kState, missing)) return std::nullopt;
   THALWEG_ASSIGN(const std::string text, base::read_file(path_ / kState, kStateBytesMax));
   try {
     const json in = json::parse(text);
-    return MiningState{.system_identifier = in.at("system_identifier").get<std::string>(),
-                       .kept_from = lsn_in(in, "kept_from"),
-                       .started_at = lsn_in(in, "started_at"),
-                       .confirmed = lsn_in(in, "confirmed"),
-                       .restart = lsn_in(in, "restart")};
+    MiningState state{.system_identifier = in.at("system_identifier").get<std::string>(),
+                      .kept_from = lsn_in(in, "kept_from"),
+                      .started_at = lsn_in(in, "started_at"),
+                      .at = position_in(in)};
+    // An earlier engine has not written it.
+    for (const json& position : in.value("earlier", json::array())) state.earlier.push_back(position_in(position));
+    return state;
   } catch (const json::exception& exception) {
     return base::fail(base::ErrorCode::file_error,
                       fmt::format("{} is damaged: {}", (path_ / kState).string(), exception.what()),
@@ -53,11 +74,12 @@ base::Result<std::optional<MiningState>> WalFolder::read_state() const {
 }
 
 base::Result<void> WalFolder::write_state(const MiningState& state) const {
-  const json out = {{"system_identifier", state.system_identifier},
-                    {"kept_from", base::to_string(state.kept_from)},
-                    {"started_at", base::to_string(state.started_at)},
-                    {"confirmed", base::to_string(state.confirmed)},
-                    {"restart", base::to_string(state.restart)}};
+  json out = json_of(state.at);
+  out["system_identifier"] = state.system_identifier;
+  out["kept_from"] = base::to_string(state.kept_from);
+  out["started_at"] = base::to_string(state.started_at);
+  out["earlier"] = json::array();
+  for (const MiningPosition& position : state.earlier) out["earlier"].push_back(json_of(position));
   THALWEG_TRY(base::make_folders(path_));
   return base::write_file_atomically(path_ / kState, out.dump(), kMode);
 }
@@ -107,7 +129,7 @@ base::Result<bool> WalFolder::save(const dictionary::Dictionary& dictionary) {
 
 base::Result<MiningBegin> WalFolder::begin(const MiningState& state) {
   THALWEG_TRY(find_dictionaries());
-  if (const auto newest = newest_before(state.restart)) {
+  if (const auto newest = newest_before(state.at.restart)) {
     THALWEG_ASSIGN(dictionary::Dictionary dictionary, dictionary::DictionaryFile::load(dictionary_at(*newest)));
     return MiningBegin{.dictionary = std::move(dictionary), .from = *newest};
   }
@@ -116,14 +138,51 @@ base::Result<MiningBegin> WalFolder::begin(const MiningState& state) {
   return MiningBegin{.dictionary = std::move(dictionary), .from = state.kept_from};
 }
 
-base::Result<base::Lsn> WalFolder::drop_unneeded(const MiningState& state) {
-  const auto newest = newest_before(state.restart);
+base::Result<std::optional<base::Lsn>> WalFolder::left_at(const shipment::WalIdentity& source) const {
+  THALWEG_ASSIGN(const auto staged, shipment::staged_segments(staging(), source.segment_bytes));
+  if (staged.empty()) return std::nullopt;
+  const auto timeline = static_cast<int>(staged.back().timeline);
+  if (timeline == source.history.timeline()) return std::nullopt;
+  const auto end = source.history.end_of(timeline);
+  if (end) return end;
+  return base::fail(base::ErrorCode::source_diverged,
+                    fmt::format("The source is on timeline {}, and has never been on timeline {}, of which the engine "
+                                "has staged WAL.",
+                                source.history.timeline(), timeline));
+}
+
+base::Result<std::optional<MiningState>> WalFolder::back_to(base::Lsn end, const MiningState& state) {
+  THALWEG_TRY(find_dictionaries());
+  std::error_code missing;
+  const bool has_first = std::filesystem::exists(first_contents(), missing);
+  MiningState before = state;
+  while (before.at.confirmed > end) {
+    if (before.earlier.empty()) return std::nullopt;
+    before.at = before.earlier.back();
+    before.earlier.pop_back();
+  }
+  if (!has_first && !newest_before(before.at.restart)) return std::nullopt;
+  return before;
+}
+
+base::Result<void> WalFolder::cut_back(base::Lsn end, const MiningState& state) {
+  THALWEG_TRY(find_dictionaries());
+  while (!saved_.empty() && saved_.back() > end) {
+    THALWEG_TRY(remove_file(dictionary_at(saved_.back())));
+    saved_.pop_back();
+  }
+  return write_state(state);
+}
+
+base::Result<base::Lsn> WalFolder::drop_unneeded(MiningState& state) {
+  const auto newest = newest_before(state.at.restart);
   if (!newest) return state.kept_from;
   THALWEG_TRY(remove_file(first_contents()));
   while (saved_.front() < *newest) {
     THALWEG_TRY(remove_file(dictionary_at(saved_.front())));
     saved_.erase(saved_.begin());
   }
+  std::erase_if(state.earlier, [&](const MiningPosition& position) { return position.restart < *newest; });
   return *newest;
 }
 

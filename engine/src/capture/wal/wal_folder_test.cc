@@ -30,16 +30,16 @@ TEST_F(WalFolderTest, TheStateSurvives) {
   const MiningState state{.system_identifier = "7012345678901234567",
                           .kept_from = {0x1000028},
                           .started_at = {0x2000028},
-                          .confirmed = {0x1'0000'0000},
-                          .restart = {0x2'0000'0040}};
+                          .at = {.confirmed = {0x1'0000'0000}, .restart = {0x2'0000'0040}},
+                          .earlier = {{.confirmed = {0x40}, .restart = {0x30}}}};
   ASSERT_TRUE(folder.write_state(state));
   const auto read = folder.read_state();
   ASSERT_TRUE(read && *read);
   EXPECT_EQ((*read)->system_identifier, state.system_identifier);
   EXPECT_EQ((*read)->kept_from, state.kept_from);
   EXPECT_EQ((*read)->started_at, state.started_at);
-  EXPECT_EQ((*read)->confirmed, state.confirmed);
-  EXPECT_EQ((*read)->restart, state.restart);
+  EXPECT_EQ((*read)->at, state.at);
+  EXPECT_EQ((*read)->earlier, state.earlier);
   std::ofstream(path_ / "mined/mining.json") << "{";
   EXPECT_EQ(folder.read_state().error().code, base::ErrorCode::file_error);
   ASSERT_TRUE(folder.clear());
@@ -55,7 +55,7 @@ TEST_F(WalFolderTest, ARestartBeginsWithWhatItNeedsAndTheRestGoes) {
   auto contents = source.first_contents();
   WalFolder folder(path_);
   ASSERT_TRUE(dictionary::save_first_contents(contents, folder.first_contents()));
-  MiningState state{.kept_from = {0x28}, .started_at = contents.as_of, .restart = {0x28}};
+  MiningState state{.kept_from = {0x28}, .started_at = contents.as_of, .at = {.confirmed = {}, .restart = {0x28}}};
   source.begin(std::move(contents));
   EXPECT_EQ(*folder.save(source.dictionary()), false) << "it has not come to its first contents";
   {
@@ -72,7 +72,7 @@ TEST_F(WalFolderTest, ARestartBeginsWithWhatItNeedsAndTheRestGoes) {
     positions.push_back(source.dictionary().position());
   }
   EXPECT_EQ(*folder.drop_unneeded(state), state.kept_from);
-  state.restart = {positions[1].value + 8};
+  state.at.restart = {positions[1].value + 8};
   EXPECT_EQ(*folder.drop_unneeded(state), positions[1]);
   EXPECT_EQ(folder.dictionaries(), 2U);
   EXPECT_FALSE(std::filesystem::exists(folder.first_contents()));
@@ -87,6 +87,45 @@ TEST_F(WalFolderTest, ARestartBeginsWithWhatItNeedsAndTheRestGoes) {
     columns += name == "c0" || name == "c1" || name == "c2";
   });
   EXPECT_EQ(columns, 2U);
+}
+
+// A source that has left timeline 1 at `end`.
+shipment::WalIdentity switched(base::Lsn end) {
+  return {.system_identifier = 7, .history = pg::TimelineHistory(2, {{.timeline = 1, .end = end}})};
+}
+
+TEST_F(WalFolderTest, GoesBackBeforeTheEndOfATimeline) {
+  WalFolder folder(path_);
+  std::filesystem::create_directories(folder.staging());
+  const auto touch = [](const std::filesystem::path& file) { std::ofstream(file) << "x"; };
+  const auto dictionary = [&](uint64_t at) { return path_ / fmt::format("dictionary-{:016X}", at); };
+  for (const uint64_t at : {100, 200, 300}) touch(dictionary(at));
+  MiningState state{.at = {.confirmed = {120}, .restart = {110}}};
+  for (const uint64_t at : {180, 260, 320}) state.advance({.confirmed = {at}, .restart = {at - 10}});
+  ASSERT_TRUE(folder.write_state(state));
+  EXPECT_EQ(*folder.left_at(switched({250})), std::nullopt) << "nothing is staged";
+  touch(folder.staging() / "000000010000000000000001");
+  EXPECT_EQ(*folder.left_at(switched({250})), base::Lsn{250});
+  EXPECT_EQ(folder.left_at({.history = pg::TimelineHistory(3, {{.timeline = 2, .end = {250}}})}).error().code,
+            base::ErrorCode::source_diverged);
+
+  const auto back = folder.back_to({250}, state);
+  ASSERT_TRUE(back && *back);
+  EXPECT_EQ((*back)->at, (MiningPosition{.confirmed = {180}, .restart = {170}}));
+  EXPECT_EQ((*back)->earlier, (std::vector<MiningPosition>{{.confirmed = {120}, .restart = {110}}}));
+  EXPECT_EQ((*folder.back_to({320}, state))->at, state.at);
+  EXPECT_FALSE(*folder.back_to({119}, state)) << "nothing that was noted lies there";
+  ASSERT_TRUE(folder.cut_back({250}, **back));
+  EXPECT_FALSE(std::filesystem::exists(dictionary(300)));
+  EXPECT_TRUE(std::filesystem::exists(dictionary(200)));
+  EXPECT_EQ((*folder.read_state())->at, (*back)->at);
+
+  state = **back;
+  ASSERT_TRUE(folder.cut_back({250}, state)) << "it may be done twice";
+  state.advance({.confirmed = {240}, .restart = {230}});
+  EXPECT_EQ(*folder.drop_unneeded(state), base::Lsn{200});
+  EXPECT_EQ(state.earlier, std::vector<MiningPosition>{}) << "no dictionary and no WAL is kept for them";
+  EXPECT_FALSE(*folder.back_to({190}, state));
 }
 
 TEST_F(WalFolderTest, FirstContentsOnTheDiskAreTheSame) {

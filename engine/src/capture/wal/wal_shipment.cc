@@ -21,7 +21,8 @@ WalShipment::WalShipment(shipment::ReceiverOptions options, std::optional<shipme
         return std::move(options);
       }()) {}
 
-void WalShipment::begin() {
+void WalShipment::begin(shipment::WalIdentity source) {
+  options_.identity = std::move(source);
   thread_ = std::thread([this] {
     time_.enter(Activity::network);
     auto ran = shipment::Shipper({.receiver = options_,

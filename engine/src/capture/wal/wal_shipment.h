@@ -27,7 +27,8 @@ class WalShipment {
   WalShipment(const WalShipment&) = delete;
   WalShipment& operator=(const WalShipment&) = delete;
 
-  void begin();
+  // All of it is of that source.
+  void begin(shipment::WalIdentity source);
   void end();
 
   // None before the first connection.
@@ -51,7 +52,7 @@ class WalShipment {
   std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
   std::atomic<uint64_t> read_to_{0};      // likewise
   const std::optional<shipment::Archive> archive_;
-  const shipment::ReceiverOptions options_;
+  shipment::ReceiverOptions options_;
   base::Doorbell bell_;
 
   mutable std::mutex mutex_;  // guards these

@@ -32,8 +32,7 @@ base::Result<WalStart> begin(const WalStartOptions& options, const MinedTables& 
   THALWEG_TRY(folder.write_state({.system_identifier = identity.system_identifier,
                                   .kept_from = kept_from,
                                   .started_at = slot.consistent_point,
-                                  .confirmed = slot.consistent_point,
-                                  .restart = kept_from}));
+                                  .at = {.confirmed = slot.consistent_point, .restart = kept_from}}));
   base::log_event(base::LogLevel::info, "mining_begun",
                   {{"slot", options.slot},
                    {"kept_from", base::to_string(kept_from)},
@@ -61,23 +60,39 @@ base::Result<WalStart> start_wal(const WalStartOptions& options) {
   return begun;
 }
 
-base::Result<MiningState> check_mining(const WalFolder& folder, const std::string& system_identifier, base::Lsn from) {
+base::Result<MiningState> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from) {
   const auto gap = [&](std::string message) {
     base::Error error = base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
     error.lsn = from;
     return std::unexpected(std::move(error));
   };
-  THALWEG_ASSIGN(const auto state, folder.read_state());
+  THALWEG_ASSIGN(auto state, folder.read_state());
   if (!state) return gap("The engine has lost what it had staged and mined of the source's WAL.");
-  if (state->system_identifier != system_identifier) {
+  if (state->system_identifier != std::to_string(source.system_identifier)) {
     return base::fail(base::ErrorCode::source_changed,
                       fmt::format("The source's system identifier is {}, the WAL was staged from {}.",
-                                  system_identifier, state->system_identifier));
+                                  source.system_identifier, state->system_identifier));
   }
-  if (!from || from >= state->confirmed) return *state;
+  THALWEG_ASSIGN(const auto end, folder.left_at(source));
+  if (end) {
+    const base::Lsn reached = state->at.confirmed;
+    THALWEG_ASSIGN(state, folder.back_to(*end, *state));
+    if (!state) {
+      base::Error error =
+          base::fail(base::ErrorCode::source_diverged,
+                     fmt::format("The source is on timeline {}, which left the former one at {}. All "
+                                 "destinations have what committed up to {}, and the engine no longer "
+                                 "has the WAL to go back so far.",
+                                 source.history.timeline(), base::to_string(*end), base::to_string(reached)))
+              .error();
+      error.lsn = *end;
+      return std::unexpected(std::move(error));
+    }
+  }
+  if (!from || from >= state->at.confirmed) return *state;
   return gap(
       fmt::format("The engine has the WAL of what commits from {} on, and the destination has applied up to {} only.",
-                  base::to_string(state->confirmed), base::to_string(from)));
+                  base::to_string(state->at.confirmed), base::to_string(from)));
 }
 
 }  // namespace thalweg::capture

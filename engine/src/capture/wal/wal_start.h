@@ -34,8 +34,8 @@ struct WalStart {
 // and with unsupported_table where a column cannot be mined.
 base::Result<WalStart> start_wal(const WalStartOptions& options);
 
-// Whether what was mined goes on from `from`, where it is one: source_changed, or position_gap, also where nothing is
-// left of it.
-base::Result<MiningState> check_mining(const WalFolder& folder, const std::string& system_identifier, base::Lsn from);
+// Where what was mined goes on from `from`, where it is one: source_changed, or position_gap, also where nothing is
+// left of it. Of a source that has left the timeline, as of before it did; source_diverged where that is not to be had.
+base::Result<MiningState> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from);
 
 }  // namespace thalweg::capture

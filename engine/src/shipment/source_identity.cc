@@ -1,0 +1,48 @@
+#include "shipment/source_identity.h"
+
+#include <charconv>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace thalweg::shipment {
+
+namespace {
+
+// In bytes, as pg_settings has it: SHOW would say "16MB".
+base::Result<uint32_t> segment_bytes_of(pg::Connection& connection) {
+  THALWEG_ASSIGN(const pg::Rows rows,
+                 connection.script("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'"));
+  return static_cast<uint32_t>(rows.integer(0, 0));
+}
+
+// 0 would be any system's.
+base::Result<uint64_t> number_of(const std::string& identifier) {
+  uint64_t number = 0;
+  const char* const end = identifier.data() + identifier.size();
+  const auto [stopped, error] = std::from_chars(identifier.data(), end, number);
+  if (error == std::errc{} && stopped == end && number != 0) return number;
+  return base::fail(base::ErrorCode::protocol_violation,
+                    fmt::format("The source's system identifier is {}, no number.", identifier));
+}
+
+}  // namespace
+
+base::Result<WalIdentity> identify(pg::ReplicationStream& source) {
+  THALWEG_ASSIGN(const pg::SystemIdentity identity, source.identify());
+  if (identity.standby) {
+    return base::fail(base::ErrorCode::source_read_only, "The source is a standby now: its WAL may end otherwise.",
+                      base::ErrorSide::source);
+  }
+  THALWEG_ASSIGN(const uint64_t system, number_of(identity.system_identifier));
+  THALWEG_ASSIGN(const uint32_t segment_bytes, segment_bytes_of(source.connection()));
+  auto history = source.timeline_history(identity.timeline);
+  if (!history && base::class_of(history.error().code) == base::ErrorClass::transient) {
+    return std::unexpected(history.error());
+  }
+  return WalIdentity{.system_identifier = system,
+                     .history = std::move(history).value_or(pg::TimelineHistory(identity.timeline)),
+                     .segment_bytes = segment_bytes};
+}
+
+}  // namespace thalweg::shipment
