@@ -17,6 +17,10 @@ load_settings_file() {
       echo "$file: cannot read '${line%%=*}'. Write THALWEG_NAME=value: no spaces around '=', no quotes, no 'export'." >&2
       exit 2
     fi
+    if [[ ${BASH_REMATCH[2]} == *[[:space:]]#* ]]; then
+      echo "$file: ${BASH_REMATCH[1]} has a comment behind its value. Give the comment a line of its own." >&2
+      exit 2
+    fi
     name=${BASH_REMATCH[1]}
     [[ -n ${!name:-} ]] || printf -v "$name" '%s' "${BASH_REMATCH[2]}"
     THALWEG_SETTINGS_OF_FILE+=("$name")

@@ -63,11 +63,15 @@ class RandomWork(Writers):
 
     def __init__(self, scene: Scene, random_: random.Random, writers: int = 3) -> None:
         super().__init__(scene.source, scene.database, writers, random_, self._transaction, goes_on=True)
+        self.scene = scene
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
-        with self.cluster.connect(self.database, "thalweg") as connection:
+        with self._connect() as connection:
             self._settle(connection, f"{self.database} ")
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return self.scene.source.connect(self.database, "thalweg")  # which changes with a failover
 
     def _begin(self, connection: psycopg.Connection[Any], number: int) -> None:
         self._settle(connection, f"{self.database} {number} ")

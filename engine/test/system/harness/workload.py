@@ -113,7 +113,7 @@ class Writers:
     def _run(self, random_: random.Random, number: int) -> None:
         while not self.stopping.is_set():
             try:
-                with self.cluster.connect(self.database, "thalweg") as connection:
+                with self._connect() as connection:
                     self._begin(connection, number)
                     while not self.stopping.is_set():
                         self.work(connection, random_, number)
@@ -123,6 +123,9 @@ class Writers:
                     self.errors.append(error)
                     return
                 time.sleep(0.05)  # the server is away, or chose this one in a deadlock
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return self.cluster.connect(self.database, "thalweg")
 
     def _begin(self, connection: psycopg.Connection[Any], number: int) -> None:
         """Called once with each connection."""
