@@ -452,9 +452,7 @@ def test_spill_limit_is_watched_for_each_component() -> None:
 
 
 def test_a_full_backlog_is_told_once() -> None:
-    spills = (
-        Spill("reports:queue", "the backlog of Reports", "queue_spill_limit_mb", 16.0 * MIB, 16.0 * MIB, "reports"),
-    )
+    spills = (Spill("reports:queue", "its backlog", "queue_spill_limit_mb", 16.0 * MIB, 16.0 * MIB, "reports"),)
     reports = DestinationFacts("reports", "Reports", "DISABLED", None, applies=False, full_bytes=16 * MIB)
     clock = Clock()
     for second in (0, 40):
@@ -464,7 +462,7 @@ def test_a_full_backlog_is_told_once() -> None:
     for second in (0, 40):
         changes = only.at(second, replace(SOUND, spills=spills, destinations=(replace(reports, full_bytes=None),)))
     assert only.firing() == {RuleId.SPILL_LIMIT}, "it holds nobody up"
-    assert not changes or "at the backlog of Reports, 100 %" in str(changes[0].assessment)
+    assert not changes or "at its backlog, 100 %" in str(changes[0].assessment)
 
 
 def test_a_limit_that_is_reached_has_no_time_left() -> None:

@@ -179,11 +179,12 @@ class MinedSource {
     }
     return text;
   }
-  // The relation of each file, for the records that have nothing but the file.
+  // The relation of each file, for the records that have nothing but the file; temporary ones are in none.
   testing::AssertionResult same_files(pg::Connection& session, base::Xid viewer) {
     const auto files = session.script(
         "SELECT c.oid, coalesce(nullif(c.reltablespace, 0), d.dattablespace), d.oid, c.relfilenode FROM pg_class c,"
-        " pg_database d WHERE d.datname = current_database() AND c.relfilenode <> 0 AND NOT c.relisshared");
+        " pg_database d WHERE d.datname = current_database() AND c.relfilenode <> 0 AND NOT c.relisshared"
+        " AND c.relpersistence <> 't'");
     if (!files) return testing::AssertionFailure() << files.error().message;
     for (size_t i = 0; i < files->size(); ++i) {
       const auto number = [&](size_t column) { return static_cast<uint32_t>(files->integer(i, column)); };

@@ -6,8 +6,9 @@
 
 namespace thalweg::shipment {
 
-// Whose WAL the server sends, and where its timeline comes from. A server that has lost the file which says that is
-// known by its present timeline only. source_read_only: it is a standby, and nobody knows yet where it will end it.
+// The identity of the WAL that the server sends, and where its timeline comes from. A server that has lost the file
+// which says that is known by its present timeline only. source_read_only: it is a standby, and nobody knows yet where
+// it will end it.
 base::Result<WalIdentity> identify(pg::ReplicationStream& source);
 
 }  // namespace thalweg::shipment

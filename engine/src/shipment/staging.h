@@ -26,7 +26,7 @@ struct StagingOptions {
   WalIdentity identity = {};        // the source's
 };
 
-// What lies there, from the oldest on. Nothing: there is no such directory.
+// The segments there, from the oldest on; none: there is no such directory.
 base::Result<std::vector<SegmentName>> staged_segments(const std::filesystem::path& directory, uint32_t segment_bytes);
 
 // Owner: one thread, which receives. What is whole does not change any more: others may read the files up to there.

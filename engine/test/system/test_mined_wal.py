@@ -127,7 +127,7 @@ def test_kills_of_all_three_lose_and_duplicate_nothing(scene: Scene, random_: ra
 
 
 def test_a_start_behind_a_checkpoint_without_whole_pages(scene: Scene) -> None:
-    """What its cure asks for, and nothing less."""
+    """The cure asks for a checkpoint, and without one the start is refused."""
     scene.run_at_source(TABLES)
     off = ("ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()")
     on = ("ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()")

@@ -35,7 +35,7 @@ struct LeftBehind {
 base::Result<void> note_left_behind(WalFolder& folder, const shipment::WalIdentity& source, const MinedTables& tables,
                                     uint64_t memory_bytes);
 
-// What was noted of that timeline and end. None: nothing was.
+// The note of that timeline and end; none: there is none.
 base::Result<std::optional<LeftBehind>> find_left_behind(const WalFolder& folder, int timeline, base::Lsn end);
 
 // Success: nobody who has got up to `reached` has a transaction of them. Else source_diverged, which names those before
