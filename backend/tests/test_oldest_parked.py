@@ -124,12 +124,12 @@ async def test_the_stream_shows_it_and_so_does_the_command_line(
     (first, *_) = (await operator.get(path)).json()["errors"]
 
     async def known() -> bool:
-        (destination,) = (await operator.get(f"{STREAMS}/{stream['id']}")).json()["destinations"]
-        return bool(destination["error_queue_oldest_at"] == first["parked_at"])
+        shown = (await operator.get(f"{STREAMS}/{stream['id']}")).json()
+        (destination,) = shown["destinations"]
+        is_known = destination["error_queue_oldest_at"] == first["parked_at"]
+        return is_known and "the oldest for" in shown["health"]["reason"]
 
     await eventually(known)
-    health = (await operator.get(f"{STREAMS}/{stream['id']}")).json()["health"]
-    assert "the oldest for" in health["reason"]
     run = with_token(shell, users, Role.OPERATOR)
     assert "OLDEST" in (await run("streams", "show", stream["name"])).out
     assert "the oldest for" in (await run("status")).out

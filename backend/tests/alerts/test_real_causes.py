@@ -84,7 +84,7 @@ async def test_locked_destination_stops_progress_and_raises_latency(
     stream: dict[str, Any],  # noqa: F811
     sides: Sides,
 ) -> None:
-    await set_rule(admin, "no_progress", hold_seconds=0, thresholds={"wal_bytes": 1000})
+    await set_rule(admin, "no_progress", hold_seconds=0, thresholds={"wal_bytes": 50_000})
     await set_rule(admin, "latency", hold_seconds=0, thresholds={"latency_seconds": 0.5})
     await set_rule(admin, "wal_retention", hold_seconds=0, thresholds={"retained_bytes": 50_000})
     with psycopg.connect(
