@@ -1,12 +1,14 @@
 """docs/reference/parameters.md: the parameters of a stream."""
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
 from markdown import cell, code, head, table, value
 
 SOURCE = "engine/contract/parameters.json"
+OF_MINING = "backend/thalweg/engine_client/mining_limits.py"
 TEXT = """
 Set parameters when you create a stream, in the wizard or over REST, or later on its page or with
 `PATCH /api/v1/streams/{id}`. A *live* parameter takes effect at once, while the stream runs; for any other
@@ -36,13 +38,16 @@ def _range(parameter: dict[str, Any]) -> str:
         return "[statements](../guides/statement-handlers.md)"
     if parameter["type"] == "error_policies":
         return "[policies](../guides/error-queue.md#a-policy-for-each-error)"
+    if parameter["type"] == "text":
+        return f"up to {parameter['maximum']} characters"
     unit = f" {parameter['unit']}" if parameter.get("unit") else ""
     return cell(f"{parameter['minimum']:,} to {parameter['maximum']:,}{unit}".replace(",", "\u202f"))
 
 
 def page(root: Path) -> str:
     parameters = json.loads((root / SOURCE).read_text())["parameters"]
-    text = head("Stream parameters", SOURCE, TEXT)
+    parameters += runpy.run_path(str(root / OF_MINING))["MINING_LIMITS"]
+    text = head("Stream parameters", f"{SOURCE} and {OF_MINING}", TEXT)
     components = list(dict.fromkeys(parameter["component"] for parameter in parameters))
     for component in sorted(components, key=list(COMPONENTS).index):
         text += f"\n## {COMPONENTS[component]}\n\n" + table(
