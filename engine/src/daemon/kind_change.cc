@@ -13,7 +13,7 @@
 #include "capture/wal/wal_folder.h"
 #include "daemon/backoff.h"
 #include "daemon/source_objects.h"
-#include "daemon/source_start.h"
+#include "daemon/source_slot.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"
 

@@ -18,7 +18,7 @@
 #include "daemon/rule_sets.h"
 #include "daemon/source_objects.h"
 #include "daemon/source_servers.h"
-#include "daemon/source_start.h"
+#include "daemon/source_slot.h"
 #include "instantiation/instantiation.h"
 #include "pg/connection.h"
 #include "pg/replication_stream.h"

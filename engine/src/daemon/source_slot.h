@@ -13,7 +13,7 @@
 #include "pg/replication_stream.h"
 #include "shipment/wal_identity.h"
 
-// The source's part of a start, and what it shares with that of a destination.
+// The stream's slot at its source, and the sessions of those who look after it there.
 
 namespace thalweg::daemon {
 
