@@ -296,7 +296,7 @@ def test_a_slot_that_was_dropped_is_told_as_lost(fan: FanOut) -> None:
     def assert_lost(name: str) -> None:
         error = fan.wait(name, lambda found: found["status"] == "ABORTED", "ABORTED")["error"]
         assert error["code"] == "slot_lost", error
-        assert "Delete the stream and create it again" in error["cure"]
+        assert "elete the stream and create it again" in error["cure"]
         assert "another one was made" in error["message"]
 
     for name in fan.made:
