@@ -1,7 +1,8 @@
 """Row-by-row, byte-exact comparison of tables on both sides."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -32,7 +33,7 @@ def columns_of(cluster: Cluster, database: str, table: Table) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def lines_of(connection: psycopg.Connection[Any], table: Table, columns: list[str]) -> Iterator[bytes]:
+def lines_of(connection: psycopg.Connection[Any], table: Table, columns: list[str]) -> Generator[bytes, None, None]:
     """The rows as COPY text, sorted by their whole text: an order that every type has and both sides share."""
     listed = ", ".join(quote(column) for column in columns)
     query = (f'COPY (SELECT {listed} FROM {quote(*table)} AS row_ ORDER BY ROW({listed})::text COLLATE "C") TO STDOUT')
@@ -54,7 +55,9 @@ def differences(source: Cluster, destination: Cluster, source_database: str, des
             if sorted(columns) != sorted(theirs):
                 found.append(f"{quote(*table)}: columns {columns} at the source, {theirs} at the destination")
                 continue
-            found += _different_rows(table, lines_of(left, table, columns), lines_of(right, table, columns))
+            # Closed at once when one of them fails: a connection waits for ever to end behind a copy that nobody reads.
+            with closing(lines_of(left, table, columns)) as ours, closing(lines_of(right, table, columns)) as others:
+                found += _different_rows(table, ours, others)
     return found
 
 
