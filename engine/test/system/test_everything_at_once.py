@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import Writers
 from test_computed_columns import added
@@ -127,7 +128,7 @@ def test_all_of_them_through_kills(scene: Scene, random_: random.Random, kind: s
         writers.wait_for_more(5)
     # Rows that the others removed or put in the way become the source's with the next change.
     scene.at_source("UPDATE people SET amount = amount")
-    scene.wait_applied()
+    scene.wait_applied(2 * SECONDS)
     scene.at_destination("DELETE FROM people WHERE label = 'theirs'")
     assert assert_sent(scene, MODEL, SENT, SUBSET) > 100
     scene.assert_same([("public", "payments")])
