@@ -58,7 +58,7 @@ async def test_a_stopped_table_is_never_healthy_until_it_is_copied(
         ]
         return str(items[0]["message"]) if items else None
 
-    assert (await eventually(alerted)).endswith("It is replaced.")
+    assert (await eventually(alerted)).endswith("It is replaced. Mend it.")
     at = f"{path}/destinations/{stream['destinations'][0]['id']}"
     engine.copy_finished = False
     asked = await operator.post(f"{at}/tables:copy", json=ORDERS)
