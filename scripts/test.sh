@@ -89,12 +89,12 @@ setsid --wait "$THALWEG_ROOT/scripts/beside.sh" "${beside[@]}" &
 for suite in "${foreground[@]}"; do
   if [[ $suite == together ]]; then
     running=()
-    for suite in "${together[@]}"; do
-      execute_suite "$suite" &
+    for one in "${together[@]}"; do
+      execute_suite "$one" &
       running+=($!)
     done
     wait "${running[@]}"
-    for suite in "${together[@]}"; do report_suite "$suite"; done
+    for one in "${together[@]}"; do report_suite "$one"; done
   else
     execute_suite "$suite"
     report_suite "$suite"
