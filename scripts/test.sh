@@ -2,9 +2,8 @@
 # Runs suites, one line each, all of them also after a failure; the lines of each test that fails; where the time went; a total.
 # usage: scripts/test.sh SUITE...      (see scripts/lib/suites.sh)
 #
-# The static checks and the console's tests, which have no servers and no clock to keep, run beside the others on the processor
-# time that these leave (SCHED_IDLE). The tests of engines and of the control plane on real servers run together: both mostly
-# wait, and pass with half of a core (scripts/slow_machine.sh).
+# The static checks, which have no servers and no clock to keep, run beside the others on the processor time that these leave
+# (SCHED_IDLE). The tests of engines and of the control plane on real servers run together: both mostly wait.
 set -uo pipefail
 source "$(dirname "$0")/settings.sh"
 for part in steps node builds suites; do
@@ -76,7 +75,7 @@ foreground=()
 for suite in "$@"; do
   rm -f "$THALWEG_LOG/test-$suite.end"
   case $suite in
-    lint | frontend) beside+=("$suite") ;;
+    lint) beside+=("$suite") ;;
     backend | system)
       ((${#together[@]})) || foreground+=(together)
       together+=("$suite")

@@ -3,7 +3,7 @@ import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
-// The tests get the processor time that other suites leave: a minute may pass without any.
+// On a busy machine a test may get no processor time for a minute.
 configure({ asyncUtilTimeout: 240_000 });
 
 afterEach(() => {
