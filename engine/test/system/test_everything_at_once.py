@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from harness.crashes import crash_destination, crash_source, kill_engine
 from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import Writers
@@ -87,19 +88,6 @@ def meddle(scene: Scene, random_: random.Random) -> None:
                       f"WHERE k % 7 = {random_.randrange(7)} ON CONFLICT DO NOTHING"):
         with suppress(psycopg.errors.DeadlockDetected):
             scene.at_destination(statement)
-
-
-def kill_engine(scene: Scene) -> None:
-    scene.engine.kill()
-    scene.engine.start()
-
-
-def crash_source(scene: Scene) -> None:
-    scene.source.restart("immediate")
-
-
-def crash_destination(scene: Scene) -> None:
-    scene.destination.restart("immediate")
 
 
 FAULTS: list[Callable[[Scene], None]] = [kill_engine, crash_source, kill_engine, crash_destination, kill_engine]

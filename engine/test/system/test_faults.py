@@ -8,14 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.crashes import crash_source, kill_engine
 from harness.engine import SECONDS
 from harness.scene import Scene
 from harness.workload import make_pgbench_tables, strike_under_load
-
-
-def kill_engine(scene: Scene) -> None:
-    scene.engine.kill()
-    scene.engine.start()
 
 
 def kill_destination_backend(scene: Scene) -> None:
@@ -30,10 +26,6 @@ def kill_destination_backend(scene: Scene) -> None:
 
 def restart_source(scene: Scene) -> None:
     scene.source.restart("fast")
-
-
-def crash_source(scene: Scene) -> None:
-    scene.source.restart("immediate")
 
 
 def restart_destination(scene: Scene) -> None:

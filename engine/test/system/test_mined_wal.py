@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import PASSWORD, Cluster, wait_for
+from harness.crashes import crash_destination, crash_source, kill_engine
 from harness.engine import SECONDS
 from harness.fan_out import FanOut
 from harness.markers import passed
@@ -38,19 +39,6 @@ def wait_aborted(scene: Scene, code: str, naming: str = "") -> None:
     status = scene.engine.wait_status(scene.stream, lambda found: found["status"] == "ABORTED", SECONDS, "ABORTED")
     assert_says_what_to_do(status["error"], code)
     assert naming in status["error"]["message"], status["error"]
-
-
-def kill_engine(scene: Scene) -> None:
-    scene.engine.kill()
-    scene.engine.start()
-
-
-def crash_source(scene: Scene) -> None:
-    scene.source.restart("immediate")
-
-
-def crash_destination(scene: Scene) -> None:
-    scene.destination.restart("immediate")
 
 
 def test_the_copy_and_what_comes_after_it(scene: Scene) -> None:

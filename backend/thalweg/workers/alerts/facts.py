@@ -209,13 +209,16 @@ def _spills(row: StreamRow, sample: Sample | None, settings: Settings) -> tuple[
         if name is not None and "spill_bytes" in component.gauges:
             limit = float(parameters[name]) * MIB
             if limit > 0:
-                where = names.get(component.destination_id or "")
-                place = component.id if where is None else f"the apply reader of {where}"
-                if where is not None and component.type is ComponentType.QUEUE:
-                    place = f"the backlog of {where}"
-                used = component.gauges["spill_bytes"]
+                place, used = _place(component, names), component.gauges["spill_bytes"]
                 spills.append(Spill(component.id, place, name, used, limit, component.destination_id))
     return tuple(spills)
+
+
+def _place(component: ComponentSample, names: dict[str, str]) -> str:
+    where = names.get(component.destination_id or "")
+    if where is None:
+        return component.id
+    return f"the {'backlog' if component.type is ComponentType.QUEUE else 'apply reader'} of {where}"
 
 
 def _limit_of(component: ComponentSample) -> str | None:
