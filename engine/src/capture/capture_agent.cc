@@ -133,6 +133,13 @@ void CaptureAgent::set_trouble(std::optional<base::Error> trouble) {
   trouble_ = std::move(trouble);
 }
 
+base::Result<void> CaptureAgent::watch_shutdown(bool is_shutting_down, base::Lsn durable) {
+  if (!shutdown_.look(options_.clock->steady_now(), is_shutting_down, durable)) return {};
+  return base::fail(ErrorCode::connection_lost,
+                    "the source is shutting down and waits for this session, which cannot take more at present",
+                    base::ErrorSide::source);
+}
+
 base::Result<void> CaptureAgent::capture() {
   auto worked = work();
   options_.queue->flush();

@@ -13,6 +13,7 @@
 #include "capture/logical/frame_translator.h"
 #include "capture/logical/pgoutput_parser.h"
 #include "capture/marker_board.h"
+#include "capture/shutdown_watch.h"
 #include "telemetry/agent.h"
 
 namespace thalweg::capture {
@@ -58,6 +59,8 @@ class CaptureAgent : public Capture, protected FrameSink {
   base::Result<bool> put_progress(base::Lsn lsn, base::UnixMicros time);
   void publish_counters();
   void set_trouble(std::optional<base::Error> trouble);
+  // Fails where a source that is shut down would wait for this session for ever.
+  base::Result<void> watch_shutdown(bool is_shutting_down, base::Lsn durable);
 
   // FrameSink
   std::span<std::byte> reserve(size_t frame_bytes) override;
@@ -92,6 +95,7 @@ class CaptureAgent : public Capture, protected FrameSink {
     base::UnixMicros at;
   } marker_;
   base::UnixMicros last_commit_time_;
+  ShutdownWatch shutdown_;
   std::optional<base::Error> sink_error_;  // why reserve() gave nothing, unless a stop was requested
 
   // As those above.

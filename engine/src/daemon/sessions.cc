@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "base/log.h"
+#include "capture/wal/wal_folder.h"
 #include "daemon/direct_destination.h"
 #include "daemon/independent_destination.h"
 #include "daemon/made_slot.h"
 #include "daemon/queue_sample.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_slot.h"
 #include "daemon/stream_status.h"
+#include "shipment/archive_probe.h"
 #include "shipment/archives_file.h"
 #include "spill/spill_space.h"
 
@@ -140,7 +143,15 @@ base::Result<void> Sessions::find_archive() {
   archive_.reset();
   if (options_.definition.wal_archive.empty()) return {};
   THALWEG_ASSIGN(archive_, shipment::find_archive(options_.archives_file, options_.definition.wal_archive));
-  return {};
+  // A stream that runs goes on without its archive. One that begins is refused before its copy.
+  const capture::WalFolder mined(mining_folder(options_.spill_directory));
+  THALWEG_ASSIGN(const auto begun, mined.read_state());
+  if (begun) return {};
+  const DatabaseWork work{.stop = options_.stop, .board = options_.board};
+  auto probed = shipment::probe_archive(*archive_, options_.definition.source.conninfo,
+                                        capture_session(options_.definition, work), mined.scratch(), options_.stop);
+  if (!probed && probed.error().code == base::ErrorCode::wal_archive_failed) return probed;
+  return on_side("Source", options_.definition.source.name, std::move(probed));
 }
 
 base::Result<void> Sessions::run_session(const SourceSlot& slot) {

@@ -334,9 +334,13 @@ base::Result<std::shared_ptr<const MinedTable>> Builder::table_of(uint32_t oid, 
 
 void Builder::forget_old_tables() {
   if (tables_as_of_ == dictionary_.changes()) return;
+  forget_tables();
+  tables_as_of_ = dictionary_.changes();
+}
+
+void Builder::forget_tables() {
   tables_.clear();
   by_file_.clear();
-  tables_as_of_ = dictionary_.changes();
 }
 
 base::Result<std::shared_ptr<const MinedTable>> Builder::table_of(const wal::RelationFile& file, base::Xid top_level) {

@@ -52,6 +52,9 @@ class Builder {
   // begins are too large; with wal_incomplete where the WAL does not have what is needed.
   base::Result<void> apply(const wal::WalRecord& record, const wal::RecordParts& parts, const wal::WalFormat& format);
 
+  // Tables are read anew: is_wanted() says something else from now on.
+  void forget_tables();
+
   // Where the first record that counts lies of all transactions that are open; none: none is. Whoever begins there, or
   // before, finds them whole.
   base::Lsn first_open() const;

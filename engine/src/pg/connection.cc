@@ -145,7 +145,7 @@ base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, co
   THALWEG_ASSIGN(const ConnectionSettings admitted, admitted_settings(conninfo, options.connect_timeout));
   EndsAt ends_at;
   if (options.lifetime.count() > 0) ends_at = std::chrono::steady_clock::now() + options.lifetime;
-  std::string why;
+  std::string why, sqlstate;
   for (const ServerSettings& server : admitted.servers) {
     const std::string name = name_of(server);
     if (!options.server.empty() && name != options.server) continue;
@@ -155,9 +155,12 @@ base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, co
     if (opened || opened.error().code != ErrorCode::database_unreachable) return opened;
     if (options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed)) return opened;
     why += (why.empty() ? "" : "; ") + opened.error().message;
+    sqlstate = opened.error().sqlstate;
   }
   if (why.empty()) why = "the conninfo does not name the server any more";
-  return base::fail(ErrorCode::database_unreachable, std::move(why));
+  base::Error error = base::fail(ErrorCode::database_unreachable, std::move(why)).error();
+  if (admitted.servers.size() == 1) error.sqlstate = std::move(sqlstate);
+  return std::unexpected(std::move(error));
 }
 
 base::Result<void> Connection::Impl::wait_until_connected(std::chrono::seconds timeout) {

@@ -74,16 +74,18 @@ std::optional<int> ended(pid_t process) {
   return found == process ? status : -1;
 }
 
+// Children of the shell may ignore the first signal and outlive it.
 void end(pid_t process) {
   kill(-process, SIGTERM);
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
-  while (std::chrono::steady_clock::now() < until) {
-    if (ended(process)) return;
-    std::this_thread::sleep_for(kLook);
+  bool has_ended = false;
+  while (!has_ended && std::chrono::steady_clock::now() < until) {
+    has_ended = ended(process).has_value();
+    if (!has_ended) std::this_thread::sleep_for(kLook);
   }
   kill(-process, SIGKILL);
   int status = 0;
-  waitpid(process, &status, 0);
+  if (!has_ended) waitpid(process, &status, 0);
 }
 
 std::string said(const std::string& output) {

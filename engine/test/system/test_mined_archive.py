@@ -193,6 +193,18 @@ def test_an_archive_that_cannot_be_used(scene: Scene, archive: Path) -> None:
     scene.assert_same(WANTED)
 
 
+def test_an_archive_without_what_the_source_has_archived(scene: Scene) -> None:
+    """It is tried before the copy: one that is wrong would be found when it is needed."""
+    scene.source.sql("postgres", "SELECT pg_switch_wal()")
+    wait_for(lambda: scene.source.value("postgres", "SELECT last_archived_wal IS NOT NULL FROM pg_stat_archiver"),
+             SECONDS, "the source has archived something")
+    start_mining(scene, WANTED, wait=False, wal_archive="empty")
+    error = scene.engine.wait_aborted(scene.stream)
+    assert_says_what_to_do(error, "wal_archive_failed")
+    assert "archived last" in error["message"]
+    assert not scene.at_destination("SELECT FROM pg_tables WHERE tablename = 'accounts'"), "nothing was copied"
+
+
 def test_neither_the_source_nor_the_archive_has_it(scene: Scene, archive: Path) -> None:
     start_mining(scene, WANTED, wal_archive="main")
     scene.wait_applied()

@@ -195,6 +195,25 @@ def test_a_full_staging_holds_the_source_back(scene: Scene) -> None:
     scene.assert_same(WANTED)
 
 
+def test_updates_that_were_given_up_later_come(scene: Scene) -> None:
+    """Rows from before the consent are mined behind it."""
+    scene.run_at_source(TABLES + "INSERT INTO log SELECT n, 'old' FROM generate_series(1, 100) n;")
+    start_mining(scene, WANTED)
+    scene.engine.set_stream(scene.stream, status="DISABLED")
+    scene.engine.wait_phase(scene.stream, "STOPPED")
+    scene.run_at_source("UPDATE log SET line = 'came' WHERE writer <= 50; DELETE FROM log WHERE writer = 60;"
+                        "ALTER TABLE log REPLICA IDENTITY DEFAULT;")
+    scene.engine.give_up_updates(scene.stream, "log")
+    scene.engine.set_stream(scene.stream, status="ENABLED")
+    scene.wait_replicating()
+    scene.run_at_source("UPDATE log SET line = 'given up' WHERE writer > 50; DELETE FROM log WHERE writer = 70;"
+                        "INSERT INTO log VALUES (0, 'new')")
+    kill_engine(scene)
+    scene.wait_applied()
+    found = dict(scene.at_destination("SELECT line, count(*) FROM log GROUP BY 1"))
+    assert found == {"came": 50, "old": 49, "new": 1}
+
+
 def test_refusals_say_what_to_do(scene: Scene) -> None:
     scene.run_at_source(TABLES + "CREATE TABLE odd (id int PRIMARY KEY, shape aclitem)")
     start_mining(scene, [("public", "odd")], wait=False)

@@ -281,6 +281,7 @@ base::Result<void> LogicalCapture::give_feedback_if_due() {
   const base::Lsn durable = confirmed();
   const auto now = options_.clock->steady_now();
   if (feedback_->until_due(now, durable) > Duration::zero()) return {};
+  THALWEG_TRY(watch_shutdown(probe_->is_shutting_down(), durable));
   THALWEG_TRY(stream_->send_feedback(
       {.written = std::max(received_, durable), .flushed = durable, .applied = durable, .reply_requested = false}));
   feedback_->sent(now, durable);

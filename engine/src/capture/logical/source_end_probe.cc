@@ -9,6 +9,7 @@ namespace thalweg::capture {
 namespace {
 
 constexpr std::chrono::seconds kInterval{1};
+constexpr const char* kCannotConnectNow = "57P03";
 constexpr const char* kQuery =
     "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END";
 
@@ -86,6 +87,7 @@ void SourceEndProbe::run(const std::stop_token& stop) {
     const auto placed = place_markers();
     if (!placed) spdlog::debug("no marker can be committed: {}", placed.error().message);
     const auto done = ask();
+    is_shutting_down_.store(!done && done.error().sqlstate == kCannotConnectNow, std::memory_order_relaxed);
     if (!done) spdlog::debug("the source's WAL position is unknown: {}", done.error().message);
     heartbeats_.board->await(stop, kInterval);
   }

@@ -35,6 +35,8 @@ class SourceEndProbe {
 
   // Zero until the first answer.
   base::Lsn position() const { return {position_.load(std::memory_order_relaxed)}; }
+  // As of the last question: it is, and takes no new connections.
+  bool is_shutting_down() const { return is_shutting_down_.load(std::memory_order_relaxed); }
 
  private:
   void run(const std::stop_token& stop);
@@ -45,8 +47,9 @@ class SourceEndProbe {
 
   const base::Conninfo conninfo_;
   const std::string application_name_;
-  // Writer: the probe's thread. Readers: anybody. Relaxed: it stands for itself.
+  // Writer: the probe's thread. Readers: anybody. Relaxed: each stands for itself.
   std::atomic<uint64_t> position_{0};
+  std::atomic<bool> is_shutting_down_{false};
   const Heartbeats heartbeats_;
   std::atomic<bool> abandon_{false};                 // Writer: the destructor. Reader: the connection to the primary
   std::optional<pg::Connection> connection_;         // the thread's

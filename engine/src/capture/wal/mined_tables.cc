@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "pg/text_array.h"
 #include "wal/wal_format.h"
 
@@ -12,6 +14,10 @@ namespace thalweg::capture {
 namespace {
 
 using base::ErrorCode;
+using mining::Wanted;
+using nlohmann::json;
+
+constexpr mode_t kMode = 0600;
 
 constexpr const char* kTables =
     "SELECT c.oid, bool_or(p.pubupdate), c.relkind = 'r', coalesce(a.amname = 'heap', true), "
@@ -38,20 +44,82 @@ base::Result<void> refuse(std::string_view table, std::string_view why) {
 base::Result<MinedTables> MinedTables::read(pg::Connection& source, const std::vector<std::string>& publications) {
   const std::string names = pg::text_array(publications);
   THALWEG_ASSIGN(const pg::Rows rows, source.query(kTables, {names}));
-  MinedTables tables;
+  Tables tables;
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string_view name = rows.text(i, 4);
     if (!rows.boolean(i, 2)) THALWEG_TRY(refuse(name, "is partitioned, and log mining has its partitions only"));
     if (!rows.boolean(i, 3)) THALWEG_TRY(refuse(name, "is not of the access method heap, which log mining reads"));
-    tables.tables_.emplace(static_cast<uint32_t>(rows.integer(i, 0)),
-                           rows.boolean(i, 1) ? mining::Wanted::everything : mining::Wanted::inserts);
+    tables.emplace(static_cast<uint32_t>(rows.integer(i, 0)),
+                   rows.boolean(i, 1) ? Wanted::everything : Wanted::inserts);
   }
-  return tables;
+  // Behind whatever changed the publications.
+  THALWEG_ASSIGN(const pg::Rows end, source.query("SELECT pg_catalog.pg_current_wal_insert_lsn()"));
+  MinedTables read;
+  read.reads_.push_back({base::parse_lsn(end.text(0, 0)).value_or(base::Lsn{}), tables});
+  read.wanted_ = std::move(tables);
+  return read;
+}
+
+base::Result<void> MinedTables::recall(const std::filesystem::path& file, base::Lsn needed_from) {
+  THALWEG_ASSIGN(std::vector<Read> earlier, load(file));
+  const bool is_news = earlier.empty() || earlier.back().tables != reads_.back().tables;
+  // Tables that are as they were, are so from there on.
+  if (!is_news) reads_.back().from = earlier.back().from;
+  if (!is_news) earlier.pop_back();
+  reads_.insert(reads_.begin(), earlier.begin(), earlier.end());
+  const size_t known = reads_.size();
+  while (reads_.size() > 1 && reads_[1].from <= needed_from) reads_.erase(reads_.begin());
+  if (is_news || reads_.size() != known) THALWEG_TRY(save(file));
+  enter(needed_from);
+  return {};
+}
+
+// Rows before the first read are as by it. A table that came later is as by the read with which it came.
+bool MinedTables::enter(base::Lsn record) {
+  const auto next =
+      std::find_if(std::next(reads_.begin()), reads_.end(), [&](const Read& read) { return read.from > record; });
+  next_ = next == reads_.end() ? base::Lsn{UINT64_MAX} : next->from;
+  for (auto& [table, wanted] : wanted_) {
+    const auto known = std::find_if(std::prev(next), reads_.end(),
+                                    [&, table = table](const Read& read) { return read.tables.contains(table); });
+    wanted = known->tables.at(table);
+  }
+  return true;
+}
+
+base::Result<std::vector<MinedTables::Read>> MinedTables::load(const std::filesystem::path& file) {
+  std::error_code missing;
+  if (!std::filesystem::exists(file, missing)) return std::vector<Read>{};
+  THALWEG_ASSIGN(const std::string text, base::read_file(file));
+  try {
+    std::vector<Read> reads;
+    for (const json& read : json::parse(text)) {
+      reads.push_back({base::parse_lsn(read.at("from").get<std::string>()).value_or(base::Lsn{}), {}});
+      Tables& tables = reads.back().tables;
+      for (const uint32_t table : read.at("everything")) tables.emplace(table, Wanted::everything);
+      for (const uint32_t table : read.at("inserts")) tables.emplace(table, Wanted::inserts);
+    }
+    return reads;
+  } catch (const json::exception& exception) {
+    return base::fail(ErrorCode::file_error, fmt::format("{} is damaged: {}", file.string(), exception.what()),
+                      base::ErrorSide::engine);
+  }
+}
+
+base::Result<void> MinedTables::save(const std::filesystem::path& file) const {
+  json out = json::array();
+  for (const Read& read : reads_) {
+    json everything = json::array();
+    json inserts = json::array();
+    for (const auto& [table, wanted] : read.tables) (wanted == Wanted::inserts ? inserts : everything).push_back(table);
+    out.push_back({{"from", base::to_string(read.from)}, {"everything", everything}, {"inserts", inserts}});
+  }
+  return base::write_file_atomically(file, out.dump(), kMode);
 }
 
 std::vector<uint32_t> MinedTables::oids() const {
   std::vector<uint32_t> oids;
-  for (const auto& [oid, wanted] : tables_) oids.push_back(oid);
+  for (const auto& [oid, wanted] : wanted_) oids.push_back(oid);
   return oids;
 }
 

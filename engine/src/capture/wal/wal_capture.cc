@@ -109,6 +109,7 @@ base::Result<void> WalCapture::connect() {
   THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options_.source_conninfo, session));
   THALWEG_TRY(check_source(source));
   THALWEG_ASSIGN(tables_, MinedTables::read(source, options_.publications));
+  THALWEG_TRY(tables_.recall(folder_.tables(), state_on_disk_.first_restart()));
   if (filters_) THALWEG_TRY(filters_->locate());
   probe_.emplace(options_.source_conninfo, application_name_,
                  SourceEndProbe::Heartbeats{.primary = {},
@@ -191,6 +192,7 @@ base::Result<void> WalCapture::mine(std::span<const std::byte> bytes) {
   while (true) {
     THALWEG_ASSIGN(const wal::WalRecord* const record, reader_->next());
     if (record == nullptr) return {};
+    if (tables_.go_to(record->begin)) builder_->forget_tables();
     THALWEG_TRY(parts_.parse(*record, *reader_->format()));
     THALWEG_TRY(builder_->apply(*record, parts_, *reader_->format()));
     mined_ = record->end;
@@ -219,18 +221,25 @@ base::Lsn WalCapture::readable_end() const {
 
 base::Result<void> WalCapture::serve_timers() {
   const auto now = options_.clock->steady_now();
-  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
+  THALWEG_TRY(look_at_source());
   if (dictionary_->is_ready()) {
     note_captured(mined_);
     THALWEG_TRY(put_due_progress(now));
   }
-  THALWEG_TRY(save_due_dictionary());
+  THALWEG_TRY(save_due_dictionary(false));
+  note_mined_again();
   THALWEG_TRY(note_confirmed(false));
   streamed_transactions_.set(builder_->streamed_transactions());
   held_bytes_.store(static_cast<int64_t>(builder_->held_bytes()), std::memory_order_relaxed);
   open_transactions_.store(static_cast<int64_t>(builder_->open_transactions()), std::memory_order_relaxed);
   publish_counters();
   return {};
+}
+
+base::Result<void> WalCapture::look_at_source() {
+  const auto report = shipment_.report();
+  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
+  return watch_shutdown(probe_->is_shutting_down(), report ? report->durable : base::Lsn{});
 }
 
 base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_point now) {
@@ -245,11 +254,23 @@ base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_
   return {};
 }
 
-void WalCapture::add_mark() {
+WalCapture::Mark WalCapture::mark() const {
   const base::Lsn first_open = builder_->first_open();
-  marks_.push_back({.position = mined_, .restart = first_open ? std::min(first_open, mined_) : mined_});
+  return {.position = mined_, .restart = first_open ? std::min(first_open, mined_) : mined_};
+}
+
+// Destinations have what a start mines again: nothing passes them that would say so. Without this a full staging that
+// ends at what they have would stay full.
+void WalCapture::note_mined_again() {
+  if (!marks_.empty() || mined_ > confirmed() || mined_ < state_on_disk_.at.confirmed) return;
+  const Mark here = mark();
+  if (here.restart > state_on_disk_.at.restart) confirmed_ = here;
+}
+
+void WalCapture::add_mark() {
+  marks_.push_back(mark());
   if (marks_.size() <= kMarksMax) return;
-  bool keeps = false;
+  bool keeps = true;
   std::erase_if(marks_, [&](const Mark&) { return !std::exchange(keeps, !keeps); });
 }
 
@@ -271,9 +292,10 @@ base::Result<void> WalCapture::note_confirmed(bool at_once) {
   return {};
 }
 
-base::Result<void> WalCapture::save_due_dictionary() {
+base::Result<void> WalCapture::save_due_dictionary(bool at_once) {
   if (!dictionary_->is_ready()) return {};
-  const uint64_t interval = dictionary_interval_ * std::max<uint64_t>(1, folder_.dictionaries() / kDictionariesNear);
+  const uint64_t waiting = folder_.dictionaries() / kDictionariesNear;
+  const uint64_t interval = at_once && waiting == 0 ? 0 : dictionary_interval_ * std::max<uint64_t>(1, waiting);
   if (saved_at_ && mined_.value - saved_at_.value < interval) return {};
   THALWEG_ASSIGN(const bool is_saved, folder_.save(*dictionary_));
   if (is_saved) saved_at_ = mined_;
@@ -304,7 +326,7 @@ std::optional<base::Error> WalCapture::staging_trouble(std::chrono::steady_clock
 
 base::Result<void> WalCapture::while_held_back() {
   if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
-  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
+  THALWEG_TRY(look_at_source());
   return note_confirmed(false);
 }
 
@@ -315,7 +337,7 @@ base::Result<void> WalCapture::await_end() {
     THALWEG_TRY(note_confirmed(false));
     std::this_thread::sleep_for(5ms);
   }
-  if (dictionary_ && dictionary_->is_ready()) THALWEG_TRY(folder_.save(*dictionary_));
+  if (dictionary_) THALWEG_TRY(save_due_dictionary(true));
   return builder_ ? note_confirmed(true) : base::Result<void>{};
 }
 

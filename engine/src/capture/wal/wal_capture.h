@@ -47,14 +47,19 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   base::Result<void> mine(std::span<const std::byte> bytes);
   void await_wal(uint32_t ticket);
   base::Result<void> serve_timers();
+  base::Result<void> look_at_source();
   base::Result<void> put_due_progress(std::chrono::steady_clock::time_point now);
-  base::Result<void> save_due_dictionary();
+  // `at_once`: whatever the interval, unless many wait for their turn.
+  base::Result<void> save_due_dictionary(bool at_once);
   // The state as far as destinations have got; `at_once`: however short ago the last one was written.
   base::Result<void> note_confirmed(bool at_once);
   // None: what is staged can grow. Else nothing more is received, and all that was is mined: only what somebody does at
   // the source or here goes on.
   std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
+  // Between two records only.
+  Mark mark() const;
   void add_mark();
+  void note_mined_again();
   base::Lsn staged_end() const;
   base::Lsn readable_end() const;
 

@@ -49,7 +49,7 @@ base::Result<void> remove_file(const std::filesystem::path& path) {
 void MiningState::advance(MiningPosition to) {
   earlier.push_back(std::exchange(at, to));
   if (earlier.size() <= kEarlierMax) return;
-  bool keeps = false;
+  bool keeps = true;
   std::erase_if(earlier, [&](const MiningPosition&) { return !std::exchange(keeps, !keeps); });
 }
 

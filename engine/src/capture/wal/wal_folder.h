@@ -31,6 +31,8 @@ struct MiningState {
   std::vector<MiningPosition> earlier = {};
 
   void advance(MiningPosition to);
+  // No row before it is mined any more, wherever mining goes back to.
+  base::Lsn first_restart() const { return earlier.empty() ? at.restart : earlier.front().restart; }
 };
 
 // A dictionary, and the record with which it goes on.
@@ -48,6 +50,8 @@ class WalFolder {
   std::filesystem::path staging() const { return path_ / "staging"; }
   // Of what is fetched from an archive; nothing in it lasts.
   std::filesystem::path scratch() const { return path_ / "fetched"; }
+  // The stream's tables, as MinedTables has read them.
+  std::filesystem::path tables() const { return path_ / "tables.json"; }
   std::filesystem::path first_contents() const { return path_ / "first-contents"; }
 
   // None: nothing was begun here. A file_error: it cannot be read.

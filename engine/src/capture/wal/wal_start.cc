@@ -13,7 +13,7 @@ namespace thalweg::capture {
 
 namespace {
 
-base::Result<WalStart> begin(const WalStartOptions& options, const MinedTables& tables, const WalFolder& folder,
+base::Result<WalStart> begin(const WalStartOptions& options, MinedTables& tables, const WalFolder& folder,
                              pg::Connection& source) {
   THALWEG_ASSIGN(pg::ReplicationStream stream, pg::ReplicationStream::open(options.source, options.session));
   THALWEG_ASSIGN(pg::SystemIdentity identity, stream.identify());
@@ -28,6 +28,7 @@ base::Result<WalStart> begin(const WalStartOptions& options, const MinedTables& 
   // dictionary.
   THALWEG_TRY(source.script("SELECT pg_catalog.pg_logical_emit_message(true, 'thalweg', '')"));
   THALWEG_TRY(mining::check_tables(contents, tables.oids(), [&](uint32_t table) { return tables.wanted(table); }));
+  THALWEG_TRY(tables.recall(folder.tables(), kept_from));
   THALWEG_TRY(dictionary::save_first_contents(contents, folder.first_contents()));
   THALWEG_TRY(folder.write_state({.system_identifier = identity.system_identifier,
                                   .kept_from = kept_from,
@@ -46,7 +47,7 @@ base::Result<WalStart> start_wal(const WalStartOptions& options) {
   THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options.source, options.session));
   THALWEG_TRY(check_source(source));
   THALWEG_TRY(check_checkpoint(source));
-  THALWEG_ASSIGN(const MinedTables tables, MinedTables::read(source, options.publications));
+  THALWEG_ASSIGN(MinedTables tables, MinedTables::read(source, options.publications));
   const WalFolder folder(options.folder);
   THALWEG_TRY(folder.clear());
   auto begun = begin(options, tables, folder, source);
