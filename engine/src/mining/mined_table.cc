@@ -109,7 +109,6 @@ base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dic
   const Wanted wanted = owner ? is_wanted(*owner) : Wanted::everything;
   table->is_toast = kind == 't' && wanted != Wanted::nothing;
   table->is_wanted = kind == 'r' && wanted != Wanted::nothing;
-  table->is_inserts_only = wanted == Wanted::inserts;
   const char identity = letter(*relation, class_at::identity);
   table->is_identity_full = identity == 'f';
   table->description = {.relation = {oid},
@@ -120,6 +119,8 @@ base::Result<std::shared_ptr<const MinedTable>> read_table(const Dictionary& dic
                         .columns = {}};
   if (!table->is_wanted) return table;
   const std::vector<int64_t> key = key_of(dictionary, oid, identity, viewer);
+  const bool identifies = identity == 'f' || !key.empty();
+  table->is_inserts_only = wanted == Wanted::inserts || (wanted == Wanted::identified && !identifies);
   TypeForms forms(dictionary, viewer);
   for (const Row& row : attributes_of(dictionary, oid, viewer)) {
     MinedColumn column{.name = text(row, attribute_at::name), .stored = forms.attribute(row)};

@@ -40,8 +40,9 @@ bool same_description(const lcr::TableDescription& one, const lcr::TableDescript
 // Whether rows of one are read, and described, as those of the other.
 bool reads_as(const MinedTable& one, const MinedTable& other);
 
-// Changes of a table that are captured; of the last kind, updates and deletes are left out.
-enum class Wanted : uint8_t { nothing, everything, inserts };
+// Changes of a table that are captured. `inserts`: no updates and deletes; `identified`: only those that say of which
+// row.
+enum class Wanted : uint8_t { nothing, everything, inserts, identified };
 // Asked with a table's pg_class.oid, which a new name does not change.
 using IsWanted = std::function<Wanted(uint32_t table)>;
 

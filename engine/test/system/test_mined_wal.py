@@ -1,10 +1,13 @@
 """Streams that mine the source's WAL: exactly once through kills, restarts, several destinations, bounds, refusals."""
 
+import contextlib
 import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, Cluster, wait_for
@@ -24,6 +27,7 @@ from harness.mining import (
 )
 from harness.outage import assert_says_what_to_do
 from harness.scene import Scene
+from harness.workload import Writers
 
 MIB = 1 << 20
 
@@ -212,6 +216,32 @@ def test_updates_that_were_given_up_later_come(scene: Scene) -> None:
     scene.wait_applied()
     found = dict(scene.at_destination("SELECT line, count(*) FROM log GROUP BY 1"))
     assert found == {"came": 50, "old": 49, "new": 1}
+
+
+def test_updates_are_given_up_while_somebody_tries_them(scene: Scene, random_: random.Random) -> None:
+    """The source refuses them until they are given up, and takes them from then on: the engine never asks for their row."""
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+
+    def attempt(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+        connection.execute("INSERT INTO log VALUES (%s, %s)", (number, str(random_.random())))
+        with contextlib.suppress(psycopg.errors.ObjectNotInPrerequisiteState):
+            connection.execute("DELETE FROM log WHERE writer = %s AND line < '0.1'", (number,))
+
+    scene.run_at_source("ALTER TABLE log REPLICA IDENTITY DEFAULT;")
+    with Writers(scene.source, scene.database, 3, random_, attempt) as writers:
+        writers.wait_for_more(100)
+        scene.engine.give_up_updates(scene.stream, "log")
+        scene.engine.put_desired()
+        wait_for(lambda: scene.source.value(scene.database, "SELECT pubname LIKE '%_inserts' FROM "
+                                            "pg_publication_tables WHERE tablename = 'log'"), SECONDS, "given up")
+        writers.wait_for_more(300)
+        kill_engine(scene)
+        writers.wait_for_more(100)
+    scene.wait_applied()
+    scene.wait_replicating()
+    there = "SELECT count(*) FROM log WHERE writer < 3"
+    assert scene.at_destination(there)[0][0] > int(scene.source.value(scene.database, there))
 
 
 def test_refusals_say_what_to_do(scene: Scene) -> None:

@@ -62,6 +62,8 @@ base::Result<MinedTables> MinedTables::read(pg::Connection& source, const std::v
 
 base::Result<void> MinedTables::recall(const std::filesystem::path& file, base::Lsn needed_from) {
   THALWEG_ASSIGN(std::vector<Read> earlier, load(file));
+  // Of a timeline that the source has left.
+  while (!earlier.empty() && earlier.back().from > reads_.back().from) earlier.pop_back();
   const bool is_news = earlier.empty() || earlier.back().tables != reads_.back().tables;
   // Tables that are as they were, are so from there on.
   if (!is_news) reads_.back().from = earlier.back().from;
@@ -83,6 +85,12 @@ bool MinedTables::enter(base::Lsn record) {
     const auto known = std::find_if(std::prev(next), reads_.end(),
                                     [&, table = table](const Read& read) { return read.tables.contains(table); });
     wanted = known->tables.at(table);
+    // The source refused updates without an identity until they were given up, which was some moments before the read.
+    const bool is_given_up = std::any_of(known, reads_.end(), [&, table = table](const Read& read) {
+      const auto there = read.tables.find(table);
+      return there != read.tables.end() && there->second == Wanted::inserts;
+    });
+    if (wanted == Wanted::everything && is_given_up) wanted = Wanted::identified;
   }
   return true;
 }
