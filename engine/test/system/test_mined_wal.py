@@ -219,7 +219,7 @@ def test_updates_that_were_given_up_later_come(scene: Scene) -> None:
 
 
 def test_updates_are_given_up_while_somebody_tries_them(scene: Scene, random_: random.Random) -> None:
-    """The source refuses them until they are given up, and takes them from then on: the engine never asks for their row."""
+    """The source refuses them until they are given up, and takes them from then on. Nobody asks for their rows."""
     scene.run_at_source(TABLES)
     start_mining(scene, WANTED)
 
