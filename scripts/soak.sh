@@ -102,7 +102,7 @@ kill_round() {
 
 soak_kills() {
   build_engine release thalwegd shipment_test && install_newer_server && build_server_libraries || return 1
-  THALWEG_SHIPMENT_KILLS=1000 "$THALWEG_BUILD/release/shipment_test" --gtest_filter='ReceiverTest.*' && echo "did: 1000 kills of the receiver" || return 1
+  THALWEG_SHIPMENT_KILLS=1000 "$THALWEG_BUILD/release/shipment_test" --gtest_filter='WalReceiverTest.*' && echo "did: 1000 kills of the receiver" || return 1
   rounds "$share" "ten files of system tests" kill_round
 }
 

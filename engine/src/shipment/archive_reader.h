@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "shipment/receiver.h"
+#include "shipment/wal_receiver.h"
 
 namespace thalweg::shipment {
 
@@ -11,7 +11,7 @@ namespace thalweg::shipment {
 class ArchiveReader {
  public:
   // `options`: a receiver's, with an archive and an identity. Both outlive it.
-  ArchiveReader(const ReceiverOptions& options, Staging& staging)
+  ArchiveReader(const WalReceiverOptions& options, Staging& staging)
       : options_(options), staging_(staging), room_(staging, room_options(options, options.identity)) {}
   // Until it is stopped, or the archive lacks the next segment: whether anything came. Fails with
   // wal_archive_failed where nothing came because the archive cannot be used, or has other bytes than were staged.
@@ -24,7 +24,7 @@ class ArchiveReader {
   base::Result<bool> refuse(base::Lsn segment, const base::Error& error);
   void report();
 
-  const ReceiverOptions& options_;
+  const WalReceiverOptions& options_;
   Staging& staging_;
   StagingRoom room_;
 };

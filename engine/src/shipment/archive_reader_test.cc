@@ -99,7 +99,7 @@ class ArchiveReaderTest : public ::testing::Test {
   std::atomic<bool> stop_{false};
   const Archive archive_;
   StagingReport report_;
-  ReceiverOptions options_;
+  WalReceiverOptions options_;
   WalBytes wal_;
   base::Lsn whole_;  // before the record that goes on
 };

@@ -35,7 +35,7 @@ Shipper::Shipper(ShipperOptions options) : options_(std::move(options)), on_stag
 
 base::Result<void> Shipper::run() {
   while (true) {
-    Receiver receiver(options_.receiver, staging_);
+    WalReceiver receiver(options_.receiver, staging_);
     const auto streamed = receiver.run();
     if (*options_.receiver.stop) return {};
     if (streamed) continue;  // with the next timeline
@@ -47,7 +47,7 @@ base::Result<void> Shipper::run() {
   }
 }
 
-bool Shipper::may_go_on(const base::Error& error, const Receiver& receiver) const {
+bool Shipper::may_go_on(const base::Error& error, const WalReceiver& receiver) const {
   if (options_.receiver.archive == nullptr || !staging_ || receiver.is_other_source()) return false;
   return is_forgotten(error) || base::class_of(error.code) == base::ErrorClass::transient;
 }
@@ -60,7 +60,7 @@ bool Shipper::is_mended(const base::Error& error) {
 
 // Until the source is to be tried again.
 base::Result<void> Shipper::bridge(const base::Error& error) {
-  const ReceiverOptions& receiver = options_.receiver;
+  const WalReceiverOptions& receiver = options_.receiver;
   if (!away_since_) away_since_ = now();
   bool came = false;
   base::Error why = error;
@@ -122,7 +122,7 @@ void Shipper::note_reason(const base::Error& error) {
 }
 
 base::Result<bool> Shipper::fetch() {
-  ReceiverOptions of_archive = options_.receiver;
+  WalReceiverOptions of_archive = options_.receiver;
   of_archive.on_staged = on_staged_;
   return ArchiveReader(of_archive, *staging_).run();
 }

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "base/error.h"
-#include "shipment/receiver.h"
+#include "shipment/wal_receiver.h"
 
 // Keeps a source's WAL coming: from the source, and where that cannot give what is next, from its archive.
 
 namespace thalweg::shipment {
 
 struct ShipperOptions {
-  ReceiverOptions receiver;
+  WalReceiverOptions receiver;
   // By the shipper's thread: why neither the source nor the archive gives more, for longer than the patience; none: one
   // of them does again.
   std::function<void(std::optional<base::Error>)> on_trouble = [](const std::optional<base::Error>&) {};
@@ -38,7 +38,7 @@ class Shipper {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
-  bool may_go_on(const base::Error& error, const Receiver& receiver) const;
+  bool may_go_on(const base::Error& error, const WalReceiver& receiver) const;
   bool is_mended(const base::Error& error);
   base::Result<void> bridge(const base::Error& error);
   base::Result<bool> fetch();

@@ -6,7 +6,7 @@ namespace thalweg::capture {
 
 using telemetry::Activity;
 
-WalShipment::WalShipment(shipment::ReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
+WalShipment::WalShipment(shipment::WalReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
                          std::filesystem::path scratch)
     : archive_([&]() -> std::optional<shipment::Archive> {
         if (!archive) return std::nullopt;

@@ -21,7 +21,7 @@ class WalShipment {
  public:
   // `options`: without what it sets itself, the callbacks and what is shared. `archive`: where the source's WAL is as
   // well; `scratch` is the folder of what is fetched from there.
-  WalShipment(shipment::ReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
+  WalShipment(shipment::WalReceiverOptions options, std::optional<shipment::ArchivePlace> archive,
               std::filesystem::path scratch);
   ~WalShipment() { end(); }
   WalShipment(const WalShipment&) = delete;
@@ -52,7 +52,7 @@ class WalShipment {
   std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
   std::atomic<uint64_t> read_to_{0};      // likewise
   const std::optional<shipment::Archive> archive_;
-  shipment::ReceiverOptions options_;
+  shipment::WalReceiverOptions options_;
   base::Doorbell bell_;
 
   mutable std::mutex mutex_;  // guards these

@@ -1,4 +1,4 @@
-#include "shipment/receiver.h"
+#include "shipment/wal_receiver.h"
 
 #include <fmt/format.h>
 
@@ -30,10 +30,6 @@ base::Result<base::Lsn> restart_of(pg::Connection& connection, const std::string
                     fmt::format("The source has no physical slot {} that keeps WAL.", slot));
 }
 
-}  // namespace
-
-namespace {
-
 // A segment that goes while its sender reads it is an internal error to the server (CheckXLogRemoved of
 // src/backend/access/transam/xlog.c). Its text, in whatever language, has the segment's name.
 bool names_segment(const base::Error& error, uint32_t segment_bytes) {
@@ -47,7 +43,7 @@ bool names_segment(const base::Error& error, uint32_t segment_bytes) {
 
 }  // namespace
 
-StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity) {
+StagingRoomOptions room_options(const WalReceiverOptions& options, const WalIdentity& identity) {
   return {.needed_from = options.needed_from,
           .read_to = options.read_to,
           .bytes_max = std::max<uint64_t>(options.bytes_max, kSegmentsMin * identity.segment_bytes),
@@ -56,7 +52,7 @@ StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentit
           .clock = &options.clock};
 }
 
-base::Result<void> Receiver::run() {
+base::Result<void> WalReceiver::run() {
   THALWEG_TRY(start());
   while (!*options_.stop && staging_->end() < timeline_end_) {
     auto received = receive();
@@ -70,7 +66,7 @@ base::Result<void> Receiver::run() {
   return tell();
 }
 
-base::Result<void> Receiver::start() {
+base::Result<void> WalReceiver::start() {
   THALWEG_ASSIGN(stream_, pg::ReplicationStream::open(options_.source,
                                                       {.application_name = options_.slot, .abandon = options_.stop}));
   THALWEG_ASSIGN(const WalIdentity found, identify(*stream_));
@@ -96,7 +92,7 @@ base::Result<void> Receiver::start() {
   return tell();
 }
 
-base::Result<void> Receiver::check(const WalIdentity& found) {
+base::Result<void> WalReceiver::check(const WalIdentity& found) {
   const WalIdentity& expected = options_.identity.is_known() || !staging_ ? options_.identity : staging_->identity();
   is_other_source_ = expected.is_known() && expected != found;
   if (!is_other_source_) return {};
@@ -107,7 +103,7 @@ base::Result<void> Receiver::check(const WalIdentity& found) {
       base::ErrorSide::source);
 }
 
-void Receiver::report() {
+void WalReceiver::report() {
   report_.begin = staging_->begin();
   report_.end = staging_->end();
   report_.whole = staging_->whole();
@@ -117,7 +113,7 @@ void Receiver::report() {
   options_.on_staged(report_);
 }
 
-base::Result<void> Receiver::receive() {
+base::Result<void> WalReceiver::receive() {
   bool asked = false;
   THALWEG_TRY(make_room());
   if (room_->is_full()) {
@@ -138,7 +134,7 @@ base::Result<void> Receiver::receive() {
   return {};
 }
 
-base::Result<void> Receiver::take(const pg::StreamMessage& message) {
+base::Result<void> WalReceiver::take(const pg::StreamMessage& message) {
   heard_at_ = options_.clock.steady_now();
   has_asked_ = false;
   report_.server_time = message.server_time;
@@ -154,7 +150,7 @@ base::Result<void> Receiver::take(const pg::StreamMessage& message) {
   return {};
 }
 
-base::Result<void> Receiver::watch_silence() {
+base::Result<void> WalReceiver::watch_silence() {
   const auto now = options_.clock.steady_now();
   if (now - heard_at_ < kSilence) return {};
   heard_at_ = now;
@@ -166,7 +162,7 @@ base::Result<void> Receiver::watch_silence() {
 }
 
 // An archive that cannot be used is told, and ends no connection: what nobody needs goes on making room.
-base::Result<void> Receiver::make_room() {
+base::Result<void> WalReceiver::make_room() {
   const auto made = room_->make();
   if (made && *made) report();
   const auto looked = room_->is_full() ? look_ahead() : base::Result<void>{};
@@ -185,7 +181,7 @@ base::Result<void> Receiver::make_room() {
 }
 
 // There is no room. What the archive has, the source need not keep for us: once there is room it comes from there.
-base::Result<void> Receiver::look_ahead() {
+base::Result<void> WalReceiver::look_ahead() {
   const auto now = options_.clock.steady_now();
   if (options_.archive == nullptr || now - ahead_at_ < StagingRoom::kArchiveInterval) return {};
   const uint32_t segment = report_.identity.segment_bytes;
@@ -198,7 +194,7 @@ base::Result<void> Receiver::look_ahead() {
   return {};
 }
 
-base::Result<void> Receiver::sync_if_due() {
+base::Result<void> WalReceiver::sync_if_due() {
   if (staging_->unsynced() == 0) {
     synced_at_ = options_.clock.steady_now();
     return {};
@@ -211,7 +207,7 @@ base::Result<void> Receiver::sync_if_due() {
   return {};
 }
 
-base::Result<void> Receiver::tell(bool asks) {
+base::Result<void> WalReceiver::tell(bool asks) {
   const base::Lsn durable = staging_->durable();
   options_.on_durable(durable);
   told_ = forgettable();

@@ -35,7 +35,7 @@ struct StagingReport {
   base::UnixMicros server_time = {};  // when the source sent the last bytes, by its clock; none: it has sent none yet
 };
 
-struct ReceiverOptions {
+struct WalReceiverOptions {
   base::Conninfo source;
   std::string slot;  // a physical one
   std::filesystem::path directory;
@@ -56,10 +56,10 @@ struct ReceiverOptions {
   WalIdentity identity = {};
 };
 
-StagingRoomOptions room_options(const ReceiverOptions& options, const WalIdentity& identity);
+StagingRoomOptions room_options(const WalReceiverOptions& options, const WalIdentity& identity);
 
 // Owner: one thread, which runs it.
-class Receiver {
+class WalReceiver {
  public:
   static constexpr std::chrono::milliseconds kSyncInterval{100};
   static constexpr uint64_t kUnsyncedBytesMax = uint64_t{8} << 20;
@@ -68,7 +68,8 @@ class Receiver {
   static constexpr std::chrono::seconds kSilence{30};
 
   // `staging`: what an earlier receiver has left of this process, or empty. It outlives the receiver.
-  Receiver(const ReceiverOptions& options, std::optional<Staging>& staging) : options_(options), staging_(staging) {}
+  WalReceiver(const WalReceiverOptions& options, std::optional<Staging>& staging)
+      : options_(options), staging_(staging) {}
   // One connection, until it is stopped or has all of a timeline that the source has left (success), or fails:
   // transient errors can be tried again. WAL of another system than the staged one's is a protocol_violation.
   base::Result<void> run();
@@ -89,7 +90,7 @@ class Receiver {
   base::Lsn forgettable() const { return std::max(staging_->durable(), ahead_); }
   void report();
 
-  ReceiverOptions options_;
+  WalReceiverOptions options_;
   std::optional<pg::ReplicationStream> stream_;
   std::optional<Staging>& staging_;
   std::optional<StagingRoom> room_;

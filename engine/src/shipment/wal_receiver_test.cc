@@ -1,4 +1,4 @@
-#include "shipment/receiver.h"
+#include "shipment/wal_receiver.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -27,9 +27,9 @@ namespace {
 constexpr uint32_t kSegmentBytes = 16U << 20;
 constexpr const char* kSlot = "shipped";
 
-class ReceiverTest : public ::testing::Test {
+class WalReceiverTest : public ::testing::Test {
  protected:
-  ReceiverTest()
+  WalReceiverTest()
       : cluster_({.settings = {{"fsync", "on"}, {"max_wal_size", "64MB"}, {"min_wal_size", "32MB"}}, .hba_lines = {}}) {
     std::string pattern = (std::filesystem::temp_directory_path() / "thalweg-shipment-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
@@ -37,7 +37,7 @@ class ReceiverTest : public ::testing::Test {
         mmap(nullptr, sizeof(std::atomic<uint64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     durable_ = new (shared) std::atomic<uint64_t>{0};
   }
-  ~ReceiverTest() override {
+  ~WalReceiverTest() override {
     end_receiver();
     std::filesystem::remove_all(directory_);
     munmap(durable_, sizeof(std::atomic<uint64_t>));
@@ -61,13 +61,13 @@ class ReceiverTest : public ::testing::Test {
     const std::atomic<bool> stop{false};
     std::optional<Staging> staging;
     while (true) {  // until it is killed
-      Receiver receiver({.source = conninfo(),
-                         .slot = kSlot,
-                         .directory = directory_,
-                         .clock = clock,
-                         .stop = &stop,
-                         .on_durable = [this](base::Lsn lsn) { *durable_ = std::max(durable_->load(), lsn.value); }},
-                        staging);
+      WalReceiver receiver({.source = conninfo(),
+                            .slot = kSlot,
+                            .directory = directory_,
+                            .clock = clock,
+                            .stop = &stop,
+                            .on_durable = [this](base::Lsn lsn) { *durable_ = std::max(durable_->load(), lsn.value); }},
+                           staging);
       const auto ran = receiver.run();
       // A source that is away comes back; its slot may still be the killed receiver's for a moment.
       if (base::class_of(ran.error().code) != base::ErrorClass::transient) {
@@ -113,7 +113,7 @@ class ReceiverTest : public ::testing::Test {
   pid_t receiver_ = 0;
 };
 
-TEST_F(ReceiverTest, StagesTheSourcesBytesThroughKillsOfBoth) {
+TEST_F(WalReceiverTest, StagesTheSourcesBytesThroughKillsOfBoth) {
   const char* const wanted = std::getenv("THALWEG_SHIPMENT_KILLS");
   const int kills = wanted == nullptr ? 20 : std::atoi(wanted);
   {
