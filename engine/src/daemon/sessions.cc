@@ -141,7 +141,7 @@ base::Result<SourceSlot> Sessions::prepare_source() {
 // At each session: its administrator may have changed it.
 base::Result<void> Sessions::find_archive() {
   archive_.reset();
-  if (options_.definition.wal_archive.empty()) return {};
+  if (options_.definition.wal_archive.empty() || !mines(options_.definition)) return {};
   THALWEG_ASSIGN(archive_, shipment::find_archive(options_.archives_file, options_.definition.wal_archive));
   // A stream that runs goes on without its archive. One that begins is refused before its copy.
   const capture::WalFolder mined(mining_folder(options_.spill_directory));

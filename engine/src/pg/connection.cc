@@ -155,11 +155,11 @@ base::Result<Connection> Connection::open_any(const base::Conninfo& conninfo, co
     if (opened || opened.error().code != ErrorCode::database_unreachable) return opened;
     if (options.abandon != nullptr && options.abandon->load(std::memory_order_relaxed)) return opened;
     why += (why.empty() ? "" : "; ") + opened.error().message;
-    sqlstate = opened.error().sqlstate;
+    if (sqlstate.empty()) sqlstate = opened.error().sqlstate;
   }
   if (why.empty()) why = "the conninfo does not name the server any more";
   base::Error error = base::fail(ErrorCode::database_unreachable, std::move(why)).error();
-  if (admitted.servers.size() == 1) error.sqlstate = std::move(sqlstate);
+  error.sqlstate = std::move(sqlstate);
   return std::unexpected(std::move(error));
 }
 

@@ -1,5 +1,6 @@
 #include "shipment/source_identity.h"
 
+#include <bit>
 #include <charconv>
 #include <string>
 
@@ -9,11 +10,18 @@ namespace thalweg::shipment {
 
 namespace {
 
-// In bytes, as pg_settings has it: SHOW would say "16MB".
+// In bytes, as pg_settings has it: SHOW would say "16MB". IsValidWalSegSize of src/include/access/xlog_internal.h.
 base::Result<uint32_t> segment_bytes_of(pg::Connection& connection) {
+  constexpr int64_t kMin = int64_t{1} << 20;
+  constexpr int64_t kMax = int64_t{1} << 30;
   THALWEG_ASSIGN(const pg::Rows rows,
                  connection.script("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'"));
-  return static_cast<uint32_t>(rows.integer(0, 0));
+  const int64_t bytes = rows.size() == 1 ? rows.integer(0, 0) : 0;
+  if (bytes >= kMin && bytes <= kMax && std::has_single_bit(static_cast<uint64_t>(bytes))) {
+    return static_cast<uint32_t>(bytes);
+  }
+  return base::fail(base::ErrorCode::protocol_violation,
+                    fmt::format("The source says that its WAL segments have {} bytes.", bytes));
 }
 
 // 0 would be any system's.

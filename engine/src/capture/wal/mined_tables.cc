@@ -85,12 +85,13 @@ bool MinedTables::enter(base::Lsn record) {
     const auto known = std::find_if(std::prev(next), reads_.end(),
                                     [&, table = table](const Read& read) { return read.tables.contains(table); });
     wanted = known->tables.at(table);
-    // The source refused updates without an identity until they were given up, which was some moments before the read.
-    const bool is_given_up = std::any_of(known, reads_.end(), [&, table = table](const Read& read) {
+    // The source had changed the publication some moments before the read that says so. Updates without an identity it
+    // takes only of what was given up; those that are from before they were taken back, the copy has, and apply skips.
+    const bool changes = std::any_of(known, reads_.end(), [&, table = table](const Read& read) {
       const auto there = read.tables.find(table);
-      return there != read.tables.end() && there->second == Wanted::inserts;
+      return there != read.tables.end() && there->second != wanted;
     });
-    if (wanted == Wanted::everything && is_given_up) wanted = Wanted::identified;
+    if (changes) wanted = Wanted::identified;
   }
   return true;
 }
