@@ -9,6 +9,7 @@ from thalweg.advisor.schemas import Verdict
 from thalweg.advisor.streams import ServerWait
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.kernel.lifecycle import ObservedStatus
+from thalweg.kernel.words import ended
 from thalweg.live.going_on import makes_room
 from thalweg.live.schemas import DestinationSample
 
@@ -33,7 +34,7 @@ def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
     if wait.prepared:
         evidence.append(fact("BLOCKED BY", wait.database, "a prepared transaction"))
     return clues.finding(
-        "start_blocked", f"{who} at {at} keeps the path from starting", f"{wait.words.rstrip('.')}.", evidence,
+        "start_blocked", f"{who} at {at} keeps the path from starting", ended(wait.words), evidence,
         list(_ends(clues, wait)), severity=FindingSeverity.CRITICAL, subject=f"{wait.side.value}.{number}",
     )  # fmt: skip
 

@@ -2,6 +2,7 @@ import { Box, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
 import type { Alert, Stream } from "@/api/types";
+import { withFullStop } from "@/lib/sentences";
 import { AnchorLink } from "@/ui/anchor-link";
 import { ToneIcon } from "@/ui/tone";
 import classes from "./alert-card.module.css";
@@ -33,7 +34,7 @@ export function StreamAlerts({ stream }: { stream: Stream }) {
                 <ToneIcon tone={tone} />
                 <Text size="sm" title={alert.action} style={{ overflowWrap: "anywhere" }}>
                   <Text span size="sm" fw={600}>
-                    {label}: {alert.title}.
+                    {label}: {withFullStop(alert.title)}
                   </Text>{" "}
                   {alert.message}
                 </Text>

@@ -85,7 +85,7 @@ describe("TableTroubles", () => {
     );
     const [first, second, ...others] = screen.getAllByRole("alert");
     expect(first).toHaveTextContent("public.orders in north and south: Replaced");
-    expect(first).toHaveTextContent(/since 2026-11-2[01]/);
+    expect(first).toHaveTextContent(/Since 2026-11-2[01]/);
     expect(second).toHaveTextContent("public.orders in west: Renamed");
     expect(others).toEqual([]);
     await userEvent.click(screen.getByRole("button", { name: "Copy again in south" }));

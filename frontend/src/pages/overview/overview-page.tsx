@@ -33,7 +33,9 @@ export function OverviewPage() {
         description={
           <ReadAge at={overview.dataUpdatedAt || Date.now()}>
             {(age) =>
-              age ? `All streams, and how they were doing ${age}.` : "All streams, and how they are doing now."
+              age
+                ? `All streams, and how they were doing ${age}.`
+                : "All streams, and how they are doing now."
             }
           </ReadAge>
         }
