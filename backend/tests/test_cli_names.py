@@ -1,4 +1,4 @@
-"""What the command line names: tables, and in files of streams the databases and engines."""
+"""Names in the command line: of tables, and in files of streams those of databases and engines."""
 
 from collections.abc import Iterator
 from typing import Any

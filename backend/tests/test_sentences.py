@@ -13,7 +13,7 @@ from thalweg.kernel.settings import PACKAGE
 from thalweg.kernel.words import ended
 
 FOREIGN = ("error", "failure.message", "problem.message", "reason", "why", "rounds.history_failure")
-"""What others wrote: it may end with a full stop, or with a question mark."""
+"""Texts that others wrote: they may end with a full stop, or with a question mark."""
 TARGET = Target("db.example", 5432, "shop", "app", "secret", "prefer")
 
 

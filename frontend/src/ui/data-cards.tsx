@@ -6,7 +6,7 @@ interface DataCardsProps<Row> {
   columns: Column<Row>[];
   rows: Row[];
   rowKey: (row: Row) => string;
-  /** What a card is called. */
+  /** The name of a row's card. */
   nameOf: (row: Row) => string;
 }
 

@@ -47,7 +47,7 @@ interface DataTableProps<Row> {
   maxHeight?: number;
   /** The content below a row, as wide as the table; null: none. Not with maxHeight. */
   below?: (row: Row) => ReactNode;
-  /** What a row's card is called: with it, the rows are cards on a phone. Not with maxHeight or below. */
+  /** The name of a row's card: with it, the rows are cards on a phone. Not with maxHeight or below. */
   cardName?: (row: Row) => string;
 }
 

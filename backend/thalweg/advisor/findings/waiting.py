@@ -29,10 +29,10 @@ def waiting(clues: Clues) -> Iterator[Finding]:
 def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
     who = f"Session{wait.blockers[0].called.removeprefix('session')}" if wait.blockers else "A prepared transaction"
     at = f"the {wait.side.value} {wait.database}"
-    evidence = [fact("WAITS", at, wait.statement)]
-    evidence += [fact("BLOCKED BY", wait.database, blocker.description) for blocker in wait.blockers]
+    evidence = [fact("BLOCKED BY", wait.database, blocker.description) for blocker in wait.blockers]
     if wait.prepared:
         evidence.append(fact("BLOCKED BY", wait.database, "a prepared transaction"))
+    evidence.append(fact("WAITS", at, wait.statement))
     return clues.finding(
         "start_blocked", f"{who} at {at} keeps the path from starting", ended(wait.words), evidence,
         list(_ends(clues, wait)), severity=FindingSeverity.CRITICAL, subject=f"{wait.side.value}.{number}",

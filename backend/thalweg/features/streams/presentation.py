@@ -57,7 +57,7 @@ Definitions = dict[str, StreamParameter]
 STATES = tuple(TableState)
 NAME = r'"(?:[^"]|"")+"'
 STATEMENT = re.compile(rf"ALTER TABLE {NAME}\.{NAME} REPLICA IDENTITY (?:FULL|DEFAULT|USING INDEX {NAME});")
-"""As engines write the cure of a table without a replica identity."""
+"""The statement with which engines begin the cure of a table without a replica identity."""
 RUN_AT_SOURCE = re.compile(rf"At the source, run(?: {STATEMENT.pattern})+")
 
 

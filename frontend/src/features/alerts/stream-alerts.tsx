@@ -9,7 +9,7 @@ import classes from "./alert-card.module.css";
 import { byUrgency } from "./open-alerts";
 import { severityInWords } from "./words";
 
-/** What the stream's page says itself, with its cure: a database that is away is an error of the stream there. */
+/** The stream's page says some alerts itself, with their cures: a database that is away is an error there. */
 function isToldByThePage({ rule, evidence }: Alert, { error, source, destinations }: Stream): boolean {
   if (rule !== "database_unreachable") return rule === "component_aborted" || rule === "table_trouble";
   if (evidence.side === "source") return error?.side === "source" && evidence.database === source.name;

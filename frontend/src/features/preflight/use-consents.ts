@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Check } from "@/api/types";
 import { isAccepted, refusedChecks } from "./checks";
 
-/** What a user accepts of the checks in the way of one request, over all its tries. */
+/** The consents of a user to the checks in the way of one request, over all its tries. */
 export function useConsents() {
   const [accepted, setAccepted] = useState<string[]>([]);
   const [seen, setSeen] = useState<Check[]>([]);
