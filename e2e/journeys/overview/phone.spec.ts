@@ -47,11 +47,13 @@ test("changes and databases are cards whose words stay on the screen", async ({ 
     const cards = page.getByRole("list", { name: label }).getByRole("listitem");
     await expect(cards.first()).toBeVisible();
     await expectNoSidewaysScroll(page, label);
-    const sticksOut = await cards.first().evaluate((card) =>
-      [...card.querySelectorAll("*")]
-        .filter((part) => part.getBoundingClientRect().right > 390)
-        .map((part) => part.textContent),
-    );
+    const sticksOut = await cards
+      .first()
+      .evaluate((card) =>
+        [...card.querySelectorAll("*")]
+          .filter((part) => part.getBoundingClientRect().right > 390)
+          .map((part) => part.textContent),
+      );
     expect(sticksOut, label).toEqual([]);
   }
 });

@@ -47,7 +47,10 @@ describe("DataTable", () => {
 
   it("is a list of cards on a phone, where a card has a name", async () => {
     const wide = window.matchMedia;
-    vi.stubGlobal("matchMedia", (query: string) => ({ ...wide(query), matches: query.includes("max-width") }));
+    vi.stubGlobal("matchMedia", (query: string) => ({
+      ...wide(query),
+      matches: query.includes("max-width"),
+    }));
     renderUi(
       <DataTable
         label="Things"
