@@ -58,6 +58,18 @@ test("a stream that does not run has one sentence; the alert and the figures say
   expect(verdictOf({ ...aborted, status: "UNKNOWN" }, undefined)).toBe(reason);
 });
 
+test("who holds a lock comes before the standstill that it makes", () => {
+  const reason = "reports has applied nothing for 20 s though changes wait for it. Look for a lock.";
+  const stands = { ...well, health: { level: "warning" as const, reason } };
+  const finding = {
+    top_finding: "Session 4711 (psql) holds a lock that the appliers need",
+    top_finding_code: "apply_lock_contention",
+  };
+  expect(verdictOf(stands, [path, { ...path, ...finding }])).toBe(
+    "Session 4711 (psql) holds a lock that the appliers need. reports has applied nothing for 20 s though changes wait for it.",
+  );
+});
+
 test("what the alerts below tell is not repeated", () => {
   const reason = "north has stopped; south goes on. Its disk is full: no space left. And 1 more.";
   const error = { title: "Its disk is full" };

@@ -31,6 +31,10 @@ export function verdictOf(stream: Healthy, paths: Judged[] | undefined): string 
   const { health, destinations } = stream;
   const resting = restingInWords(stream);
   if (resting) return resting;
+  const locked = paths?.find(({ top_finding_code }) => top_finding_code === "apply_lock_contention");
+  // Health tells of a standstill only; what to do about it is to look for the lock that is found here.
+  if (health.level !== "ok" && locked?.top_finding)
+    return `${withFullStop(locked.top_finding)} ${firstSentence(health.reason)}`;
   if (health.level !== "ok" || !paths || paths.length === 0) return withoutTold(health.reason, destinations);
   const telling =
     paths.find(({ top_finding }) => top_finding) ?? paths.find((path) => path.bottleneck_identified);
