@@ -1,4 +1,4 @@
-"""Who holds a lock that a real engine's apply waits for is named soon, although all went well until then."""
+"""The holder of a lock that a real engine's apply waits for is named soon, although all went well until then."""
 
 import asyncio
 import time

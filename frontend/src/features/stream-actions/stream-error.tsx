@@ -37,5 +37,7 @@ export function StreamErrorPanel({ stream, actions }: StreamErrorPanelProps) {
     error.at && `at ${formatTime(error.at)}`,
     stream.retry_at && `next try ${formatTime(stream.retry_at)}`,
   ].filter((fact): fact is string => Boolean(fact));
-  return <EngineErrorAlert error={error} facts={facts} actions={actions?.(error, cause?.at ?? [])} />;
+  const own = stream.destinations.map(({ id, database }) => ({ id, name: database.name }));
+  const having = cause?.at ?? (own.length === 1 ? own : []);
+  return <EngineErrorAlert error={error} facts={facts} actions={actions?.(error, having)} />;
 }

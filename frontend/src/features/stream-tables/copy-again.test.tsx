@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { StreamError } from "@/api/types";
 import { destination, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi, stubApi } from "@/test/render";
-import { CopyAgain } from "./copy-again";
+import { CopyAgain, tableToCopy } from "./copy-again";
 
 const differs: StreamError = {
   code: "destination_table_differs",
@@ -31,7 +31,12 @@ const north = destination({ id: "north", database: { id: "n", name: "north", add
 const south = destination({ id: "south", database: { id: "s", name: "south", address: "" }, tables });
 const show = (error: StreamError, at = [{ id: "north", name: "north" }], mayAct = true) =>
   renderUi(
-    <CopyAgain stream={stream({ destinations: [north, south] })} error={error} at={at} mayAct={mayAct} />,
+    <CopyAgain
+      stream={stream({ destinations: [north, south] })}
+      table={tableToCopy(error)}
+      at={at}
+      mayAct={mayAct}
+    />,
   );
 
 describe("CopyAgain", () => {

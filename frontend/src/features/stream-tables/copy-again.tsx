@@ -14,18 +14,25 @@ const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const isNamed = (table: { schema: string; table: string }, name: string) =>
   name === `${quoted(table.schema)}.${quoted(table.table)}`;
 
+/** The table of an error that another copy can cure, as the engine writes its name; null where none can. */
+export function tableToCopy({ code, table, side }: StreamError): string | null {
+  const isCured = side !== "source" && CURED.some((cured) => isEngineError({ code }, cured));
+  return isCured ? table : null;
+}
+
 interface CopyAgainProps {
   stream: Stream;
-  error: StreamError;
-  /** The destinations that have the error. */
+  /** Its name as the engine writes it. Null: there is no button. */
+  table: string | null;
+  /** The destinations that need the copy. */
   at: { id: string; name: string }[];
   mayAct: boolean;
 }
 
-/** Buttons that copy the table of an error again, one for each destination that has it. */
-export function CopyAgain({ stream, error, at, mayAct }: CopyAgainProps) {
+/** Buttons that copy a table again, one for each destination. */
+export function CopyAgain({ stream, table, at, mayAct }: CopyAgainProps) {
   const [asked, setAsked] = useState<TableResolution | null>(null);
-  const choices = choicesOf(stream, error, at);
+  const choices = choicesOf(stream, table, at);
   if (choices.length === 0) return null;
   const may = mayAct && stream.desired_status !== "DROPPED";
   return (
@@ -46,10 +53,9 @@ export function CopyAgain({ stream, error, at, mayAct }: CopyAgainProps) {
   );
 }
 
-/** The error names the table as the destination does, or as the source: the stream knows both names. */
-function choicesOf({ destinations }: Stream, error: StreamError, at: CopyAgainProps["at"]) {
-  const { table: named, side } = error;
-  if (!named || side === "source" || !CURED.some((code) => isEngineError(error, code))) return [];
+/** The engine names the table as the destination does, or as the source: the stream knows both names. */
+function choicesOf({ destinations }: Stream, named: string | null, at: CopyAgainProps["at"]) {
+  if (!named) return [];
   return at.flatMap(({ id, name }) => {
     const tables = destinations.find((one) => one.id === id)?.tables ?? [];
     const found =

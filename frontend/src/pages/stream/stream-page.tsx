@@ -6,7 +6,7 @@ import { ProblemError } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import { streamQuery } from "@/api/streams";
-import type { Stream, StreamError } from "@/api/types";
+import type { ErrorCause, Stream, StreamError } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
 import { DestinationErrors } from "@/features/destinations/destination-errors";
 import { ERRORS_ID } from "@/features/destinations/told-above";
@@ -19,7 +19,7 @@ import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamWaits } from "@/features/stream-actions/stream-waits";
-import { CopyAgain } from "@/features/stream-tables/copy-again";
+import { CopyAgain, tableToCopy } from "@/features/stream-tables/copy-again";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { isEngineError } from "@/lib/engine-errors";
@@ -90,8 +90,18 @@ function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
   const tellsTroubles =
     isEngineError(stream.error, "table_trouble") && stream.tables.some(({ trouble }) => trouble !== null);
   const cureOf = (error: StreamError, at: { id: string; name: string }[]) => (
-    <CopyAgain stream={stream} error={error} at={at} mayAct={mayAct} />
+    <CopyAgain stream={stream} table={tableToCopy(error)} at={at} mayAct={mayAct} />
   );
+  const cureOfParked = ({ kind, table }: ErrorCause) =>
+    queueOf &&
+    (kind === "copy_inconsistent" || kind === "missing_row") && (
+      <CopyAgain
+        stream={stream}
+        table={table}
+        at={[{ id: queueOf.id, name: queueOf.database.name }]}
+        mayAct={mayAct}
+      />
+    );
   return (
     <>
       <PageHeader
@@ -221,6 +231,7 @@ function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
                 streamId={stream.id}
                 destinationId={queueOf.id}
                 mayAct={mayAct}
+                cureOf={cureOfParked}
                 cause={cause}
                 onCause={(next) => navigate({ search: (now) => ({ ...now, cause: next }), replace: true })}
               />
