@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import get_args
 
 from tests.rig.causes import CAUSES
@@ -21,7 +22,7 @@ from thalweg.inspection.performance import Activity, DestinationFacts, SourceFac
 from thalweg.inspection.sessions import Blocker, Waits
 from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.clock import now
-from thalweg.live.schemas import Sample
+from thalweg.live.schemas import ComponentSample, Sample
 
 
 def findings(
@@ -206,13 +207,53 @@ def standing_still() -> list[Sample]:
 
 def test_a_lock_of_another_session_is_named_with_its_holder() -> None:
     waits = waiting(Lock_relation=4)
-    waits.blockers[4711] = Blocker(4711, "psql", "postgres", None, None)
+    statement = "UPDATE item SET price = …"
+    waits.blockers[4711] = Blocker(4711, "psql", "bob", "idle in transaction", 40.0, statement)
     destination = DestinationFacts(now(), waits=waits)
     found = findings("lock_contention", destination=destination, samples=standing_still())
     assert (found[0].code, found[0].title) == (
         "apply_lock_contention", "Session 4711 (psql) holds a lock that the appliers need",
     )  # fmt: skip
+    who = f"ession 4711 (psql) of bob, idle in transaction for 40 s, executed last: {statement}"
+    assert found[0].explanation.startswith(f"S{who}: in ")
+    assert (found[0].evidence[0].statistic, found[0].evidence[0].value) == ("BLOCKED BY", f"s{who}")
     assert "apply_parallelism" not in {finding.code for finding in found}
+
+
+def just_locked(seconds: int) -> list[Sample]:
+    """A path that kept up for seven seconds, until somebody took a lock so many seconds ago."""
+    still = standing_still()[-1]
+    parts = []
+    for part in still.components:
+        if part.time_percent is not None:
+            none = dict.fromkeys(type(part.time_percent).model_fields, 0.0)
+            part = part.model_copy(update={"time_percent": type(part.time_percent)(**(none | {"idle": 100.0}))})
+        parts.append(part)
+
+    def sample(second: int, lag_bytes: int, rate: float, components: list[ComponentSample]) -> Sample:
+        destinations = [
+            own.model_copy(update={"lcrs_per_second": rate, "lag": own.lag.model_copy(update={"bytes": lag_bytes})})
+            for own in still.destinations
+        ]
+        at = still.at + timedelta(seconds=second)
+        update = {"at": at, "interval_seconds": 1.0, "destinations": destinations, "components": components}
+        return still.model_copy(update=update)
+
+    quiet = [sample(second, 0, 100.0, parts) for second in range(7)]
+    return quiet + [sample(7 + second, 50_000, 0.0, still.components) for second in range(seconds)]
+
+
+def test_the_holder_of_a_lock_that_was_just_taken_is_named_before_it_limits_the_whole_span() -> None:
+    waits = waiting(Lock_transactionid=4)
+    waits.blockers[4711] = Blocker(4711, "psql", "bob", "idle in transaction", 3.0)
+    destination = DestinationFacts(now(), waits=waits)
+    _, view = analysed(just_locked(3))
+    assert (view.bottleneck.bottleneck_identified, view.stands_now) == (False, True)
+    (found, *_) = findings("lock_contention", destination=destination, samples=just_locked(3))
+    assert (found.code, found.is_cause) == ("apply_lock_contention", True)
+    _, view = analysed(just_locked(1))
+    assert not view.stands_now, "one second is too short to tell"
+    assert analysed(recorded("lock_contention"))[1].stands_now
 
 
 def test_what_has_stopped_has_the_cure_of_its_error() -> None:

@@ -33,7 +33,10 @@ async def test_who_holds_a_lock_of_a_whole_table_is_told(sides: Sides) -> None:
                 pass
         await holder.rollback()
         await waiting
-    assert [(blocker.pid, blocker.application) for blocker in facts.waits.blockers.values()] == [(pid, "psql")]
+    (blocker,) = facts.waits.blockers.values()
+    assert (blocker.pid, blocker.application) == (pid, "psql")
+    assert blocker.statement == "LOCK TABLE locked IN ACCESS EXCLUSIVE MODE"
+    assert (blocker.username, blocker.state) == (writer, "idle in transaction")
 
 
 async def test_statistics_of_io_are_read_where_the_server_has_them(sides: Sides) -> None:

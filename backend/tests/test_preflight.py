@@ -339,6 +339,37 @@ async def test_a_schema_stands_once_in_the_cure_of_several_definitions(
     assert found["sql"] == f'{schema}\nCREATE EXTENSION "citext" SCHEMA "fn";\n{body}'
 
 
+async def test_missing_extensions_have_one_cure_in_their_order(
+    operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
+) -> None:
+    def lack(outcome: str, name: str, schema: str, cure: str) -> dict[str, str]:
+        made = f'CREATE SCHEMA IF NOT EXISTS "{schema}";\n' if schema != "public" else ""
+        sql = f'{made}CREATE EXTENSION "{name}" SCHEMA "{schema}";'
+        return {
+            "outcome": outcome, "part": "extension", "table": "", "name": name, "message": f"It lacks {name}.",
+            "sqlstate": "", "statement": "", "cure": cure, "cure_sql": sql,
+        }  # fmt: skip
+
+    create = "Create the extension at the destination."
+    install = "Install the extension's package on the destination's server, then create the extension."
+    engine.findings = [
+        lack("refused", "postgis_raster", "public", install), lack("left_out", "citext", "public", create),
+        lack("refused", "postgis", "gis", install),
+    ]  # fmt: skip
+    checks = await checks_of(operator, registered)
+    found = checks["destination:definitions"]
+    assert found["sql"].splitlines() == [
+        'CREATE EXTENSION "citext" SCHEMA "public";', 'CREATE SCHEMA IF NOT EXISTS "gis";',
+        'CREATE EXTENSION "postgis" SCHEMA "gis";', 'CREATE EXTENSION "postgis_raster" SCHEMA "public";',
+    ]  # fmt: skip
+    assert found["cure"] == (
+        "Install the packages of postgis and postgis_raster on the destination's server, then create the 3 extensions "
+        "at the destination, in this order."
+    )
+    assert found["items"] == ["It lacks citext.", "It lacks postgis.", "It lacks postgis_raster."]
+    assert checks["destination:left_out_there"]["status"] == "ok"
+
+
 async def test_what_calls_code_is_not_tried_and_the_check_says_so(
     operator: httpx.AsyncClient, registered: dict[str, str], engine: EngineDouble
 ) -> None:

@@ -12,6 +12,7 @@ from tests.support.relay import relaying
 from thalweg.inspection import bounds
 from thalweg.inspection.connection import connected, read_all, read_row
 from thalweg.inspection.failure import ConnectionFailure
+from thalweg.inspection.sessions import NOT_SEEN, without_values
 from thalweg.inspection.slots import read_slots
 from thalweg.inspection.target import Target
 
@@ -89,3 +90,18 @@ async def test_a_statement_that_takes_too_long_says_what_may_keep_the_server(sid
             await connection.execute("SET statement_timeout = '50ms'")
             await read_row(connection, "SELECT pg_sleep(5)")
     assert "gives each statement 20 s" in failure.value.message and "very large" in failure.value.cure
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown"),
+    [
+        ("UPDATE t SET a = 'it''s', b = 12.5, c1 = $1 WHERE id=42", "UPDATE t SET a = …, b = …, c1 = $1 WHERE id=…"),
+        ('SELECT  $$a \'b$$, $x$ 1 $x$, \n "2nd" -- a secret', 'SELECT …, …, "2nd" …'),
+        (r"SELECT E'it\\'s secret', more", "SELECT E…"),
+        ("INSERT INTO t VALUES ('cut of", "INSERT INTO t VALUES (…"),
+        ("<insufficient privilege>", None),
+        ("", None),
+    ],
+)
+def test_a_statement_is_shown_without_values(statement: str, shown: str | None) -> None:
+    assert without_values(statement, NOT_SEEN) == shown

@@ -11,6 +11,7 @@ from thalweg.features.identity.service import SessionsAndTokens
 from thalweg.kernel.context import Resources
 from thalweg.kernel.secret_box import load_secret_box
 from thalweg.kernel.settings import Settings
+from thalweg.kernel.words import ended
 from thalweg.live.redis import connect_redis
 
 
@@ -37,7 +38,8 @@ def engine_http(settings: Settings) -> httpx.AsyncClient:
         return httpx.AsyncClient(transport=EngineTransport(trusted))
     except (OSError, ssl.SSLError) as error:
         raise EngineCaError(
-            f"THALWEG_ENGINE_CA_FILE: {settings.engine_ca_file} holds no certificates that can be read: {error}."
+            f"THALWEG_ENGINE_CA_FILE: {settings.engine_ca_file} holds no certificates that can be read: "
+            f"{ended(str(error))}"
         ) from error
 
 

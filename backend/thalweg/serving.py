@@ -9,6 +9,7 @@ import uvicorn
 from thalweg.kernel.http.protocol import Door, ProblemProtocol
 from thalweg.kernel.networks import Networks
 from thalweg.kernel.settings import Settings
+from thalweg.kernel.words import ended
 
 
 class CertificateError(RuntimeError):
@@ -42,5 +43,6 @@ def _check_certificate(settings: Settings) -> None:
     except (OSError, ssl.SSLError) as error:
         raise CertificateError(
             f"THALWEG_TLS_CERTIFICATE_FILE and THALWEG_TLS_KEY_FILE: {settings.tls_certificate_file} and "
-            f"{settings.tls_key_file} cannot be used: {error}. Name a certificate chain and its key, both PEM."
+            f"{settings.tls_key_file} cannot be used: {ended(str(error))} "
+            "Name a certificate chain and its key, both PEM."
         ) from error

@@ -15,6 +15,8 @@ the product with it.
 
 * **Authentication.** Send an API token as `Authorization: Bearer TOKEN`. (The console uses a session cookie and sends
   its `X-CSRF-Token` with each change.) Create tokens under *Settings* or with `POST /api/v1/tokens`.
+  The calls that the console shows for curl take the token from `THALWEG_TOKEN`, or from the file that
+  `THALWEG_TOKEN_FILE` names, as the command line does.
 * **Errors** are problem details with a stable code and a cure: [errors](errors.md).
 * **Lists** come in pages: pass `next_cursor` as `cursor` until it is null.
 * **Creating** takes an `Idempotency-Key`: for a day, the same key and body return the first answer again.

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from terms import add_to_search
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "*/README.md", "docs/**/*.md",
@@ -46,6 +48,7 @@ def main() -> int:
             return built.returncode
         # The API answers for what is not there.
         (site / "404.html").unlink()
+        add_to_search(site)
         _compress(site)
         shutil.rmtree(output, ignore_errors=True)
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,17 @@ from thalweg.advisor.shape import Part, Path, paths_of
 from thalweg.advisor.stages import Stage, stages_of
 from thalweg.advisor.statistics import component_rows, path_rows
 from thalweg.advisor.streams import DatabaseFacts, StreamInput
-from thalweg.live.schemas import ComponentType
+from thalweg.kernel.lifecycle import REPLICATES, ObservedStatus
+from thalweg.live.schemas import ComponentType, Sample
+
+STANDS_SECONDS, JITTER_SECONDS = 2.0, 0.2
+"""For so long nothing is applied before it is asked why. Samples come each second, some of them a little early."""
+EXECUTES_PERCENT = 50.0
+
+
+def _own_rate(path: Path, sample: Sample) -> float | None:
+    own = path.own(sample)
+    return None if own is None else own.lcrs_per_second
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,27 @@ class PathView:
         stage = next(stage for stage in self.stages if stage.sub_component == "APPLY SERVER")
         rate = rate_of(stage.loads, "lcrs")
         return rate is not None and rate < IDLE_LCRS_PER_SECOND
+
+    @property
+    def stands_now(self) -> bool:
+        """Changes wait, an applier executes, and nothing has come of it for the last seconds, however well it went in
+        the rest of the span: as behind a lock that somebody has just taken."""
+        path = self.path
+        if path.past is not None or not path.samples:
+            return False
+        last = path.samples[-1]
+        recent = [sample for sample in path.samples if (last.at - sample.at).total_seconds() < STANDS_SECONDS]
+        seconds = sum(sample.interval_seconds or 0.0 for sample in recent)
+        own = path.own(last)
+        runs = own is not None and own.status == ObservedStatus.ENABLED and own.phase in REPLICATES and own.lag.bytes
+        rests = all((rate := _own_rate(path, sample)) is not None and rate < IDLE_LCRS_PER_SECOND for sample in recent)
+        return bool(runs) and rests and seconds >= STANDS_SECONDS - JITTER_SECONDS and self._executes
+
+    @property
+    def _executes(self) -> bool:
+        stage = self.stage(ComponentType.APPLY, "APPLY SERVER")
+        times = [load.last.time_percent for load in stage.loads] if stage is not None else []
+        return any(time is not None and time.execute > EXECUTES_PERCENT for time in times)
 
     def stage(self, kind: ComponentType, sub_component: str | None = None) -> Stage | None:
         for stage in self.stages:

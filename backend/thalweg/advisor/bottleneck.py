@@ -17,7 +17,7 @@ from thalweg.advisor.streams import Condition
 from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
 from thalweg.kernel.sums import Sum
-from thalweg.kernel.words import capitalised, grouped, listed, parked_in_words
+from thalweg.kernel.words import capitalised, ended, grouped, listed, parked_in_words
 from thalweg.live.schemas import ComponentType
 
 BROKEN = {
@@ -86,7 +86,7 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
     if condition.desired_status != DesiredStatus.ENABLED or condition.status == ObservedStatus.DISABLED:
         return Verdict.STOPPED, "It is stopped."
     if condition.waits:
-        return Verdict.WAITING, " ".join(f"{wait.words.rstrip('.')}." for wait in condition.waits)
+        return Verdict.WAITING, " ".join(ended(wait.words) for wait in condition.waits)
     if condition.phase == StreamPhase.INITIALIZING and condition.error_message is None:
         return Verdict.STARTING, "It is starting."
     if condition.phase == StreamPhase.INSTANTIATING:

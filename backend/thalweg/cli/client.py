@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 
+from thalweg.kernel.words import ended
+
 DEFAULT_URL = "http://127.0.0.1:8642"
 Json = dict[str, Any]
 
@@ -99,7 +101,7 @@ class Api:
             if not begun:
                 raise unreachable(self.url, error) from error
             raise CommandError(
-                f"The answer broke off: {error}. What has come is not all of it.", "Run the command again.",
+                f"The answer broke off: {ended(str(error))} What has come is not all of it.", "Run the command again.",
                 exit_code=EXIT_UNREACHABLE,
             ) from error  # fmt: skip
 
@@ -130,12 +132,14 @@ class Api:
 
     def find(self, path: str, what: str, name: str) -> Json:
         """By name or id."""
-        known = []
-        for item in self.items(path):
-            if name in (item["name"], item["id"]):
-                return item
-            known.append(item["name"])
-        names = ", ".join(known) or "none"
+        known = list(self.items(path))
+        found = [item for item in known if name in (item["name"], item["id"])]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            several = ", ".join(f"{item['name']} ({item['id']})" for item in found)
+            raise CommandError(f"“{name}” can be several: {several}.", "Give the id of the one that is meant.")
+        names = ", ".join(item["name"] for item in known) or "none"
         raise CommandError(f"There is no {what} “{name}”.", f"There are: {names}.")
 
     def events(self) -> Generator[tuple[str, Json], None, None]:
@@ -185,12 +189,12 @@ def _trusted() -> ssl.SSLContext | bool:
 def unreachable(url: str, error: Exception) -> CommandError:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return CommandError(
-            f"{url} shows a certificate that is not trusted: {error}.",
+            f"{url} shows a certificate that is not trusted: {ended(str(error))}",
             "Let THALWEG_CA_FILE name the certificate (PEM) that signed it; THALWEG_URL must name a host in it.",
             exit_code=EXIT_UNREACHABLE,
         )
     return CommandError(
-        f"{url} does not answer: {error}.", "Start it with `make up`, or set THALWEG_URL.",
+        f"{url} does not answer: {ended(str(error))}", "Start it with `make up`, or set THALWEG_URL.",
         exit_code=EXIT_UNREACHABLE,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from typing import Annotated, TextIO
 import typer
 
 from thalweg.cli.client import CommandError
+from thalweg.kernel.words import ended
 
 PasswordStdin = Annotated[bool, typer.Option(help="Read the password from standard input.")]
 PasswordFile = Annotated[
@@ -30,4 +31,6 @@ def given_secret(stdin: TextIO | None, file: Path | None, option: str = "--passw
         with file.open(encoding="utf-8") as opened:
             return opened.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file} cannot be read: {error}.", f"Name a text file by {option}-file.") from error
+        raise CommandError(
+            f"{file} cannot be read: {ended(str(error))}", f"Name a text file by {option}-file."
+        ) from error

@@ -6,6 +6,7 @@ import httpx
 
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
+from thalweg.kernel.words import ended
 
 CURE = (
     "Start thalwegd with --tls-cert and --tls-key and give its address as https://...; THALWEG_ENGINE_CA_FILE names "
@@ -18,7 +19,7 @@ def require_private_way(url: str) -> None:
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL as error:
-        message = f"{url} is no address: {error}."
+        message = f"{url} is no address: {ended(str(error))}"
         raise _refusal("invalid_url", message, "Give it as https://HOST:PORT.") from error
     if parts.scheme == "https" or _is_loopback(parts.host):
         return

@@ -23,6 +23,7 @@ from thalweg.engine_client.parked_documents import DryRun, ExecutionReport, Park
 from thalweg.engine_client.rule_documents import EngineRuleProblem, RulesCheck, RulesTrial
 from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
+from thalweg.kernel.words import ended
 
 REHEARSAL_TIMEOUT_SECONDS = 90
 RULES_CHECK_TIMEOUT_SECONDS = 30
@@ -289,7 +290,7 @@ def _silence(url: str, error: Exception, *, reads: bool) -> EngineFailure:
         if reads:
             reason = "it has not answered in time: it is busy, or hangs"
             cure = "Ask again in a moment. If it does not answer then, check thalwegd's log and its host's load."
-        return EngineFailure("engine_slow", f"{url} does not answer yet: {reason}.", cure)
+        return EngineFailure("engine_slow", f"{url} does not answer yet: {ended(reason)}", cure)
     if "certificate" in lowered:
         cure = (
             "Let THALWEG_ENGINE_CA_FILE name the certificate (PEM) that signed the engine's, and enrol the engine "
@@ -299,7 +300,7 @@ def _silence(url: str, error: Exception, *, reads: bool) -> EngineFailure:
         cure = "Start thalwegd with --tls-cert and --tls-key, or enrol it under an http:// address."
     elif url.startswith("http:") and isinstance(error, httpx.RemoteProtocolError):
         cure = "If thalwegd runs with --tls-cert, enrol it under its https:// address."
-    return EngineFailure(ErrorCode.ENGINE_UNREACHABLE, f"{url} does not answer: {reason}.", cure)
+    return EngineFailure(ErrorCode.ENGINE_UNREACHABLE, f"{url} does not answer: {ended(reason)}", cure)
 
 
 def _refusal(response: httpx.Response, path: str) -> EngineFailure:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from thalweg.kernel.words import ended
 from thalweg.live.former_names import with_todays_names
 from thalweg.live.schemas import DestinationSample, Sample
 
@@ -80,7 +81,7 @@ def decode(document: bytes, ids: Mapping[str, str] = MappingProxyType({})) -> Js
         text = zlib.decompressobj(zdict=_typical()).decompress(document[1:])
         return _of_today(dict(json.loads(with_todays_names(text))), ids)
     except (zlib.error, ValueError) as error:
-        raise DocumentError(f"A document of history is damaged: {error}.") from error
+        raise DocumentError(f"A document of history is damaged: {ended(str(error))}") from error
 
 
 def _of_today(document: Json, ids: Mapping[str, str]) -> Json:

@@ -9,6 +9,7 @@ from psycopg import sql
 from thalweg.inspection.session import POOLER_CURE, is_poolers_refusal
 from thalweg.inspection.target import Target
 from thalweg.kernel.row_values import state_quotes_rows
+from thalweg.kernel.words import capitalised, ended
 
 OTHER_SERVER = (
     "session is read-only", "session is not read-only", "server is in hot standby mode",
@@ -17,6 +18,8 @@ OTHER_SERVER = (
 """libpq's reasons to pass over a server that let it in, for the sake of target_session_attrs."""
 
 
+NEXT_SENTENCE = re.compile(r"(?<![.?!:])\n\t(?=[A-Z])")
+"""libpq begins further sentences on lines of their own, without a full stop before them."""
 NO_ENTRY_WITHOUT_TLS = re.compile(r"no pg_hba\.conf entry .*(no encryption|SSL off)")
 
 
@@ -59,8 +62,9 @@ def _without_fallbacks(message: str) -> str:
 
 def failure_of(error: psycopg.Error, target: Target) -> ConnectionFailure:
     """From libpq's message: a failed connection attempt carries no SQLSTATE."""
-    message = _without_fallbacks(re.sub(r"\s+", " ", str(error)).strip())
-    shown = message.split(" failed: ")[-1]
+    text = NEXT_SENTENCE.sub(". ", str(error))
+    message = _without_fallbacks(re.sub(r"\s+", " ", text).strip())
+    shown = ended(capitalised(message.split(" failed: ")[-1]))
     lowered = message.lower()
     if is_poolers_refusal(lowered):
         return ConnectionFailure("connection_pooler", shown, POOLER_CURE)

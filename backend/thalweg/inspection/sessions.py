@@ -5,6 +5,7 @@ own, and for the sessions that block them. Source: monitoring-stats of PostgreSQ
 """
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from time import monotonic
@@ -23,9 +24,28 @@ SELECT a.pid, a.application_name AS application, a.state, a.wait_event_type, a.w
 """
 BLOCKERS = """
 SELECT a.pid, a.application_name AS application, a.usename::text AS username, a.state,
-       extract(epoch FROM now() - a.xact_start)::float8 AS seconds
+       extract(epoch FROM now() - a.xact_start)::float8 AS seconds,
+       CASE WHEN a.backend_type = 'client backend' THEN left(a.query, 2000) END AS statement
   FROM pg_stat_activity a WHERE a.pid = ANY(%(pids)s)
 """
+
+
+NOT_SEEN = "<insufficient privilege>"
+STATEMENT_SHOWN = 160
+VALUES = re.compile(
+    r"""--[^\n]*|/\*.*?(?:\*/|$)|'(?:[^'\\]|'')*(?:'|$)|'.*$|\$(\w*)\$.*?(?:\$\1\$|$)"""
+    r"""|(?<![\w"$])\.?\d[\w.]*""",
+    re.DOTALL,
+)
+"""Comments, texts and numbers. Behind a text with a backslash nothing is sure: all of the rest counts as one."""
+
+
+def without_values(statement: str, unseen: str) -> str | None:
+    """The beginning of a statement for people who may not read rows. None: there is none, or it may not be seen."""
+    if not statement or statement == unseen:
+        return None
+    text = " ".join(VALUES.sub("…", statement).split())
+    return text if len(text) <= STATEMENT_SHOWN else f"{text[: STATEMENT_SHOWN - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -37,6 +57,8 @@ class Blocker:
     username: str | None
     state: str | None
     seconds: float | None
+    statement: str | None = None
+    """The statement that it executes, or executed last, without values. None: may not be seen."""
 
     @property
     def called(self) -> str:
@@ -46,7 +68,9 @@ class Blocker:
     def description(self) -> str:
         who = self.called
         who += f" of {self.username}" if self.username else ""
-        return who + (f", {self.state} for {self.seconds:.0f} s" if self.state and self.seconds is not None else "")
+        who += f", {self.state} for {self.seconds:.0f} s" if self.state and self.seconds is not None else ""
+        does = "executes" if self.state == "active" else "executed last"
+        return who + (f", {does}: {self.statement}" if self.statement else "")
 
 
 @dataclass
@@ -126,5 +150,10 @@ async def _count(connection: Connection, waits: Waits, rows: list[dict[str, obje
     if blocking:
         for found in await read_all(connection, BLOCKERS, {"pids": sorted(blocking)}):
             waits.blockers[found["pid"]] = Blocker(
-                found["pid"], found["application"] or "", found["username"], found["state"], found["seconds"]
+                found["pid"],
+                found["application"] or "",
+                found["username"],
+                found["state"],
+                found["seconds"],
+                without_values(found["statement"] or "", NOT_SEEN),
             )

@@ -7,6 +7,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from thalweg.kernel.words import ended
+
 AUTHORITY_NAME = "Thalweg engines"
 AUTHORITY_LIFETIME = timedelta(days=3650)
 CERTIFICATE_LIFETIME = timedelta(days=90)
@@ -78,7 +80,7 @@ def _checked(request: str, name: str) -> ec.EllipticCurvePublicKey:
         parsed = x509.load_pem_x509_csr(request.encode())
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound) as error:
-        raise RequestRefused(f"The certificate request cannot be read: {error}.") from error
+        raise RequestRefused(f"The certificate request cannot be read: {ended(str(error))}") from error
     if not parsed.is_signature_valid:
         raise RequestRefused("The certificate request is not signed by its own key.")
     if list(names) != [x509.DNSName(name)]:

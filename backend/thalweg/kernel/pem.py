@@ -13,6 +13,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from thalweg.kernel.words import ended
+
 PEM_BYTES_MAX = 64 * 1024
 KEY_BYTES_MAX = 16 * 1024
 KEY_BITS_MAX = 8192
@@ -55,7 +57,7 @@ def facts_of_revocations(pem: str) -> PemFacts:
     try:
         found = x509.load_pem_x509_crl(pem.encode())
     except ValueError as error:
-        raise ValueError(f"The revocation list cannot be read: {error}.") from error
+        raise ValueError(f"The revocation list cannot be read: {ended(str(error))}") from error
     return PemFacts(found.issuer.rfc4514_string(), found.next_update_utc)
 
 
@@ -74,7 +76,7 @@ def _certificates(pem: str, count_max: int) -> list[x509.Certificate]:
         found = x509.load_pem_x509_certificates(pem.encode())
         keys = [certificate.public_key() for certificate in found]
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError(f"The certificate cannot be read: {error}.") from error
+        raise ValueError(f"The certificate cannot be read: {ended(str(error))}") from error
     for key in keys:
         _check_size(key, "certificate's key")
     return found

@@ -145,7 +145,7 @@ def _in_words(error: dict[str, Any] | None) -> str:
     text = f"{error['title']}: {error['message']}"
     if error.get("side") != ErrorSide.ENGINE or error.get("code") in OF_DEFINITIONS:
         return text
-    return f"{text.rstrip('.')}. The problem is in the engine. {error['cure']}".rstrip()
+    return f"{ended(text)} The problem is in the engine. {error['cure']}".rstrip()
 
 
 def _worst(troubles: list[Health]) -> Health | None:
@@ -210,7 +210,7 @@ def _broken(facts: Facts, destinations: list[dict[str, Any]], trouble: ShownStat
         names = listed([_name(facts, destination["id"]) for destination in same])
         what = _in_words(same[0]["error"])
         if any(_in_words(destination["error"]) != what for destination in same):
-            what = f"{what.rstrip('.')}. That is {_name(facts, same[0]['id'])}; the others have the same kind of error."
+            what = f"{ended(what)} That is {_name(facts, same[0]['id'])}; the others have the same kind of error."
         if trouble is ShownState.ABORTED:
             have = "has" if len(same) == 1 else "have"
             yield _health(HealthLevel.ERROR, f"{names} {have} stopped{go_on}. {what}")

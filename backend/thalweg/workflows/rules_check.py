@@ -31,6 +31,7 @@ from thalweg.kernel.renames import is_reserved
 from thalweg.kernel.row_rules import in_words
 from thalweg.kernel.rules import TableRules
 from thalweg.kernel.rules_by_table import RulesByTable
+from thalweg.kernel.words import ended
 from thalweg.workflows.row_rules import TOO_OLD, ask, knows_none, rule_problems, with_rules, without_tables
 from thalweg.workflows.stream_placement import capturing_engine, wrong
 from thalweg.workflows.stream_preparation import database_of, tables_at
@@ -156,7 +157,7 @@ async def _tapped(context: Context, body: RulesTestRequest) -> StreamRow | None:
 
 def _tap_problem(engine: EngineRow, stream: StreamRow, failure: EngineFailure) -> Problem | None:
     if failure.code == ErrorCode.CHANGES_NOT_CAPTURED:
-        return Problem("conflict", f"No changes of {stream.name}: {failure.message}.", failure.cure)
+        return Problem("conflict", f"No changes of {stream.name}: {ended(failure.message)}", failure.cure)
     if failure.code == ErrorCode.UNKNOWN_STREAM:
         return Problem(
             "conflict", f"{engine.name} has not taken {stream.name} up yet.", "Try again once the stream runs."

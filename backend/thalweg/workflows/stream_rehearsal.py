@@ -11,7 +11,8 @@ from thalweg.inspection.schemas import Check, CheckSide
 from thalweg.inspection.target import Target
 from thalweg.kernel.context import Context
 from thalweg.kernel.problems import Problem
-from thalweg.kernel.words import counted
+from thalweg.kernel.words import counted, ended
+from thalweg.kernel.words import listed as listed_names
 
 TITLE = "Definitions"
 LEFT_OUT_TITLE = "What the destination cannot have"
@@ -47,6 +48,10 @@ async def rehearse(
 def _judge(checklist: Checklist, problems: list[RehearsalProblem], tables: int) -> None:
     refused = [problem for problem in problems if problem.outcome == "refused"]
     left_out = [problem for problem in problems if problem.outcome == "left_out"]
+    if any(_is_extension(problem) for problem in refused):
+        refused += [problem for problem in left_out if _is_extension(problem)]
+        left_out = [problem for problem in left_out if not _is_extension(problem)]
+    refused, left_out = _extensions_first(refused), _extensions_first(left_out)
     there = counted(tables, "table")
     not_tried = [problem for problem in problems if problem.outcome == "not_tried"]
     if refused:
@@ -87,11 +92,32 @@ def _in_words(problem: RehearsalProblem) -> str:
         if problem.part in ("table", "type", "schema")
         else f"{problem.part} {problem.name} of {problem.table}"
     )
-    return f"{what}: {problem.message.rstrip('.')}."
+    return f"{what}: {ended(problem.message)}"
+
+
+def _is_extension(problem: RehearsalProblem) -> bool:
+    return problem.part == "extension"
+
+
+def _extensions_first(problems: list[RehearsalProblem]) -> list[RehearsalProblem]:
+    """By their names: one that another requires comes before it, as cube before earthdistance, hstore before
+    hstore_plperl, postgis before postgis_raster."""
+    extensions = sorted(filter(_is_extension, problems), key=lambda problem: problem.name)
+    return [*extensions, *(problem for problem in problems if not _is_extension(problem))]
 
 
 def _cures(problems: list[RehearsalProblem]) -> str:
-    return " ".join(dict.fromkeys(problem.cure for problem in problems if problem.cure)) or "Do what each line says."
+    """One for all extensions that are to be created."""
+    created = [problem for problem in problems if _is_extension(problem) and "CREATE EXTENSION" in problem.cure_sql]
+    several = created if len(created) > 1 else []
+    packages = [problem.name for problem in several if problem.cure.startswith("Install ")]
+    cures = dict.fromkeys(problem.cure for problem in problems if problem.cure and problem not in several)
+    if packages:
+        first = f"Install the packages of {listed_names(packages)} on the destination's server, then create"
+    else:
+        first = "Create"
+    ours = [f"{first} the {len(several)} extensions at the destination, in this order."] if several else []
+    return " ".join([*ours, *cures]) or "Do what each line says."
 
 
 OF_SCHEMAS = ("CREATE SCHEMA IF NOT EXISTS ", "GRANT CREATE, USAGE ON SCHEMA ")

@@ -38,6 +38,26 @@ test("a card for each stream leads to its page; the drawer leads everywhere", as
   }
 });
 
+test("changes and databases are cards whose words stay on the screen", async ({ page }) => {
+  for (const [path, label] of [
+    ["/audit", "Audit log"],
+    ["/databases", "Databases"],
+  ] as const) {
+    await page.goto(path);
+    const cards = page.getByRole("list", { name: label }).getByRole("listitem");
+    await expect(cards.first()).toBeVisible();
+    await expectNoSidewaysScroll(page, label);
+    const sticksOut = await cards
+      .first()
+      .evaluate((card) =>
+        [...card.querySelectorAll("*")]
+          .filter((part) => part.getBoundingClientRect().right > 390)
+          .map((part) => part.textContent),
+      );
+    expect(sticksOut, label).toEqual([]);
+  }
+});
+
 test("a failed stream's page shows the whole error, however long its names are", async ({ page }) => {
   const key = `Key (region)=(${"a_value_without_any_space_".repeat(4)}) is not present in table "regions".`;
   const table = `public.${"a_table_with_a_long_name_".repeat(2)}`;

@@ -10,11 +10,14 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The same call for a shell. The token stays a variable: the console never shows a secret. */
+/** As the command line finds it: in a variable, or in the file that `source .thalweg/cli.env` names. */
+const TOKEN = `\${THALWEG_TOKEN:-$(cat "$THALWEG_TOKEN_FILE")}`;
+
+/** The same call for a shell. The token stays where it is: the console never shows a secret. */
 export function curl(call: RestCallSpec, origin: string): string {
   const lines = [
     `curl -X ${call.method} ${quote(origin + call.path)}`,
-    `  -H "Authorization: Bearer $THALWEG_TOKEN"`,
+    `  -H "Authorization: Bearer ${TOKEN}"`,
   ];
   for (const [name, value] of Object.entries(call.headers ?? {}))
     lines.push(`  -H ${quote(`${name}: ${value}`)}`);

@@ -13,4 +13,6 @@ test("a sentence ends before a space, not within a name", () => {
   expect(firstSentence("No end")).toBe("No end");
   expect(withFullStop("No end")).toBe("No end.");
   expect(withFullStop("An end!")).toBe("An end!");
+  expect(withFullStop("Does it run?")).toBe("Does it run?");
+  expect(withFullStop("It says “gone.”")).toBe("It says “gone.”");
 });

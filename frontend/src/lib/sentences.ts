@@ -6,10 +6,15 @@ export function listed(names: readonly string[]): string {
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function firstSentence(text: string): string {
   return /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text;
 }
 
+/** Texts of servers and libraries have none. */
 export function withFullStop(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+  return /[.!?”]$/.test(text) ? text : `${text}.`;
 }

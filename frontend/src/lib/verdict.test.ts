@@ -58,6 +58,32 @@ test("a stream that does not run has one sentence; the alert and the figures say
   expect(verdictOf({ ...aborted, status: "UNKNOWN" }, undefined)).toBe(reason);
 });
 
+test("who holds a lock comes before the standstill that it makes", () => {
+  const reason = "reports has applied nothing for 20 s though changes wait for it. Look for a lock.";
+  const stands = { ...well, health: { level: "warning" as const, reason } };
+  const finding = {
+    top_finding: "Session 4711 (psql) holds a lock that the appliers need",
+    top_finding_code: "apply_lock_contention",
+  };
+  expect(verdictOf(stands, [path, { ...path, ...finding }])).toBe(
+    "Session 4711 (psql) holds a lock that the appliers need. reports has applied nothing for 20 s though changes wait for it.",
+  );
+});
+
+test("what the alerts below tell is not repeated", () => {
+  const reason = "north has stopped; south goes on. Its disk is full: no space left. And 1 more.";
+  const error = { title: "Its disk is full" };
+  const north = { state: "ABORTED" as const, database: { name: "north" }, error, tables: [] };
+  const failed = { ...well, health: { level: "error" as const, reason }, destinations: [north] };
+  expect(verdictOf(failed, undefined)).toBe("north has stopped; south goes on. And 1 more.");
+  const cure = "Copy the table again.";
+  const tables = [{ trouble: { cure } }];
+  const troubled = { ...failed, destinations: [{ ...north, error: null, tables }] };
+  const health = { level: "error" as const, reason: `It was replaced. ${cure}` };
+  expect(verdictOf({ ...troubled, health }, undefined)).toBe("It was replaced.");
+  expect(verdictOf(troubled, undefined)).toBe(reason);
+});
+
 test("the findings' verdict is the stream's, and names its path where there are several", () => {
   expect(verdictOf(well, undefined)).toBe("Replicating.");
   expect(verdictOf(well, [path])).toBe("No bottleneck.");
@@ -74,8 +100,9 @@ test("what concerns the source names no destination", () => {
 });
 
 test("paused destinations are named beside the findings", () => {
-  const paused = (name: string) => ({ state: "PAUSED" as const, database: { name } });
-  const running = { state: "REPLICATING" as const, database: { name: "reports" } };
+  const own = { error: null, tables: [] };
+  const paused = (name: string) => ({ ...own, state: "PAUSED" as const, database: { name } });
+  const running = { ...own, state: "REPLICATING" as const, database: { name: "reports" } };
   const rests = { ...path, verdict: "PAUSED", explanation: "It is paused." };
   expect(verdictOf({ ...well, destinations: [running, paused("multi")] }, [rests, path])).toBe(
     "No bottleneck. multi is paused.",

@@ -18,7 +18,12 @@ interface Healthy {
   desired_status: "ENABLED" | "DISABLED" | "DROPPED";
   error: object | null;
   slot: { wal_status: string | null } | null;
-  destinations: readonly { state: ShownState; database: { name: string } }[];
+  destinations: readonly {
+    state: ShownState;
+    database: { name: string };
+    error: { title: string } | null;
+    tables: readonly { trouble: { cure: string } | null }[];
+  }[];
 }
 
 /** `paths` are those of an analysis, the most pressing first; undefined while there is none. */
@@ -26,7 +31,11 @@ export function verdictOf(stream: Healthy, paths: Judged[] | undefined): string 
   const { health, destinations } = stream;
   const resting = restingInWords(stream);
   if (resting) return resting;
-  if (health.level !== "ok" || !paths || paths.length === 0) return health.reason;
+  const locked = paths?.find(({ top_finding_code }) => top_finding_code === "apply_lock_contention");
+  // Health tells of a standstill only; what to do about it is to look for the lock that is found here.
+  if (health.level !== "ok" && locked?.top_finding)
+    return `${withFullStop(locked.top_finding)} ${firstSentence(health.reason)}`;
+  if (health.level !== "ok" || !paths || paths.length === 0) return withoutTold(health.reason, destinations);
   const telling =
     paths.find(({ top_finding }) => top_finding) ?? paths.find((path) => path.bottleneck_identified);
   const path = telling ?? paths.find(({ verdict }) => verdict !== "PAUSED");
@@ -47,6 +56,16 @@ function restingInWords({ health, status, desired_status, error, slot }: Healthy
   return status === "ABORTED"
     ? "An error has stopped it: nothing is applied until that is cured."
     : firstSentence(health.reason);
+}
+
+/** Alerts below tell a destination's error, and a table's cure. */
+function withoutTold(reason: string, destinations: Healthy["destinations"]): string {
+  const more = / And \d+ more\.$/.exec(reason)?.[0] ?? "";
+  if (destinations.some(({ error }) => error && reason.includes(error.title)))
+    return firstSentence(reason) + more;
+  const cures = destinations.flatMap(({ tables }) => tables.flatMap(({ trouble }) => trouble?.cure ?? []));
+  const told = cures.find((cure) => reason.includes(` ${cure}`));
+  return told ? reason.replace(` ${told}`, "") : reason;
 }
 
 /** A finding about the source is every destination's: naming one would say that the others are spared. */

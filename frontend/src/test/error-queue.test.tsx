@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { DryRun, ErrorCause, ErrorExecution, ParkedContents } from "@/api/types";
 import { ConfirmDecision } from "@/features/error-queue/confirm-decision";
+import { ErrorQueue } from "@/features/error-queue/error-queue";
 import { ExecutionProgress } from "@/features/error-queue/execution-progress";
 import { CHANGES, contents, error, listed, QUEUE, renderQueue } from "./parked-data";
 import { renderUi, stubApi } from "./render";
@@ -191,6 +192,26 @@ it("groups the queue by cause; one of them is listed and executed by itself", as
   expect(executed).toEqual([]);
   await userEvent.click(within(dialog).getByRole("button", { name: "Execute these" }));
   await waitFor(() => expect(executed).toEqual(["5f3a"]));
+});
+
+it("has beside a cause what carries out its cure", async () => {
+  stubApi({ [QUEUE]: () => listed([error], { total: 9, causes: [waiting, duplicates] }) });
+  renderUi(
+    <ErrorQueue
+      streamId="stream01"
+      destinationId="dest01"
+      mayAct
+      cureOf={({ kind, table }) =>
+        kind === "duplicate_key" && <button type="button">{`Copy ${table}`}</button>
+      }
+      cause={undefined}
+      onCause={() => {}}
+    />,
+  );
+  const causes = await screen.findByRole("table", { name: "Causes" });
+  const [, behind, keys] = within(causes).getAllByRole("row");
+  expect(within(keys as HTMLElement).getByRole("button", { name: 'Copy "public"."orders"' })).toBeVisible();
+  expect(within(behind as HTMLElement).queryByRole("button", { name: /^Copy/ })).toBeNull();
 });
 
 it("tries a transaction before it is executed", async () => {

@@ -2,6 +2,7 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { keys } from "@/api/keys";
 import type { Database } from "@/api/types";
 import { liveAnalysis } from "./advisor";
 import { alert } from "./alerts";
@@ -199,6 +200,33 @@ describe("the overview", () => {
     broken = false;
     await userEvent.click(screen.getByRole("button", { name: "Try again" }));
     expect(await screen.findByRole("table", { name: "Streams" })).toBeVisible();
+  });
+});
+
+describe("health that was read long ago", () => {
+  const never = () => new Promise<never>(() => {});
+  const before = { updatedAt: Date.now() - 240_000 };
+
+  it("has its age in the overview", async () => {
+    stubApi({ ...routes, "GET /api/v1/overview": never });
+    const { client } = renderAt("/");
+    act(() => {
+      client.setQueryData(keys.overview, overview([stream({ sampled_at: AT })]).body, before);
+    });
+    expect(await screen.findByText("All streams, and how they were doing 4 min ago.")).toBeVisible();
+    act(() => {
+      client.setQueryData(keys.overview, overview([stream({ sampled_at: AT })]).body);
+    });
+    expect(await screen.findByText("All streams, and how they are doing now.")).toBeVisible();
+  });
+
+  it("has its age beside the stream's name", async () => {
+    stubApi({ ...routes, "GET /api/v1/streams/stream01": never });
+    const { client } = renderAt("/streams/stream01");
+    act(() => {
+      client.setQueryData(keys.stream("stream01"), stream({ sampled_at: AT }), before);
+    });
+    expect(await screen.findByText("as of 4 min ago")).toBeVisible();
   });
 });
 

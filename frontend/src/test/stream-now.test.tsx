@@ -4,6 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Stream } from "@/api/types";
 import { analysis, finding, liveAnalysis, statistic } from "./advisor";
+import { alert } from "./alerts";
 import { component, components, destination, sample, session, stream } from "./data";
 import { expectNoAxeViolations, type Routes, renderAt, stubApi, stubEvents } from "./render";
 
@@ -70,6 +71,66 @@ describe("a stream now", () => {
     await expectNoAxeViolations();
     await userEvent.click(button);
     expect(screen.queryByRole("table", { name: "Threads of Appliers" })).toBeNull();
+  });
+
+  it("tells once, with its cure, why one of several destinations has stopped", async () => {
+    const error = {
+      code: "destination_table_differs",
+      class: "operator_action",
+      side: "destination" as const,
+      title: "The destination's table does not fit the source's",
+      message: "public.orders has no column price.",
+      detail: null,
+      cure: "Copy the table again.",
+      sqlstate: null,
+      table: '"public"."orders"',
+      lsn: null,
+      xid: null,
+      at: AT,
+    };
+    const near = { id: "d1", name: "near", address: "" };
+    const stopped = destination({
+      database: near,
+      status: "ABORTED",
+      state: "ABORTED",
+      error,
+      tables: stream().tables,
+    });
+    const far = destination({ id: "far", database: { id: "d2", name: "far", address: "" } });
+    const reason = `near has stopped; far goes on. ${error.title}: ${error.message}`;
+    const body = stream({
+      mode: "fan-out",
+      health: { level: "error", reason },
+      destinations: [stopped, far],
+      sampled_at: AT,
+    });
+    const whole = analysis({
+      bottleneck: { verdict: "ABORTED", explanation: `It has stopped with an error: ${error.message}` },
+    });
+    const aborted = { ...finding, code: "aborted", title: "The stream has stopped with an error" };
+    stubApi({
+      ...routes,
+      "GET /api/v1/streams/stream01": { body },
+      "GET /api/v1/advisor/analysis": { body: liveAnalysis(whole, [aborted]) },
+      "GET /api/v1/alerts": {
+        body: {
+          items: [alert("1", { rule: "component_aborted", message: error.message })],
+          next_cursor: null,
+        },
+      },
+    });
+    renderAt("/streams/stream01");
+    const told = await screen.findByRole("alert");
+    expect(told).toHaveTextContent("near: The destination's table does not fit the source's");
+    expect(within(told).getByRole("button", { name: "Copy public.orders again" })).toBeEnabled();
+    await screen.findByRole("list", { name: "Components of near" });
+    expect(screen.getAllByText(/has no column price/)).toHaveLength(1);
+    expect(screen.getAllByText(/Copy the table again\./)).toHaveLength(1);
+    expect(screen.queryByText(/has stopped with an error/)).toBeNull();
+    expect(screen.getByRole("status", { name: "Health of the stream" })).toHaveTextContent(
+      /^near has stopped; far goes on\.$/,
+    );
+    expect(screen.getByRole("link", { name: "Its cure" })).toBeVisible();
   });
 
   it("gives each of several destinations the verdict of its own path", async () => {

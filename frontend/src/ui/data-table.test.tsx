@@ -1,6 +1,6 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
 import { type Column, DataTable, sortRows } from "./data-table";
 
@@ -43,6 +43,34 @@ describe("DataTable", () => {
     const first = within(table).getAllByRole("row")[1];
     expect(first).toHaveTextContent("a10");
     await expectNoAxeViolations();
+  });
+
+  it("is a list of cards on a phone, where a card has a name", async () => {
+    const wide = window.matchMedia;
+    vi.stubGlobal("matchMedia", (query: string) => ({
+      ...wide(query),
+      matches: query.includes("max-width"),
+    }));
+    renderUi(
+      <DataTable
+        label="Things"
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.name}
+        initialSort={{ key: "rate", descending: true }}
+        cardName={(row) => `Thing ${row.name}`}
+      />,
+    );
+    const cards = within(screen.getByRole("list", { name: "Things" })).getAllByRole("listitem");
+    expect(cards.map((card) => card.getAttribute("aria-label"))).toEqual([
+      "Thing a2",
+      "Thing a10",
+      "Thing b",
+    ]);
+    expect(cards[0]).toHaveTextContent("Namea2Rate70");
+    expect(screen.queryByRole("table")).toBeNull();
+    await expectNoAxeViolations();
+    vi.stubGlobal("matchMedia", wide);
   });
 
   it("shows its empty face", () => {

@@ -1,6 +1,7 @@
 import { Table, Tooltip, UnstyledButton } from "@mantine/core";
 import { IconArrowDown, IconArrowsSort, IconArrowUp } from "@tabler/icons-react";
 import { Fragment, memo, type ReactNode, useMemo, useRef, useState } from "react";
+import { DataCards } from "./data-cards";
 import classes from "./data-table.module.css";
 import { useNarrow } from "./narrow";
 import { ROW_PX, useVisibleRows } from "./visible-rows";
@@ -46,6 +47,8 @@ interface DataTableProps<Row> {
   maxHeight?: number;
   /** The content below a row, as wide as the table; null: none. Not with maxHeight. */
   below?: (row: Row) => ReactNode;
+  /** The name of a row's card: with it, the rows are cards on a phone. Not with maxHeight or below. */
+  cardName?: (row: Row) => string;
 }
 
 export function DataTable<Row>({
@@ -57,6 +60,7 @@ export function DataTable<Row>({
   empty,
   maxHeight,
   below,
+  cardName,
 }: DataTableProps<Row>) {
   const [sort, setSort] = useState<Sort | null>(initialSort ?? null);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
@@ -67,6 +71,8 @@ export function DataTable<Row>({
   const shown = useVisibleRows(scroller, sorted.length, maxHeight);
   const narrow = useNarrow();
 
+  if (narrow && cardName && sorted.length > 0)
+    return <DataCards label={label} columns={columns} rows={sorted} rowKey={rowKey} nameOf={cardName} />;
   const table = (
     <Table
       aria-label={label}

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { ProblemAlert } from "./problem-alert";
 
 interface ReportedError {
@@ -10,13 +11,20 @@ interface ReportedError {
   cure: string | null;
 }
 
+interface EngineErrorAlertProps {
+  error: ReportedError;
+  facts?: string[];
+  actions?: ReactNode;
+}
+
 /** An error that an engine reports: a warning while the engine tries again by itself. */
-export function EngineErrorAlert({ error, facts }: { error: ReportedError; facts?: string[] }) {
+export function EngineErrorAlert({ error, facts, actions }: EngineErrorAlertProps) {
   const { title, message, detail, cure, code } = error;
   return (
     <ProblemAlert
       tone={error.class === "transient" ? "warning" : "bad"}
       problem={{ title, message: detail ?? message, cure, code, facts }}
+      actions={actions}
     />
   );
 }

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, List, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle, IconCircleX, IconRefresh } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { capitalised } from "@/lib/sentences";
 import { CopyBlock } from "./copy-block";
 
 /** The part of a problem that a person needs. The API's problem details fit it, an engine's error does too. */
@@ -19,6 +20,11 @@ interface ProblemAlertProps {
   tone?: "bad" | "warning";
   onRetry?: () => void;
   actions?: ReactNode;
+}
+
+/** A code begins the line as it is. */
+function factsInWords({ code, facts = [] }: ProblemInWords): string {
+  return code ? [code, ...facts].join(" · ") : capitalised(facts.join(" · "));
 }
 
 /** Says what happened, why, and what to do about it. */
@@ -65,7 +71,7 @@ export function ProblemAlert({ problem, tone = "bad", onRetry, actions }: Proble
         )}
         {(problem.facts?.length || problem.code) && (
           <Text size="xs" style={{ color: "var(--text-primary)" }}>
-            {[problem.code, ...(problem.facts ?? [])].filter(Boolean).join(" · ")}
+            {factsInWords(problem)}
           </Text>
         )}
         {(onRetry || actions) && (

@@ -10,6 +10,8 @@ from thalweg.advisor.load import rate_of
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.performance import Activity, DestinationFacts, Name
 from thalweg.inspection.sessions import Blocker
+from thalweg.kernel.words import capitalised
+from thalweg.live.schemas import ComponentType
 
 FLUSHES = (
     "IO:WALSync", "IO:WALWrite", "IO:WALInit", "IO:WalSync", "IO:WalWrite", "IO:WalInit", "LWLock:WALWrite",
@@ -42,6 +44,7 @@ def applying(clues: Clues) -> Iterator[Finding]:
     accompany it."""
     stage = clues.limiting
     if stage is None or stage.sub_component != "APPLY SERVER" or stage.mean is None:
+        yield from _just_locked(clues)
         return
     network = list(_network(clues, stage))
     ahead = [*_locks(clues, stage), *_missing_indexes(clues, stage), *_triggers(clues, stage)]
@@ -84,6 +87,13 @@ def _working(stage: Stage, share: float) -> float:
     return 0.0 if work <= 0 else min(99.0, 100 * share / work)
 
 
+def _just_locked(clues: Clues) -> Iterator[Finding]:
+    """A lock that was taken seconds ago limits nothing yet over the whole span, and stops the path all the same."""
+    stage = clues.view.stage(ComponentType.APPLY, "APPLY SERVER") if clues.view.stands_now else None
+    if stage is not None:
+        yield from _locks(clues, stage)
+
+
 def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     facts = clues.facts.destination
     if facts is None or not facts.waits.blockers:
@@ -95,10 +105,11 @@ def _locks(clues: Clues, stage: Stage) -> Iterator[Finding]:
     database = clues.view.path.path.destination_db
     yield clues.finding(
         "apply_lock_contention", _holders_in_words(blockers),
-        f"In {share:.0f} % of the looks at working appliers they waited for a lock of {blockers[0].description}.",
+        f"{capitalised(blockers[0].description)}: in {share:.0f} % of the looks at working appliers they waited for "
+        "its lock.",
         [
-            _seen(facts, "Lock:", clues.event_threshold),
             *(fact("BLOCKED BY", database, blocker.description) for blocker in blockers),
+            _seen(facts, "Lock:", clues.event_threshold),
             clues.share(stage, "EXECUTE", "execute"),
         ],
         [

@@ -9,6 +9,7 @@ from thalweg.advisor.schemas import Verdict
 from thalweg.advisor.streams import ServerWait
 from thalweg.engine_client.error_codes import ErrorSide
 from thalweg.kernel.lifecycle import ObservedStatus
+from thalweg.kernel.words import ended
 from thalweg.live.going_on import makes_room
 from thalweg.live.schemas import DestinationSample
 
@@ -28,12 +29,12 @@ def waiting(clues: Clues) -> Iterator[Finding]:
 def _behind_sessions(clues: Clues, wait: ServerWait, number: int) -> Finding:
     who = f"Session{wait.blockers[0].called.removeprefix('session')}" if wait.blockers else "A prepared transaction"
     at = f"the {wait.side.value} {wait.database}"
-    evidence = [fact("WAITS", at, wait.statement)]
-    evidence += [fact("BLOCKED BY", wait.database, blocker.description) for blocker in wait.blockers]
+    evidence = [fact("BLOCKED BY", wait.database, blocker.description) for blocker in wait.blockers]
     if wait.prepared:
         evidence.append(fact("BLOCKED BY", wait.database, "a prepared transaction"))
+    evidence.append(fact("WAITS", at, wait.statement))
     return clues.finding(
-        "start_blocked", f"{who} at {at} keeps the path from starting", f"{wait.words.rstrip('.')}.", evidence,
+        "start_blocked", f"{who} at {at} keeps the path from starting", ended(wait.words), evidence,
         list(_ends(clues, wait)), severity=FindingSeverity.CRITICAL, subject=f"{wait.side.value}.{number}",
     )  # fmt: skip
 

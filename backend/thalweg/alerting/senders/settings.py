@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from thalweg.kernel.models import NO_CONTROL_CHARACTERS, Body
 from thalweg.kernel.pem import PEM_BYTES_MAX, facts_of_roots
+from thalweg.kernel.words import ended
 
 
 class ChannelKind(StrEnum):
@@ -42,7 +43,7 @@ class WebhookSettings(Body):
             parts = urlsplit(value)
             host, _ = parts.hostname, parts.port
         except ValueError as error:
-            raise ValueError(f"Not an address: {error}.") from error
+            raise ValueError(f"Not an address: {ended(str(error))}") from error
         if not host:
             raise ValueError("The address names no host.")
         if parts.username or parts.password:

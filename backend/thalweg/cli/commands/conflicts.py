@@ -8,6 +8,7 @@ from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.commands.destinations import MARKS, one_of, value_in_words, whole_stream
 from thalweg.cli.commands.streams import Name
 from thalweg.cli.output import AsJson, line, out, print_json, print_table, write_file
+from thalweg.cli.table_names import table_ref
 from thalweg.kernel.conflict_handlers import ExportFormat, LoggedKind
 
 
@@ -44,10 +45,7 @@ def conflicts(
         return
     which: dict[str, str] = {} if kind is None else {"kind": kind.value}
     if table is not None:
-        schema, dot, table_name = table.partition(".")
-        if not dot:
-            raise CommandError(f"“{table}” is not SCHEMA.TABLE.", "Name the table with its schema.")
-        which |= {"schema": schema, "table": table_name}
+        which |= table_ref(table)
     if export is not None:
         write_file(api.pieces(f"{path}:export", format=export.value, **which))
         return

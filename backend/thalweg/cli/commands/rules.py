@@ -10,7 +10,10 @@ import typer
 from thalweg.cli.client import CommandError, Json, connect
 from thalweg.cli.output import AsJson, line, out, print_json, styled
 from thalweg.cli.passwords import given_secret
+from thalweg.cli.placement import check_one_engine
+from thalweg.cli.table_names import table_ref, table_rule
 from thalweg.kernel.row_rules import RuleScope, keys_of, problem_in_words
+from thalweg.kernel.words import ended
 
 app = typer.Typer(no_args_is_help=True, help="Row rules: which rows are copied, which changes are captured.")
 REPLICATED = ("PASSED", "BECOMES INSERT", "BECOMES DELETE")
@@ -62,13 +65,6 @@ def mask_key_in(file: Path | None) -> Json:
     return {} if key is None else {"mask_key": key}
 
 
-def table_rule(text: str) -> Json:
-    schema, dot, table = text.partition(".")
-    if not dot:
-        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders, or public.* for all.")
-    return {"schema": schema, "table": table}
-
-
 def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is no value of JSON")
 
@@ -90,7 +86,7 @@ def list_in(file: typer.FileText, member: str) -> list[Json]:
     except RecursionError as error:
         raise CommandError(f"{file.name} is nested too deep.", cure) from error
     except ValueError as error:
-        raise CommandError(f"{file.name} is not JSON: {error}.", cure) from error
+        raise CommandError(f"{file.name} is not JSON: {ended(str(error))}", cure) from error
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise CommandError(f"{file.name} is not a list of tables.", cure)
     return tables
@@ -105,8 +101,8 @@ def check(
     include: Annotated[
         list[str] | None,
         typer.Option(
-            help="schema.table, with * and ? as wildcards: the stream's tables, for rules of a schema and global ones. "
-            "May be repeated."
+            help="schema.table, with * and ? as wildcards, quoted as in SQL where needed: the stream's tables, for "
+            "rules of a schema and global ones. May be repeated."
         ),
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")] = None,
@@ -120,6 +116,7 @@ def check(
     body: Json = {"source_id": api.find("/databases", "database", source)["id"], "row_rules": row_rules}
     body |= {"include": [table_rule(text) for text in include or []]}
     body |= {"exclude": [table_rule(text) for text in exclude or []]}
+    check_one_engine(api, engine)
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     result = api.post("/streams:check-rules", body)
@@ -170,6 +167,8 @@ def test(
         "source_id": api.find("/databases", "database", source)["id"], "table": _tried_table(row_rules, table),
         "row_rules": row_rules, "sample": sample, "changes": row_rules_in(changes) if changes else [],
     }  # fmt: skip
+    if recent is None:
+        check_one_engine(api, engine)
     if engine is not None:
         body["capture_engine_id"] = api.find("/engines", "engine", engine)["id"]
     if recent is not None:
@@ -189,11 +188,12 @@ def test(
 
 def _tried_table(row_rules: list[Json], name: str | None) -> Json:
     keys = [(rules.get("schema"), rules.get("table")) for rules in row_rules]
-    named = [f"{schema}.{table}" for schema, table in keys if schema and table]
+    named = [(schema, table) for schema, table in keys if schema and table]
     if name is None and len(named) != 1:
-        cure = f"Name one of its tables: {', '.join(named)}." if named else "Name a table of the source."
+        names = ", ".join(f"{schema}.{table}" for schema, table in named)
+        cure = f"Name one of its tables: {names}." if named else "Name a table of the source."
         raise CommandError(f"The file names {len(named) or 'no'} tables.", cure)
-    tried = table_rule(name or named[0])
+    tried = table_ref(name) if name else {"schema": named[0][0], "table": named[0][1]}
     if not set(keys_of(tried["schema"], tried["table"])).intersection(keys):
         raise CommandError(f"The file has no rules for {name}.", "Name a table that its rules concern.")
     return tried

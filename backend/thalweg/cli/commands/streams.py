@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
-import yaml  # type: ignore[import-untyped]
 
 from thalweg.cli.captures import print_capture
 from thalweg.cli.client import Api, CommandError, Json, connect
@@ -19,7 +18,6 @@ from thalweg.cli.commands.rules import (
     list_in,
     mask_key_in,
     row_rules_in,
-    table_rule,
 )
 from thalweg.cli.commands.watching import follow_samples
 from thalweg.cli.errors import own_error, print_error, print_whole_error
@@ -46,15 +44,24 @@ from thalweg.cli.output import (
     styled,
     told_if_long,
 )
+from thalweg.cli.placement import check_one_engine
+from thalweg.cli.stream_files import stream_in, with_ids
+from thalweg.cli.table_names import table_ref, table_rule
 from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
 from thalweg.kernel.capture_kinds import CaptureKind as Kind
 from thalweg.kernel.lifecycle import REPLICATES, STARTING
 from thalweg.kernel.states import in_words
-from thalweg.kernel.words import setting_in_words
+from thalweg.kernel.words import ended, setting_in_words
 
 app = typer.Typer(no_args_is_help=True, help="Streams: what is replicated from where to where.")
 Name = Annotated[str, typer.Argument(help="The stream's name or id.")]
-Include = Annotated[list[str], typer.Option(help="schema.table, with * and ? as wildcards; may be repeated.")]
+Include = Annotated[
+    list[str],
+    typer.Option(
+        help="schema.table, with * and ? as wildcards; case matters. A name with a dot or a quotation mark is "
+        "quoted as in SQL: 'public.\"odd.name\"'. May be repeated."
+    ),
+]
 Exclude = Annotated[list[str] | None, typer.Option(help="Tables to leave out; may be repeated.")]
 InsertsOnly = Annotated[
     list[str] | None,
@@ -106,7 +113,7 @@ def rules_of(
         "exclude": [table_rule(text) for text in exclude or []],
     }
     if inserts_only:
-        rules["inserts_only"] = [table_rule(text) for text in inserts_only]
+        rules["inserts_only"] = [table_ref(text) for text in inserts_only]
     if row_rules:
         rules["row_rules"] = row_rules_in(row_rules)
     if transformations:
@@ -148,7 +155,7 @@ def _value(types: dict[str, str], name: str, value: str) -> bool | int | str | l
         try:
             read: list[Any] = json.loads(value)
         except ValueError as error:
-            raise CommandError(f"The value of {name} is not valid JSON: {error}.", cure) from error
+            raise CommandError(f"The value of {name} is not valid JSON: {ended(str(error))}", cure) from error
         return read
     if types.get(name) == "boolean" and value.lower() in ("true", "on", "false", "off"):
         return value.lower() in ("true", "on")
@@ -360,8 +367,9 @@ def destination_of(api: Api, text: str) -> Json:
     }
 
 
-def _captured_by(api: Api, engine: str | None, kind: Kind | None) -> Json:
+def _captured_by(api: Api, engine: str | None, kind: Kind | None, destinations: list[Json]) -> Json:
     """Members that are not given are left out: an earlier version does not know them all."""
+    check_one_engine(api, engine, [each.get("engine_id") for each in destinations])
     by = {} if engine is None else {"capture_engine_id": api.find("/engines", "engine", engine)["id"]}
     return by if kind is None else {**by, "capture_kind": kind.value}
 
@@ -382,13 +390,14 @@ def preflight(
 ) -> None:
     """Check the databases for a stream that does not exist yet. Creates nothing."""
     api = connect()
+    destinations = [destination_of(api, name) for name in to]
     body = {
         "source_id": api.find("/databases", "database", source)["id"],
-        "destinations": [destination_of(api, name) for name in to],
+        "destinations": destinations,
         "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
-        **_captured_by(api, engine, capture_kind),
+        **_captured_by(api, engine, capture_kind, destinations),
     }
     with told_if_long(CHECKING):
         result = api.post("/preflights", body)
@@ -421,16 +430,17 @@ def create(
 ) -> None:
     """Create a stream, after checking its databases. Several destinations share one capture and one queue."""
     api = connect()
+    destinations = [destination_of(api, name) for name in to]
     body: Json = {
         "name": name,
         "source_id": api.find("/databases", "database", source)["id"],
-        "destinations": [destination_of(api, name) for name in to],
+        "destinations": destinations,
         "rules": rules_of(include, exclude, inserts_only, row_rules, transformations, renames),
         "parameters": parameters_of(api, settings),
         "accept": accept or [],
         "start": start,
         **mask_key_in(mask_key_file),
-        **_captured_by(api, engine, capture_kind),
+        **_captured_by(api, engine, capture_kind, destinations),
     }
     with told_if_long(CHECKING):
         accepted = api.create("/streams", body)
@@ -449,24 +459,13 @@ def create_from(
     wait: Wait = False,
     timeout: Timeout = TIMEOUT,
 ) -> None:
-    """Create a stream as a file describes it."""
-    body = _stream_in(file)
+    """Create a stream as a file describes it. Databases and engines may have their names instead of ids: source,
+    capture_engine, and database and engine of a destination."""
     api = connect()
+    body = with_ids(api, stream_in(file))
     with told_if_long(CHECKING):
         accepted = api.create("/streams", body)
     follow(api, accepted, wait, f"Creating {body['name']}", timeout)
-
-
-def _stream_in(file: typer.FileText) -> Json:
-    cure = "Write the body of POST /streams, as the review step of the console's wizard shows it."
-    try:
-        body: Any = yaml.safe_load(file)
-        json.dumps(body, allow_nan=False)  # YAML has values that JSON does not: dates, cycles, .nan
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise CommandError(f"{file.name} cannot be read as a request: {error}.", cure) from error
-    if not isinstance(body, dict) or "name" not in body:
-        raise CommandError(f"{file.name} describes no stream.", cure)
-    return body
 
 
 def _act(name: str, action: str, what: str, wait: bool, timeout: float) -> None:

@@ -4,24 +4,18 @@ from typing import Annotated
 
 import typer
 
-from thalweg.cli.client import Api, CommandError, Json, connect
+from thalweg.cli.client import Api, Json, connect
 from thalweg.cli.commands.destinations import one_of, whole_stream
 from thalweg.cli.commands.streams import Name, counted, named, replicated, table_state
 from thalweg.cli.following import TIMEOUT, Timeout, Wait
 from thalweg.cli.following import follow as follow_operation
 from thalweg.cli.output import AsJson, Yes, confirm, done, line, number, out, print_json, print_table
+from thalweg.cli.table_names import table_ref
 from thalweg.kernel.states import in_words
 
 app = typer.Typer(no_args_is_help=True, help="The tables of a stream, and the cures of their troubles.")
 Table = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table as the stream names it.")]
 Destination = Annotated[str | None, typer.Option(help="The destination, if the stream has several.")]
-
-
-def _ref(text: str) -> Json:
-    schema, dot, table = text.partition(".")
-    if not (dot and schema and table):
-        raise CommandError(f"“{text}” is not schema.table.", "Write public.orders.")
-    return {"schema": schema, "table": table}
 
 
 @app.command("list")
@@ -85,7 +79,7 @@ def accept(name: Name, table: Table, destination: Destination = None) -> None:
 def _resolve(api: Api, name: str, table: str, how: str, destination: str | None) -> Json:
     stream = whole_stream(api, name)
     found = one_of(stream, destination)
-    return api.post(f"/streams/{stream['id']}/destinations/{found['id']}/tables:{how}", _ref(table))
+    return api.post(f"/streams/{stream['id']}/destinations/{found['id']}/tables:{how}", table_ref(table))
 
 
 @app.command()
@@ -93,7 +87,7 @@ def follow(name: Name, table: Table) -> None:
     """Follow a table's rename at the source, in the stream's rules and in the destinations' tables."""
     api = connect()
     stream = whole_stream(api, name)
-    changed = api.post(f"/streams/{stream['id']}/tables:follow", _ref(table))
+    changed = api.post(f"/streams/{stream['id']}/tables:follow", table_ref(table))
     done(f"{stream['name']} follows the rename of {table}.", changed)
 
 
@@ -102,5 +96,5 @@ def remove(name: Name, table: Table) -> None:
     """Remove from the stream a table that was dropped at the source. The destinations' tables stay."""
     api = connect()
     stream = whole_stream(api, name)
-    changed = api.post(f"/streams/{stream['id']}/tables:remove", _ref(table))
+    changed = api.post(f"/streams/{stream['id']}/tables:remove", table_ref(table))
     done(f"{table} is taken out of {stream['name']}.", changed)

@@ -56,11 +56,13 @@ class Depth(Enum):
 
 
 async def facts_of(resources: Resources, rows: list[StreamRow], views: list[PathView], depth: Depth) -> Known:
-    """Databases are read only where something limits or breaks a path: everything else has no use for it."""
+    """Databases are read only where something limits, breaks or stops a path: everything else has no use for it."""
     by_id = {row.id: row for row in rows}
     wanted: list[PathView] = []
     if depth is not Depth.NOTHING:
-        wanted = [view for view in views if view.bottleneck.verdict not in UNREAD][:PATHS_READ_MAX]
+        wanted = [view for view in views if view.bottleneck.verdict not in UNREAD or view.stands_now][:PATHS_READ_MAX]
+    # Facts that were read before a path stood still say nothing of why.
+    still = {view.path.path.path_id for view in wanted if view.stands_now}
     readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
     limit = asyncio.Semaphore(READ_AT_ONCE)
 
@@ -72,7 +74,9 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
 
     async def known_of(reading: _Reading) -> tuple[SourceFacts, DestinationFacts]:
         anew = depth is Depth.NOW
-        return await resources.recent.of(("facts", reading.path_id), lambda: read(reading), anew=anew)
+        return await resources.recent.of(
+            ("facts", reading.path_id, reading.path_id in still), lambda: read(reading), anew=anew
+        )
 
     answers = await asyncio.gather(*(known_of(reading) for reading in readings))
     read_by_path = {reading.path_id: answer for reading, answer in zip(readings, answers, strict=True)}

@@ -15,7 +15,7 @@ from thalweg.db.models import AlertRow
 from thalweg.features.health.schemas import Readiness
 from thalweg.kernel.clock import now
 from thalweg.kernel.context import Context, Resources
-from thalweg.kernel.words import duration
+from thalweg.kernel.words import duration, ended
 from thalweg.live.bus import Bus, Rounds
 
 LATE_SECONDS = 15
@@ -82,9 +82,9 @@ def _reasons(
         yield f"No collector runs: nothing is observed, and no alert fires.{last}"
     if collector == "late" and rounds is not None and age is not None:
         why = rounds.failure or "the process hangs, or the store answers slowly"
-        yield f"The collector has recorded nothing of an engine for {duration(age)}: {why}."
+        yield f"The collector has recorded nothing of an engine for {duration(age)}: {ended(why)}"
     if history == "failing" and rounds is not None:
-        yield f"No history is written: {rounds.history_failure}."
+        yield f"No history is written: {ended(rounds.history_failure or '')}"
 
 
 async def alert_metrics(context: Context) -> bytes:

@@ -1,6 +1,7 @@
 """From a stream's row, what was observed and its latest sample to what the API shows."""
 
 import hashlib
+import re
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ from thalweg.features.streams.schemas import (
     StreamSummary,
     StreamTable,
     StreamWait,
+    TableTrouble,
 )
 from thalweg.kernel.etags import etag_of
 from thalweg.kernel.lifecycle import (
@@ -53,6 +55,10 @@ from thalweg.live.slots import stream_slot
 
 Definitions = dict[str, StreamParameter]
 STATES = tuple(TableState)
+NAME = r'"(?:[^"]|"")+"'
+STATEMENT = re.compile(rf"ALTER TABLE {NAME}\.{NAME} REPLICA IDENTITY (?:FULL|DEFAULT|USING INDEX {NAME});")
+"""The statement with which engines begin the cure of a table without a replica identity."""
+RUN_AT_SOURCE = re.compile(rf"At the source, run(?: {STATEMENT.pattern})+")
 
 
 def summary_of(row: StreamRow, live: Live, at: datetime) -> StreamSummary:
@@ -382,12 +388,22 @@ def _tables(
                 inserts_only=bool(table.get("inserts_only")),
                 filtered="rules" in table or not own.isdisjoint(keys_of(table["schema"], table["table"])),
                 state=counts["state"] if counts and heard else TableState.UNKNOWN,
-                trouble=counts.get("trouble") if counts else None,
+                trouble=_trouble(counts.get("trouble")) if counts else None,
                 **{name: counts[name] if counts else None for name in CHANGES},
                 **{name: counts.get(name) if counts else None for name in ("changes_per_second", "last_change")},
             )
         )  # fmt: skip
     return shown
+
+
+def _trouble(trouble: dict[str, Any] | None) -> TableTrouble | None:
+    return None if trouble is None else TableTrouble.model_validate({**trouble, "sql": _sql_in(trouble["cure"])})
+
+
+def _sql_in(cure: str) -> str | None:
+    """The statements that a cure begins with, one a line. Those behind them are another way to the same end."""
+    found = RUN_AT_SOURCE.match(cure)
+    return None if found is None else "\n".join(STATEMENT.findall(found[0]))
 
 
 def _rule_counts(observed: dict[str, Any], row_rules: list[dict[str, Any]]) -> RuleCounts | None:

@@ -239,6 +239,10 @@ class TableTrouble(Resource):
     reason: str
     cure: str
     since: datetime
+    sql: str | None = Field(
+        description="The cure's statements, to be run at the source. Null if none cures it.",
+        examples=['ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;'],
+    )
     renamed_to: RenamedTable | None = Field(description="Its name at the source now.")
     resolutions: list[TroubleResolution]
 

@@ -8909,6 +8909,12 @@ export interface components {
              * Format: date-time
              */
             since: string;
+            /**
+             * Sql
+             * @description The cure's statements, to be run at the source. Null if none cures it.
+             * @example ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;
+             */
+            sql: string | null;
             /** @description Its name at the source now. */
             renamed_to: components["schemas"]["RenamedTable"] | null;
             /** Resolutions */

@@ -1,19 +1,26 @@
 import { Box, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { openAlertsQuery } from "@/api/alerts";
+import type { Alert, Stream } from "@/api/types";
+import { withFullStop } from "@/lib/sentences";
 import { AnchorLink } from "@/ui/anchor-link";
 import { ToneIcon } from "@/ui/tone";
 import classes from "./alert-card.module.css";
 import { byUrgency } from "./open-alerts";
 import { severityInWords } from "./words";
 
-/** On a stream's page: what fires about it. What the page says itself, with its cure, is left out. */
-const toldByThePage = ["component_aborted", "table_trouble"];
+/** The stream's page says some alerts itself, with their cures: a database that is away is an error there. */
+function isToldByThePage({ rule, evidence }: Alert, { error, source, destinations }: Stream): boolean {
+  if (rule !== "database_unreachable") return rule === "component_aborted" || rule === "table_trouble";
+  if (evidence.side === "source") return error?.side === "source" && evidence.database === source.name;
+  const own = destinations.find(({ database }) => database.name === evidence.database);
+  return own?.error?.side === "destination";
+}
 
-export function StreamAlerts({ streamId }: { streamId: string }) {
+/** On a stream's page: what fires about it and is not told there anyway. */
+export function StreamAlerts({ stream }: { stream: Stream }) {
   const alerts = (useQuery(openAlertsQuery).data ?? []).filter(
-    (alert) =>
-      alert.stream_id === streamId && alert.state === "firing" && !toldByThePage.includes(alert.rule),
+    (alert) => alert.stream_id === stream.id && alert.state === "firing" && !isToldByThePage(alert, stream),
   );
   if (alerts.length === 0) return null;
   return (
@@ -27,7 +34,7 @@ export function StreamAlerts({ streamId }: { streamId: string }) {
                 <ToneIcon tone={tone} />
                 <Text size="sm" title={alert.action} style={{ overflowWrap: "anywhere" }}>
                   <Text span size="sm" fw={600}>
-                    {label}: {alert.title}.
+                    {label}: {withFullStop(alert.title)}
                   </Text>{" "}
                   {alert.message}
                 </Text>

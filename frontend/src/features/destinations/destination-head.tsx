@@ -1,4 +1,4 @@
-import { Box, Button, Group, Stack, Text } from "@mantine/core";
+import { Anchor, Box, Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import {
   IconAdjustments,
@@ -19,7 +19,6 @@ import { destinationInWords, stateInWords } from "@/lib/states";
 import { oldestParked } from "@/lib/sums";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { ConfirmStop } from "@/ui/confirm-stop";
-import { EngineErrorAlert } from "@/ui/engine-error-alert";
 import { LagFigures } from "@/ui/lag-figures";
 import { LatencyMetric } from "@/ui/latency-metric";
 import { Meter } from "@/ui/meter";
@@ -27,7 +26,7 @@ import { ProblemAlert } from "@/ui/problem-alert";
 import { Metric, MetricLabel } from "@/ui/quantity";
 import { RestCallButton } from "@/ui/rest-call";
 import { ToneBadge } from "@/ui/tone";
-import { toldAbove } from "./told-above";
+import { ERRORS_ID, toldAbove } from "./told-above";
 
 const buttons = [
   { action: "start", label: "Resume", icon: IconPlayerPlay },
@@ -62,9 +61,11 @@ export function DestinationHead(props: DestinationHeadProps) {
         </Group>
         <DestinationActions {...props} />
       </Group>
-      {error && told === null && <EngineErrorAlert error={error} />}
-      {error && told !== null && told !== "table" && (
-        <Text size="sm">{withFullStop(error.title)} Its cure stands at the head of the page.</Text>
+      {error && told !== "table" && (
+        <Text size="sm">
+          {withFullStop(error.title)} <Anchor href={`#${ERRORS_ID}`}>Its cure</Anchor> stands at the head of
+          the page.
+        </Text>
       )}
       <Group gap="6px 28px" align="flex-start">
         <Metric metric="lcrRate" quantity={rate(destination.lcrs_per_second, "LCR")} />

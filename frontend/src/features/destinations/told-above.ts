@@ -1,7 +1,10 @@
 // Where on a stream's page the error of a destination is told.
-import type { Stream, StreamDestination } from "@/api/types";
+import type { Finding, Stream, StreamDestination, Verdict } from "@/api/types";
 import { haveOneCause } from "@/lib/causes";
 import { isEngineError } from "@/lib/engine-errors";
+
+/** The id of the element that tells them all. */
+export const ERRORS_ID = "errors-with-cures";
 
 /** Its tables' troubles say the same, with their cures. */
 function isOfTable({ error, tables }: StreamDestination): boolean {
@@ -9,17 +12,34 @@ function isOfTable({ error, tables }: StreamDestination): boolean {
 }
 
 /**
- * The place at the head of the page that tells a destination's error: its table's trouble, the stream's error, or one
- * alert for all destinations of that cause. Null: there is none.
+ * The place at the head of the page that tells a destination's error: its table's trouble, the stream's error, or an
+ * alert for the destinations of that cause. Null: it has no error.
  */
 export function toldAbove(
   stream: Stream,
   destination: StreamDestination,
-): "table" | "stream" | "shared" | null {
-  const { id, error } = destination;
-  if (!error) return null;
+): "table" | "stream" | "alert" | null {
+  if (!destination.error) return null;
   if (isOfTable(destination)) return "table";
-  if (haveOneCause(stream.error, error)) return "stream";
-  const others = stream.destinations.filter((other) => other.id !== id && !isOfTable(other));
-  return others.some((other) => haveOneCause(other.error, error)) ? "shared" : null;
+  return haveOneCause(stream.error, destination.error) ? "stream" : "alert";
+}
+
+const OF_ERRORS: readonly Verdict[] = [
+  "ABORTED",
+  "DESTINATION DOWN",
+  "SOURCE DOWN",
+  "LINK DOWN",
+  "ENGINE TROUBLE",
+];
+
+/** An error that the head of the page tells, in the words of the analysis. */
+export function repeatsError(verdict: Verdict, stream: Stream, destination: StreamDestination): boolean {
+  return OF_ERRORS.includes(verdict) && toldAbove(stream, destination) !== null;
+}
+
+const CODES = ["aborted", "destination_down", "source_down", "link_down", "engine_trouble"];
+
+/** As a finding; one with SQL has a cure that the head lacks. */
+export function findingRepeatsError({ code, cures }: Finding): boolean {
+  return CODES.includes(code) && !cures.some(({ sql }) => sql);
 }

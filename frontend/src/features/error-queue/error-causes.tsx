@@ -1,4 +1,5 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { ErrorCause } from "@/api/types";
 import { formatCount, formatTime } from "@/lib/format";
 import { type Column, DataTable } from "@/ui/data-table";
@@ -9,6 +10,7 @@ interface ErrorCausesProps {
   streamId: string;
   destinationId: string;
   causes: ErrorCause[];
+  cureOf?: (cause: ErrorCause) => ReactNode;
   /** The one whose transactions are listed. */
   chosen: string | undefined;
   onChoose: (cause: string | undefined) => void;
@@ -80,10 +82,11 @@ function Actions({
   destinationId,
   path,
   mayExecute,
+  cureOf,
 }: ErrorCausesProps & { cause: ErrorCause }) {
   const isChosen = chosen === cause.cause;
   return (
-    <Group gap={6} wrap="nowrap">
+    <Group gap={6}>
       <Button
         variant={isChosen ? "light" : "default"}
         aria-pressed={isChosen}
@@ -102,6 +105,7 @@ function Actions({
           disabled={!mayExecute}
         />
       )}
+      {cureOf?.(cause)}
     </Group>
   );
 }

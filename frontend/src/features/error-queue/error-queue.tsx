@@ -1,10 +1,10 @@
 import { Button, Group, Stack, Switch, Text } from "@mantine/core";
 import { IconCircleCheck } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { parkedQuery, useParkedAction } from "@/api/streams";
-import type { ParkedTransaction } from "@/api/types";
+import type { ErrorCause, ParkedTransaction } from "@/api/types";
 import { formatCount } from "@/lib/format";
 import { oldestParked } from "@/lib/sums";
 import { DataTable } from "@/ui/data-table";
@@ -28,6 +28,8 @@ interface ErrorQueueProps {
   streamId: string;
   destinationId: string;
   mayAct: boolean;
+  /** Buttons that carry out a cause's cure, where more than executing does. */
+  cureOf?: (cause: ErrorCause) => ReactNode;
   /** Only those with this cause are listed. */
   cause: string | undefined;
   onCause: (cause: string | undefined) => void;
@@ -36,7 +38,7 @@ interface ErrorQueueProps {
 const guide = <HelpLink help="guides/error-queue" about="the error queue" />;
 
 /** Transactions that failed for good and were parked whole at the destination. */
-export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: ErrorQueueProps) {
+export function ErrorQueue({ streamId, destinationId, mayAct, cureOf, cause, onCause }: ErrorQueueProps) {
   const [rootsOnly, setRootsOnly] = useState(true);
   const parked = useInfiniteQuery(parkedQuery(streamId, destinationId, rootsOnly && !cause, cause));
   const act = useParkedAction(streamId, destinationId);
@@ -129,6 +131,7 @@ export function ErrorQueue({ streamId, destinationId, mayAct, cause, onCause }: 
                 streamId={streamId}
                 destinationId={destinationId}
                 causes={first.causes}
+                cureOf={cureOf}
                 chosen={cause}
                 onChoose={onCause}
                 path={path}

@@ -4,6 +4,7 @@ import { problemInWords } from "@/api/problem-in-words";
 import { useExecuteSeveral } from "@/api/streams";
 import type { ErrorCause } from "@/api/types";
 import { formatCount } from "@/lib/format";
+import { withFullStop } from "@/lib/sentences";
 import { FormButtons } from "@/ui/form-buttons";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { RestCall } from "@/ui/rest-call";
@@ -55,7 +56,7 @@ export function ExecuteSeveral({
           }}
         >
           <Stack gap="sm">
-            {cause && <Text size="sm">{cause.title}.</Text>}
+            {cause && <Text size="sm">{withFullStop(cause.title)}</Text>}
             <Text size="sm">
               {total === 1 ? "The transaction is" : `${all} ${formatCount(total)} transactions are`} applied
               now, {cause && "with those waiting behind, "}in the source's order, each with its own commit.

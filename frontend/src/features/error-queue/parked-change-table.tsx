@@ -3,12 +3,13 @@ import { IconAlertTriangle, IconKey } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
 import type { ParkedChange } from "@/api/types";
 import { formatCount } from "@/lib/format";
+import { withFullStop } from "@/lib/sentences";
 import classes from "./parked-details.module.css";
 import { ParkedValueCell } from "./parked-value";
 
 /** The destination's row, or rows, in the place of the change's, in one sentence. */
 export function rowInWords(change: ParkedChange): string {
-  if (change.problem) return `The destination's row is not known: ${change.problem}.`;
+  if (change.problem) return `The destination's row is not known: ${withFullStop(change.problem)}`;
   if (change.operation === "TRUNCATE") return "Deletes all rows of the table.";
   if (change.rows_found === null)
     return "No row was looked up at the destination: the table has no key, or the change carries no value of it.";

@@ -1,7 +1,9 @@
 // Events of a stream while its charts were drawn: a mark in each of them, and a line in a list.
+
 import type { AppliedCure, Outage, StreamEvent } from "@/api/types";
 import { cureStateInWords } from "@/lib/advisor";
 import { asText, duration, formatTime } from "@/lib/format";
+import { withFullStop } from "@/lib/sentences";
 import type { Tone } from "@/lib/states";
 
 export interface HistoryEvent {
@@ -51,7 +53,7 @@ export function outageEvents(outages: readonly Outage[]): HistoryEvent[] {
       until: end,
       tone: of === "engine" ? "warning" : "bad",
       kind: "Outage",
-      text: `${subject} ${STATES[state][until ? 0 : 1]} ${lasted}. ${reason}${later}`,
+      text: `${subject} ${STATES[state][until ? 0 : 1]} ${lasted}. ${withFullStop(reason)}${later}`,
     };
   });
 }

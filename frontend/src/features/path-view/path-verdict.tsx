@@ -4,6 +4,7 @@ import { bottleneckInWords, verdictInWords } from "@/lib/advisor";
 import { bytes, duration, rate, type Quantity as Value } from "@/lib/format";
 import { p99OfSpan } from "@/lib/latency-shown";
 import type { MetricName } from "@/lib/metrics";
+import { capitalised } from "@/lib/sentences";
 import { sumQuantity } from "@/lib/sums";
 import { Metric } from "@/ui/quantity";
 import { ToneBadge } from "@/ui/tone";
@@ -67,6 +68,5 @@ export function PathVerdict({ model, finding }: { model: PathModel; finding: str
 /** The badge beside it says the verdict already. */
 function withoutVerdict(explanation: string, label: string): string {
   if (!explanation.startsWith(`${label}: `)) return explanation;
-  const rest = explanation.slice(label.length + 2);
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  return capitalised(explanation.slice(label.length + 2));
 }

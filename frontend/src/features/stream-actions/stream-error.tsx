@@ -1,4 +1,5 @@
-import type { Stream } from "@/api/types";
+import type { ReactNode } from "react";
+import type { Stream, StreamError } from "@/api/types";
 import { causesOf, haveOneCause } from "@/lib/causes";
 import { formatTime } from "@/lib/format";
 import { listed } from "@/lib/sentences";
@@ -11,8 +12,14 @@ const classes: Record<string, string> = {
   corruption: "data may be damaged",
 };
 
+interface StreamErrorPanelProps {
+  stream: Stream;
+  /** Buttons that carry out the error's cure at the destinations that have it. */
+  actions?: (error: StreamError, at: { id: string; name: string }[]) => ReactNode;
+}
+
 /** Why the stream does not run, and what to do. What an engine last said may be over once it does not answer. */
-export function StreamErrorPanel({ stream }: { stream: Stream }) {
+export function StreamErrorPanel({ stream, actions }: StreamErrorPanelProps) {
   const { error } = stream;
   if (!error) return null;
   const heard = stream.status !== "UNKNOWN";
@@ -30,5 +37,7 @@ export function StreamErrorPanel({ stream }: { stream: Stream }) {
     error.at && `at ${formatTime(error.at)}`,
     stream.retry_at && `next try ${formatTime(stream.retry_at)}`,
   ].filter((fact): fact is string => Boolean(fact));
-  return <EngineErrorAlert error={error} facts={facts} />;
+  const own = stream.destinations.map(({ id, database }) => ({ id, name: database.name }));
+  const having = cause?.at ?? (own.length === 1 ? own : []);
+  return <EngineErrorAlert error={error} facts={facts} actions={actions?.(error, having)} />;
 }

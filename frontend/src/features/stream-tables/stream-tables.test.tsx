@@ -138,7 +138,7 @@ describe("StreamTables", () => {
     const ill = (state: StreamTable["state"], kind: "REPLACED" | "RENAMED"): StreamTable => ({
       ...orders,
       state,
-      trouble: { kind, reason: "", cure: "", since: "", renamed_to: null, resolutions: [] },
+      trouble: { kind, reason: "", cure: "", sql: null, since: "", renamed_to: null, resolutions: [] },
     });
     const named = { table: "sold", destination_name: { schema: "public", table: "sold" } };
     const tables = [ill("COPIED", "REPLACED"), { ...ill("STOPPED", "RENAMED"), ...named }];

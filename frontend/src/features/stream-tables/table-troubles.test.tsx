@@ -23,6 +23,7 @@ const table: StreamTable = {
     kind: "REPLACED",
     reason: "It was dropped, and another table was created under its name.",
     cure: "Copy the table again.",
+    sql: null,
     since: "2026-11-21T00:00:00Z",
     renamed_to: null,
     resolutions: ["copy"],
@@ -42,7 +43,8 @@ describe("TableTroubles", () => {
   });
 
   it("shows the SQL for the source where no button cures it", async () => {
-    const cure = 'At the source, run ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;';
+    const sql = 'ALTER TABLE "public"."orders" REPLICA IDENTITY FULL;';
+    const cure = `At the source, run ${sql} Old rows then go into the WAL whole.`;
     const reason = "It has no replica identity: it has no primary key.";
     const lost: StreamTable = {
       ...table,
@@ -51,6 +53,7 @@ describe("TableTroubles", () => {
         kind: "UNIDENTIFIED",
         reason,
         cure,
+        sql,
         since: "2026-11-21T00:00:00Z",
         renamed_to: null,
         resolutions: [],
@@ -59,6 +62,8 @@ describe("TableTroubles", () => {
     renderUi(<TableTroubles stream={stream({ destinations: [destination({ tables: [lost] })] })} mayAct />);
     expect(screen.getByText(/public\.orders in warehouse: Unidentified/)).toBeVisible();
     expect(screen.getByText(cure)).toBeVisible();
+    expect(screen.getByRole("region", { name: /^Cure as SQL/ })).toHaveTextContent(sql);
+    expect(screen.getByRole("button", { name: "Copy SQL" })).toBeVisible();
     expect(screen.queryByRole("button", { name: "Copy again" })).toBeNull();
     await expectNoAxeViolations();
   });
@@ -80,7 +85,7 @@ describe("TableTroubles", () => {
     );
     const [first, second, ...others] = screen.getAllByRole("alert");
     expect(first).toHaveTextContent("public.orders in north and south: Replaced");
-    expect(first).toHaveTextContent(/since 2026-11-2[01]/);
+    expect(first).toHaveTextContent(/Since 2026-11-2[01]/);
     expect(second).toHaveTextContent("public.orders in west: Renamed");
     expect(others).toEqual([]);
     await userEvent.click(screen.getByRole("button", { name: "Copy again in south" }));

@@ -98,6 +98,7 @@ function TroubleCard({ stream, troubled, mayAct, onAsk }: TroubleCardProps) {
           title: `${table.schema}.${table.table} in ${where}: ${words.label}`,
           message: trouble.reason,
           cure: trouble.cure,
+          sql: trouble.sql,
           facts: [
             `since ${formatTime(trouble.since)}`,
             ...(table.state === "STOPPED" ? ["its changes are left out"] : []),

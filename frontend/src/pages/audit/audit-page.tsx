@@ -102,7 +102,13 @@ export function AuditPage() {
               {rows.length === 0 ? (
                 <Empty icon={<IconHistory size={40} stroke={1.5} />} title="No changes yet" />
               ) : (
-                <DataTable label="Audit log" columns={columns} rows={rows} rowKey={(entry) => entry.id} />
+                <DataTable
+                  label="Audit log"
+                  columns={columns}
+                  rows={rows}
+                  rowKey={(entry) => entry.id}
+                  cardName={(entry) => `${entry.sentence}: ${entry.target_name}`}
+                />
               )}
               <ShowOlder query={query} />
             </Panel>

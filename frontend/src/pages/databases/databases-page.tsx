@@ -71,6 +71,7 @@ export function DatabasesPage() {
                 columns={columns(mayAct, away, setDialog)}
                 rows={known}
                 rowKey={(database) => database.id}
+                cardName={({ name }) => name}
                 initialSort={{ key: "name", descending: false }}
               />
             )}
@@ -128,8 +129,8 @@ function columns(
       definition:
         "What the last connection test found, and when it was; and whether an engine reaches it now.",
       cell: (database) => (
-        <Group gap={8} wrap="nowrap">
-          <ToneBadge compact state={away.get(database.name) ?? testInWords(database)} />
+        <Group gap={8}>
+          <ToneBadge compact wrap state={away.get(database.name) ?? testInWords(database)} />
           <Text size="xs" c="dimmed">
             {database.tested_at ? formatAgo(database.tested_at) : ""}
           </Text>

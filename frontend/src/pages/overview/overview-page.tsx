@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import { overviewQuery } from "@/api/streams";
+import { ReadAge } from "@/features/live-status/read-age";
 import { StaleBanner } from "@/features/live-status/stale-banner";
 import { StreamsTable } from "@/features/streams-table/streams-table";
 import { OverviewTotals } from "@/features/streams-table/totals";
@@ -29,7 +30,15 @@ export function OverviewPage() {
     <>
       <PageHeader
         title="Overview"
-        description="All streams, and how they are doing now."
+        description={
+          <ReadAge at={overview.dataUpdatedAt || Date.now()}>
+            {(age) =>
+              age
+                ? `All streams, and how they were doing ${age}.`
+                : "All streams, and how they are doing now."
+            }
+          </ReadAge>
+        }
         actions={
           <>
             <RestCallButton calls={[{ method: "GET", path: "/api/v1/overview" }]} />

@@ -6,12 +6,10 @@ import { useState } from "react";
 import { databasesQuery } from "@/api/databases";
 import { enginesQuery } from "@/api/operations";
 import { useAddDestination } from "@/api/streams";
-import type { Check, ScopedRules, Stream } from "@/api/types";
-import { AcceptedChecks } from "@/features/preflight/accepted-checks";
-import { isAccepted, refusedChecks } from "@/features/preflight/checks";
-import { Refusal } from "@/features/preflight/refusal";
+import type { ScopedRules, Stream } from "@/api/types";
+import { CheckedRequest } from "@/features/preflight/checked-request";
+import { useConsents } from "@/features/preflight/use-consents";
 import { RowRules } from "@/features/table-rules/row-rules";
-import { RestCall } from "@/ui/rest-call";
 
 /** One more destination for a stream that exists; checked as at the creation, then copied while the others go on. */
 export function AddDestination({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
@@ -39,8 +37,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
   const [databaseId, setDatabaseId] = useState<string | null>(null);
   const [engineId, setEngineId] = useState<string | null>(stream.capture_engine.id);
   const [rowRules, setRowRules] = useState<ScopedRules[]>([]);
-  const [accepted, setAccepted] = useState<string[]>([]);
-  const [seen, setSeen] = useState<Check[]>([]);
+  const consents = useConsents();
   const add = useAddDestination(stream.id);
   const taken = new Set([stream.source.id, ...stream.destinations.map(({ database }) => database.id)]);
   const chosen = databases.find(({ id }) => id === databaseId);
@@ -49,7 +46,7 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
     database_id: databaseId ?? "",
     ...(engineId && engineId !== stream.capture_engine.id ? { engine_id: engineId } : {}),
     ...(rowRules.length > 0 ? { row_rules: rowRules } : {}),
-    ...(accepted.length > 0 ? { accept: accepted } : {}),
+    ...consents.member,
   };
   /** Another choice is checked anew. A consent is to what a check says, and stays. */
   const choose = (set: (id: string | null) => void) => (id: string | null) => {
@@ -94,25 +91,22 @@ function AddForm({ stream, onDone }: { stream: Stream; onDone: () => void }) {
           destination={chosen.name}
         />
       )}
-      {add.isError && (
-        <Refusal
-          error={add.error}
-          databases={Object.fromEntries(databases.map(({ id, name }) => [id, name]))}
-          consents={{ accepted, onChange: setAccepted }}
-        />
-      )}
-      {!add.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
-      <RestCall call={{ method: "POST", path: `/api/v1/streams/${stream.id}/destinations`, body }} />
+      <CheckedRequest
+        error={add.error}
+        consents={consents}
+        databases={Object.fromEntries(databases.map(({ id, name }) => [id, name]))}
+        call={{ method: "POST", path: `/api/v1/streams/${stream.id}/destinations`, body }}
+      />
       <Group justify="flex-end">
         <Button variant="default" onClick={onDone}>
           Cancel
         </Button>
         <Button
-          disabled={!databaseId || !isAccepted(refusedChecks(add.error), accepted)}
+          disabled={!databaseId || !consents.cover(add.error)}
           loading={add.isPending}
           onClick={() =>
             add.mutate(body, {
-              onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
+              onError: consents.keep,
               onSuccess: () => {
                 notifications.show({
                   title: stream.name,

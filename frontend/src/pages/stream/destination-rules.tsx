@@ -3,15 +3,13 @@ import { notifications } from "@mantine/notifications";
 import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { useUpdateDestination } from "@/api/streams";
-import type { Check, Stream, StreamDestination } from "@/api/types";
-import { AcceptedChecks } from "@/features/preflight/accepted-checks";
-import { isAccepted, refusedChecks } from "@/features/preflight/checks";
-import { Refusal } from "@/features/preflight/refusal";
+import type { Stream, StreamDestination } from "@/api/types";
+import { CheckedRequest } from "@/features/preflight/checked-request";
+import { useConsents } from "@/features/preflight/use-consents";
 import { RowRules } from "@/features/table-rules/row-rules";
 import { RuleCountsTable } from "@/features/table-rules/rule-counts";
 import { placeInWords } from "@/features/table-rules/rule-scopes";
 import { Panel } from "@/ui/panel";
-import { RestCall } from "@/ui/rest-call";
 
 interface DestinationRulesProps {
   stream: Stream;
@@ -78,9 +76,8 @@ interface RulesFormProps {
 function RulesForm({ stream, destination, onClose }: RulesFormProps) {
   const [rules, setRules] = useState({ ...stream.rules, row_rules: destination.row_rules });
   const update = useUpdateDestination(stream.id, destination.id);
-  const [accepted, setAccepted] = useState<string[]>([]);
-  const [seen, setSeen] = useState<Check[]>([]);
-  const body = { row_rules: rules.row_rules, ...(accepted.length > 0 ? { accept: accepted } : {}) };
+  const consents = useConsents();
+  const body = { row_rules: rules.row_rules, ...consents.member };
   return (
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
@@ -97,15 +94,10 @@ function RulesForm({ stream, destination, onClose }: RulesFormProps) {
           setRules({ ...rules, row_rules: next.row_rules ?? [] });
         }}
       />
-      {update.isError && (
-        <Refusal
-          error={update.error}
-          databases={{ [destination.database.id]: destination.database.name }}
-          consents={{ accepted, onChange: setAccepted }}
-        />
-      )}
-      {!update.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
-      <RestCall
+      <CheckedRequest
+        error={update.error}
+        consents={consents}
+        databases={{ [destination.database.id]: destination.database.name }}
         call={{
           method: "PATCH",
           path: `/api/v1/streams/${stream.id}/destinations/${destination.id}`,
@@ -119,12 +111,12 @@ function RulesForm({ stream, destination, onClose }: RulesFormProps) {
         </Button>
         <Button
           loading={update.isPending}
-          disabled={!isAccepted(refusedChecks(update.error), accepted)}
+          disabled={!consents.cover(update.error)}
           onClick={() =>
             update.mutate(
               { body, etag: stream.etag },
               {
-                onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
+                onError: consents.keep,
                 onSuccess: () => {
                   notifications.show({ title: destination.database.name, message: "Rules saved." });
                   onClose();

@@ -2,15 +2,13 @@ import { Button, Modal, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { useUpdateStream } from "@/api/streams";
-import type { Check, Stream } from "@/api/types";
-import { AcceptedChecks } from "@/features/preflight/accepted-checks";
-import { isAccepted, refusedChecks } from "@/features/preflight/checks";
-import { Refusal } from "@/features/preflight/refusal";
+import type { Stream } from "@/api/types";
+import { CheckedRequest } from "@/features/preflight/checked-request";
+import { useConsents } from "@/features/preflight/use-consents";
 import { captureInWords } from "@/lib/states";
 import { FormButtons } from "@/ui/form-buttons";
 import { InEffect } from "@/ui/in-effect";
 import { Panel } from "@/ui/panel";
-import { RestCall } from "@/ui/rest-call";
 
 type Kind = Stream["capture_kind"];
 
@@ -65,9 +63,8 @@ function changeInWords(
 
 function ChangeForm({ stream, to, onClose }: { stream: Stream; to: Kind; onClose: () => void }) {
   const update = useUpdateStream(stream.id);
-  const [accepted, setAccepted] = useState<string[]>([]);
-  const [seen, setSeen] = useState<Check[]>([]);
-  const body = { capture_kind: to, ...(accepted.length > 0 ? { accept: accepted } : {}) };
+  const consents = useConsents();
+  const body = { capture_kind: to, ...consents.member };
   const databases = Object.fromEntries(
     stream.destinations.map(({ database }) => [database.id, database.name]),
   );
@@ -78,7 +75,7 @@ function ChangeForm({ stream, to, onClose }: { stream: Stream; to: Kind; onClose
         update.mutate(
           { body, etag: stream.etag },
           {
-            onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
+            onError: consents.keep,
             onSuccess: () => {
               notifications.show({ title: stream.name, message: `It changes to ${names[to]}.` });
               onClose();
@@ -98,15 +95,10 @@ function ChangeForm({ stream, to, onClose }: { stream: Stream; to: Kind; onClose
             ? `From then on the engine ${stream.capture_engine.name} receives all WAL of the server, stages it on its disk and mines it there. A failover of the source is not followed.`
             : `From then on the source's server decodes the WAL, which costs its processors, and keeps it while a destination is behind. What is staged at the engine ${stream.capture_engine.name} is deleted.`}
         </Text>
-        {update.isError && (
-          <Refusal
-            error={update.error}
-            databases={databases}
-            consents={{ accepted, onChange: setAccepted }}
-          />
-        )}
-        {!update.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
-        <RestCall
+        <CheckedRequest
+          error={update.error}
+          consents={consents}
+          databases={databases}
           call={{
             method: "PATCH",
             path: `/api/v1/streams/${stream.id}`,
@@ -114,11 +106,7 @@ function ChangeForm({ stream, to, onClose }: { stream: Stream; to: Kind; onClose
             body,
           }}
         />
-        <FormButtons
-          onCancel={onClose}
-          loading={update.isPending}
-          disabled={!isAccepted(refusedChecks(update.error), accepted)}
-        >
+        <FormButtons onCancel={onClose} loading={update.isPending} disabled={!consents.cover(update.error)}>
           {`Change to ${names[to]}`}
         </FormButtons>
       </Stack>

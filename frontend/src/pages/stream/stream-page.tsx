@@ -6,17 +6,20 @@ import { ProblemError } from "@/api/problem";
 import { problemInWords } from "@/api/problem-in-words";
 import { sessionQuery } from "@/api/session";
 import { streamQuery } from "@/api/streams";
-import type { Stream } from "@/api/types";
+import type { ErrorCause, Stream, StreamError } from "@/api/types";
 import { StreamAlerts } from "@/features/alerts/stream-alerts";
-import { SharedErrors } from "@/features/destinations/shared-errors";
+import { DestinationErrors } from "@/features/destinations/destination-errors";
+import { ERRORS_ID } from "@/features/destinations/told-above";
 import { ConflictLog } from "@/features/error-queue/conflict-log";
 import { ErrorQueue } from "@/features/error-queue/error-queue";
+import { ReadAge } from "@/features/live-status/read-age";
 import { StaleBanner } from "@/features/live-status/stale-banner";
 import { ParameterEditor } from "@/features/parameters/parameter-editor";
 import { StreamActions } from "@/features/stream-actions/stream-actions";
 import { StreamErrorPanel } from "@/features/stream-actions/stream-error";
 import { StreamOperations } from "@/features/stream-actions/stream-operations";
 import { StreamWaits } from "@/features/stream-actions/stream-waits";
+import { CopyAgain, tableToCopy } from "@/features/stream-tables/copy-again";
 import { StreamTables } from "@/features/stream-tables/stream-tables";
 import { TableTroubles } from "@/features/stream-tables/table-troubles";
 import { isEngineError } from "@/lib/engine-errors";
@@ -63,12 +66,12 @@ export function StreamPage() {
   }
   return (
     <QueryFaces query={query} inWords={problemInWords} rows={8} loadingLabel="Loading the stream">
-      {(stream) => <StreamView stream={stream} />}
+      {(stream) => <StreamView stream={stream} readAt={query.dataUpdatedAt} />}
     </QueryFaces>
   );
 }
 
-function StreamView({ stream }: { stream: Stream }) {
+function StreamView({ stream, readAt }: { stream: Stream; readAt: number }) {
   const navigate = route.useNavigate();
   const { tab = "now", filter = "", minutes = 5, destination, cause, ...history } = route.useSearch();
   const several = stream.destinations.length > 1;
@@ -86,6 +89,19 @@ function StreamView({ stream }: { stream: Stream }) {
   // The table's own trouble says the same, with its cures.
   const tellsTroubles =
     isEngineError(stream.error, "table_trouble") && stream.tables.some(({ trouble }) => trouble !== null);
+  const cureOf = (error: StreamError, at: { id: string; name: string }[]) => (
+    <CopyAgain stream={stream} table={tableToCopy(error)} at={at} mayAct={mayAct} />
+  );
+  const cureOfParked = ({ kind, table }: ErrorCause) =>
+    queueOf &&
+    (kind === "copy_inconsistent" || kind === "missing_row") && (
+      <CopyAgain
+        stream={stream}
+        table={table}
+        at={[{ id: queueOf.id, name: queueOf.database.name }]}
+        mayAct={mayAct}
+      />
+    );
   return (
     <>
       <PageHeader
@@ -94,18 +110,21 @@ function StreamView({ stream }: { stream: Stream }) {
           <>
             <HealthBadge level={stream.health.level} status={stream.status} state={stream.state} />
             <ToneBadge state={streamInWords(stream)} wrap />
+            <Text span size="sm" c="dimmed">
+              <ReadAge at={readAt}>{(age) => age && `as of ${age}`}</ReadAge>
+            </Text>
           </>
         }
         description={<Facts stream={stream} />}
         actions={<StreamActions stream={stream} mayAct={mayAct} onDeleted={() => navigate({ to: "/" })} />}
       />
-      <Stack gap="sm" mb="xs">
-        {!tellsTroubles && <StreamErrorPanel stream={stream} />}
-        <SharedErrors stream={stream} />
+      <Stack gap="sm" mb="xs" id={ERRORS_ID}>
+        {!tellsTroubles && <StreamErrorPanel stream={stream} actions={cureOf} />}
+        <DestinationErrors stream={stream} actions={cureOf} />
         <StreamWaits stream={stream} />
         {tab !== "tables" && <TableTroubles stream={stream} mayAct={mayAct} most={3} />}
         <StreamOperations stream={stream} />
-        <StreamAlerts streamId={stream.id} />
+        <StreamAlerts stream={stream} />
         <StaleBanner streams={[stream]} live />
       </Stack>
       <Tabs
@@ -212,6 +231,7 @@ function StreamView({ stream }: { stream: Stream }) {
                 streamId={stream.id}
                 destinationId={queueOf.id}
                 mayAct={mayAct}
+                cureOf={cureOfParked}
                 cause={cause}
                 onCause={(next) => navigate({ search: (now) => ({ ...now, cause: next }), replace: true })}
               />

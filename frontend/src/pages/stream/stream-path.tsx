@@ -10,6 +10,7 @@ import { TakeSnapshot } from "@/features/advisor-runs/take-snapshot";
 import { ComponentStrip } from "@/features/component-strip/component-strip";
 import { ComponentTable } from "@/features/component-strip/component-table";
 import { DestinationHead } from "@/features/destinations/destination-head";
+import { findingRepeatsError, repeatsError } from "@/features/destinations/told-above";
 import { DestinationParameters } from "@/features/parameters/destination-parameters";
 import { lockedShare } from "@/features/path-view/path-model";
 import { VerdictLine } from "@/features/path-view/path-verdict";
@@ -33,7 +34,7 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
   const [seconds, setSeconds] = useState(JUDGED_SECONDS);
   const [view, setView] = useState("strip");
   const [setting, setSetting] = useState<string | null>(null);
-  const live = useLivePaths(stream.id, seconds);
+  const live = useLivePaths(stream, seconds);
   const set = stream.destinations.find(({ id }) => id === setting);
   return (
     <Stack component="section" aria-labelledby="path-title" gap={8}>
@@ -110,8 +111,8 @@ export function StreamPath({ stream, sample, mayAct, onErrorQueue }: StreamPathP
 }
 
 /** The live analysis as the strip shows it. One card at a time is open to its threads. */
-function useLivePaths(streamId: string, seconds: number) {
-  const query = useQuery(analysisQuery({ stream_id: streamId, window_seconds: seconds }));
+function useLivePaths(stream: Stream, seconds: number) {
+  const query = useQuery(analysisQuery({ stream_id: stream.id, window_seconds: seconds }));
   const [opened, setOpened] = useState<{ destinationId: string | null; title: string } | null>(null);
   const paths = query.data ? livePaths(query.data) : [];
   const isOpen = (destinationId: string | null, title: string) =>
@@ -134,10 +135,16 @@ function useLivePaths(streamId: string, seconds: number) {
     const { thresholds } = query.data.analysis;
     return <StageDetail stage={stage} thresholds={thresholds} onClose={() => setOpened(null)} />;
   };
+  const isTold = (path: LivePath) => {
+    const destination = stream.destinations.find(({ id }) => id === path.destinationId);
+    const verdict = path.model.bottleneck?.verdict;
+    return destination !== undefined && verdict !== undefined && repeatsError(verdict, stream, destination);
+  };
   const verdict = (destinationId: string) => {
     const path = paths.find((analysed) => analysed.destinationId === destinationId);
-    return path && <Verdict path={path} />;
+    return path && !isTold(path) && <Verdict path={path} />;
   };
+  const told = paths.filter(isTold).map(({ pathId }) => pathId);
   const problem = query.isError
     ? problemInWords(query.error)
     : query.data?.live === false
@@ -152,7 +159,9 @@ function useLivePaths(streamId: string, seconds: number) {
     detail,
     verdict,
     problem,
-    findings: query.data?.findings_ranked ?? [],
+    findings: (query.data?.findings_ranked ?? []).filter(
+      (finding) => !told.includes(finding.path_id) || !findingRepeatsError(finding),
+    ),
     paths: query.data?.paths ?? [],
   };
 }

@@ -4,10 +4,9 @@ import { IconPencil } from "@tabler/icons-react";
 import { useState } from "react";
 import { problemInWords } from "@/api/problem-in-words";
 import { useUpdateStream } from "@/api/streams";
-import type { Check, Stream, TableRule, TableRules } from "@/api/types";
-import { AcceptedChecks } from "@/features/preflight/accepted-checks";
-import { isAccepted, refusedChecks } from "@/features/preflight/checks";
-import { Refusal } from "@/features/preflight/refusal";
+import type { Stream, TableRule, TableRules } from "@/api/types";
+import { CheckedRequest } from "@/features/preflight/checked-request";
+import { useConsents } from "@/features/preflight/use-consents";
 import { InsertsOnly } from "@/features/table-rules/inserts-only";
 import { faultOfMaskKey, hidingMaskKey, maskKeyOf } from "@/features/table-rules/mask-key";
 import { completeRules } from "@/features/table-rules/matching";
@@ -25,7 +24,6 @@ import { usePreview } from "@/features/table-rules/use-preview";
 import { InEffect } from "@/ui/in-effect";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
-import { RestCall } from "@/ui/rest-call";
 
 /** The rules of a stream that exists, and the way to change them. */
 export function StreamRules({ stream, mayAct }: { stream: Stream; mayAct: boolean }) {
@@ -85,13 +83,12 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
   const [rules, setRules] = useState<TableRules>(stream.rules);
   const preview = usePreview(stream.source.id, rules);
   const update = useUpdateStream(stream.id);
-  const [accepted, setAccepted] = useState<string[]>([]);
-  const [seen, setSeen] = useState<Check[]>([]);
+  const consents = useConsents();
   const [maskKey, setMaskKey] = useState("");
   const body = {
     rules: completeRules(rules),
     ...maskKeyOf(rules, maskKey),
-    ...(accepted.length > 0 ? { accept: accepted } : {}),
+    ...consents.member,
   };
   const names = Object.fromEntries(stream.destinations.map(({ database }) => [database.id, database.name]));
   const matched = new Set(preview.data?.tables.map((table) => `${table.schema}.${table.table}`));
@@ -140,11 +137,10 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
           </>
         )
       )}
-      {update.isError && (
-        <Refusal error={update.error} databases={names} consents={{ accepted, onChange: setAccepted }} />
-      )}
-      {!update.isError && <AcceptedChecks checks={seen} accepted={accepted} />}
-      <RestCall
+      <CheckedRequest
+        error={update.error}
+        consents={consents}
+        databases={names}
         call={{
           method: "PATCH",
           path: `/api/v1/streams/${stream.id}`,
@@ -163,13 +159,13 @@ function RulesForm({ stream, onClose }: { stream: Stream; onClose: () => void })
             !preview.data ||
             preview.data.tables.length === 0 ||
             faultOfMaskKey(rules, maskKey) !== null ||
-            !isAccepted(refusedChecks(update.error), accepted)
+            !consents.cover(update.error)
           }
           onClick={() =>
             update.mutate(
               { body, etag: stream.etag },
               {
-                onError: (error) => setSeen((known) => [...known, ...refusedChecks(error)]),
+                onError: consents.keep,
                 onSuccess: () => {
                   notifications.show({ title: stream.name, message: "Table rules saved." });
                   onClose();

@@ -8,8 +8,7 @@ export function whySilent(stream: Stream): string {
     return `Engine ${capture_engine.name} does not answer, and it takes the samples. They resume when it answers again.`;
   if (status === "UNKNOWN" && observed_at !== null)
     return `${health.reason} Samples resume when its engine reports again.`;
-  if (error)
-    return `The stream has failed: ${error.title}. Cure the error above; samples resume when the stream starts.`;
+  if (error) return "The stream has failed. Cure the error above; samples resume when the stream starts.";
   if (state === "PAUSED") return `${paused(destinations)} to get samples every second.`;
   if (desired_status === "DISABLED" || status === "DISABLED")
     return "The stream is stopped. Start it to get samples every second.";

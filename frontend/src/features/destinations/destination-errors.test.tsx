@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { StreamError } from "@/api/types";
 import { destination, stream } from "@/test/data";
 import { expectNoAxeViolations, renderUi } from "@/test/render";
-import { SharedErrors } from "./shared-errors";
+import { DestinationErrors } from "./destination-errors";
 
 const unreachable = (name: string, values: Partial<StreamError> = {}): StreamError => ({
   code: "database_unreachable",
@@ -23,10 +23,10 @@ const unreachable = (name: string, values: Partial<StreamError> = {}): StreamErr
 const at = (name: string, error: StreamError | null) =>
   destination({ id: name, database: { id: name, name, address: "" }, error });
 
-describe("SharedErrors", () => {
+describe("DestinationErrors", () => {
   it("tells a cause once, with the destinations and what each of them says", async () => {
     const destinations = ["north", "south"].map((name) => at(name, unreachable(name)));
-    renderUi(<SharedErrors stream={stream({ destinations: [...destinations, at("west", null)] })} />);
+    renderUi(<DestinationErrors stream={stream({ destinations: [...destinations, at("west", null)] })} />);
     const alert = screen.getByRole("alert");
     expect(alert).toHaveTextContent("north and south: The database cannot be reached");
     expect(screen.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual([
@@ -37,20 +37,26 @@ describe("SharedErrors", () => {
     await expectNoAxeViolations();
   });
 
-  it("leaves what one destination alone has to its head, and the stream's error to its panel", () => {
+  it("tells what one destination alone has, and leaves the stream's error to its panel", () => {
     const one = stream({ destinations: [at("north", unreachable("north")), at("south", null)] });
-    const { unmount } = renderUi(<SharedErrors stream={one} />);
-    expect(screen.queryByRole("alert")).toBeNull();
+    const { unmount } = renderUi(
+      <DestinationErrors
+        stream={one}
+        actions={({ code }, where) => `${code} at ${where.map(({ id }) => id).join()}`}
+      />,
+    );
+    expect(screen.getByRole("alert")).toHaveTextContent("north: The database cannot be reached");
+    expect(screen.getByRole("alert")).toHaveTextContent("database_unreachable at north");
     unmount();
     const both = ["north", "south"].map((name) => at(name, unreachable(name)));
-    renderUi(<SharedErrors stream={stream({ error: unreachable("north"), destinations: both })} />);
+    renderUi(<DestinationErrors stream={stream({ error: unreachable("north"), destinations: both })} />);
     expect(screen.queryByRole("alert")).toBeNull();
   });
 
   it("keeps different causes apart", () => {
     const full = { code: "disk_full", title: "Its disk is full", cure: "Make room." };
     renderUi(
-      <SharedErrors
+      <DestinationErrors
         stream={stream({
           destinations: [
             at("north", unreachable("north")),

@@ -1,12 +1,19 @@
-import type { Stream } from "@/api/types";
+import type { ReactNode } from "react";
+import type { Stream, StreamError } from "@/api/types";
 import { causesOf } from "@/lib/causes";
 import { listed } from "@/lib/sentences";
 import { ProblemAlert } from "@/ui/problem-alert";
 import { toldAbove } from "./told-above";
 
-/** Errors of one cause at several destinations, each cause once; their heads refer to it. */
-export function SharedErrors({ stream }: { stream: Stream }) {
-  const failing = stream.destinations.filter((destination) => toldAbove(stream, destination) === "shared");
+interface DestinationErrorsProps {
+  stream: Stream;
+  /** Buttons that carry out an error's cure at these destinations. */
+  actions?: (error: StreamError, at: { id: string; name: string }[]) => ReactNode;
+}
+
+/** Errors of destinations, each cause once; their heads refer to it. */
+export function DestinationErrors({ stream, actions }: DestinationErrorsProps) {
+  const failing = stream.destinations.filter((destination) => toldAbove(stream, destination) === "alert");
   return causesOf(failing).map(({ error, at }) => {
     const messages = new Set(at.map((own) => own.error.detail ?? own.error.message));
     const parts = at.map((own) => partOf(own.name, own.error.detail ?? own.error.message));
@@ -21,6 +28,7 @@ export function SharedErrors({ stream }: { stream: Stream }) {
           cure: error.cure,
           code: error.code,
         }}
+        actions={actions?.(error, at)}
       />
     );
   });
