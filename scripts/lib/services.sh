@@ -132,7 +132,7 @@ start_api() {
       "both out everywhere; then 'make down' and 'make up'"
     return 1
   fi
-  start_service api 30 answers "$THALWEG_API_URL/healthz"
+  start_service api 120 answers "$THALWEG_API_URL/healthz"
 }
 
 # service_version NAME : one hash over what API, collector, engine or relay would be started from now: its code, and settings.env.
@@ -194,12 +194,12 @@ start_cluster() {
 # Through it, the destination answers.
 start_relay() {
   daemon_pid relay >/dev/null || wait_for_port "$THALWEG_RELAY_PORT"
-  start_service relay 30 "$THALWEG_PG_BIN/pg_isready" --quiet --host="$THALWEG_RELAY_HOST" --port="$THALWEG_RELAY_PORT"
+  start_service relay 120 "$THALWEG_PG_BIN/pg_isready" --quiet --host="$THALWEG_RELAY_HOST" --port="$THALWEG_RELAY_PORT"
 }
 
 start_redis() {
   daemon_pid redis >/dev/null || wait_for_port "$THALWEG_REDIS_PORT"
-  start_service redis 15 redis_answers
+  start_service redis 60 redis_answers
 }
 
 migrate_store() {

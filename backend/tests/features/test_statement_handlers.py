@@ -114,6 +114,10 @@ async def test_only_administrators_may_change_it(
     refused(await operator.patch(place, json={"parameters": {}}, headers=ANY))
     again = await operator.get(path)
     assert again.json()["parameters"]["statement_handlers"] == [COUNT]
+    # Another database would execute those of the stream.
+    added = {"database_id": body["destinations"][0]["database_id"]}
+    refused(await operator.post(f"{path}/destinations", json=added))
+    assert (await admin.post(f"{path}/destinations", json=added)).status_code == 422, "it is a destination already"
 
 
 async def test_rights_come_before_the_statements_are_read(

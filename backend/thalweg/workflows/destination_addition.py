@@ -98,8 +98,9 @@ async def check_destination(context: Context, stream_id: str, body: DestinationA
     row = await existing_stream(context, stream_id)
     if row.desired_status == DesiredStatus.DROPPED:
         raise being_deleted()
+    # The stream's own SQL is new at this database, too.
+    check_rights(context.principal, {}, {**row.parameters, **body.parameters})
     _check_room(row, database)
-    check_rights(context.principal, row.parameters, {**row.parameters, **body.parameters})
     check_destination_parameters(definitions_of(context), body.parameters, "")
     engine = await _engine_that_applies(context, row, body)
     wanted = Planned(database, {**row.parameters, **body.parameters}, engine=engine, row_rules=body.row_rules)

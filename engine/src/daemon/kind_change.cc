@@ -26,6 +26,7 @@ using control::StreamDefinition;
 
 constexpr std::chrono::seconds kSlotPatience{10};
 constexpr int kFailoverVersion = 170'000;
+constexpr const char* kPlugins = "{pgoutput,thalweg_output}";
 
 struct FoundSlot {
   bool is_physical = false;
@@ -97,11 +98,14 @@ base::Result<void> KindWork::look() {
   }
   THALWEG_ASSIGN(const pg::Rows rows,
                  source_->query("SELECT slot_name = $1, slot_type = 'physical', restart_lsn IS NOT NULL AND wal_status "
-                                "IS DISTINCT FROM 'lost', confirmed_flush_lsn FROM pg_catalog.pg_replication_slots "
-                                "WHERE slot_name IN ($1, $2)",
-                                {own_, next_}));
+                                "IS DISTINCT FROM 'lost', confirmed_flush_lsn, slot_type = 'physical' OR (database = "
+                                "pg_catalog.current_database() AND plugin = ANY ($3::text[])) "
+                                "FROM pg_catalog.pg_replication_slots WHERE slot_name IN ($1, $2)",
+                                {own_, next_, kPlugins}));
   found_ = {};
   for (size_t i = 0; i < rows.size(); ++i) {
+    // Somebody else's of the next one's name is in the way when that is made, and nothing was dropped for it.
+    if (!rows.boolean(i, 0) && !rows.boolean(i, 4)) continue;
     (rows.boolean(i, 0) ? found_.present : found_.next) =
         FoundSlot{.is_physical = rows.boolean(i, 1),
                   .keeps_wal = rows.boolean(i, 2),
@@ -184,12 +188,16 @@ base::Result<CaptureKind> KindWork::settle() {
     THALWEG_TRY(look());
   }
   const auto kind_of = [](const FoundSlot& slot) { return slot.is_physical ? CaptureKind::wal : CaptureKind::logical; };
-  // Somebody dropped it, or it was never made. What mined keeps what it has: an archive may make its slot good.
+  // Somebody dropped it, a failover took it, or it was never made. What mined keeps what it has, and its slot is made
+  // good.
   CaptureKind present = desired_.capture_kind;
   if (found_.present) {
     present = kind_of(*found_.present);
   } else if (found_.next) {
     present = found_.next->is_physical ? CaptureKind::logical : CaptureKind::wal;
+  } else {
+    THALWEG_ASSIGN(const bool mined, has_begun_mining(mining_));
+    if (mined) present = CaptureKind::wal;
   }
   // Withdrawn, or left by a crash once it had been copied.
   const bool is_left = found_.next && (present == desired_.capture_kind || kind_of(*found_.next) == present);

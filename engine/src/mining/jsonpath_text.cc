@@ -246,7 +246,8 @@ class PathPrinter {
         return value && append_json_string(*value, out_);
       }
       case Item::numeric:
-        return payload <= items_.size() && append_numeric_text(items_.subspan(payload), out_);
+        return payload <= items_.size() && append_numeric_text(items_.subspan(payload), out_) &&
+               out_.size() <= kSentBytesMax;
       case Item::boolean:
         if (payload >= items_.size()) return false;
         out_ += items_[payload] != std::byte{0} ? "true" : "false";

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "mining/conversions.h"
 #include "pg/connection.h"
 #include "wal/tuple_values.h"
 
@@ -18,6 +19,16 @@ constexpr char kBinary = 'b';
 std::unexpected<base::Error> refusal(const MinedTable& table, const MinedColumn& column, std::string_view what) {
   base::Error error = base::fail(base::ErrorCode::protocol_violation,
                                  fmt::format("A row in the source's WAL has in column {} {}.", column.name, what))
+                          .error();
+  error.table = pg::quote_table(table.description.schema_name, table.description.table_name);
+  return std::unexpected(std::move(error));
+}
+
+// PostgreSQL's own decoding cannot send it either (MaxAllocSize of src/include/utils/memutils.h).
+std::unexpected<base::Error> too_large(const MinedTable& table) {
+  base::Error error = base::fail(base::ErrorCode::unsupported_table,
+                                 "A row has more than 1 GiB once its values are unpacked, which PostgreSQL could not "
+                                 "send either. Split it, or keep its large values in a table that is not replicated.")
                           .error();
   error.table = pg::quote_table(table.description.schema_name, table.description.table_name);
   return std::unexpected(std::move(error));
@@ -86,6 +97,7 @@ base::Result<void> read_row(const MinedTable& table, const wal::HeapTuple& tuple
       case wal::TupleValue::State::damaged:
         THALWEG_TRY(append_stored(table, column, read.value, chunks, out));
     }
+    if (out.size() > kSentBytesMax) return too_large(table);
   }
   if (tuple.columns() > table.columns.size()) {
     return refusal(table, table.columns.empty() ? MinedColumn{} : table.columns.back(),

@@ -170,6 +170,23 @@ def test_the_stream_is_dropped_meanwhile(scene: Scene) -> None:
     scene.assert_nothing_left()
 
 
+def test_a_slot_of_somebody_else_is_in_the_way(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start(scene, "wal")
+    name = f"thalweg_{scene.stream}_next"
+    with scene.source.connect(scene.database) as session:
+        session.execute("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (name,))
+    change_kind(scene, "logical")
+    scene.engine.wait_status(scene.stream, lambda found: name in (found["error"] or {}).get("message", ""), SECONDS,
+                             "it says what is in the way")
+    goes_on(scene, "as it was")
+    scene.source.sql("postgres", f"SELECT pg_drop_replication_slot('{name}')")
+    wait_kind(scene, "logical")
+    goes_on(scene, "decoded")
+    scene.wait_applied()
+    scene.assert_same(WANTED)
+
+
 def test_the_stream_is_paused(scene: Scene) -> None:
     scene.run_at_source(TABLES)
     start(scene, "logical")

@@ -3,6 +3,7 @@
 THALWEG_SWITCHOVERS sets how many switchovers under load there are.
 """
 
+import json
 import os
 import random
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from conftest import SETTINGS, SOURCE_SETTINGS
 from harness.cluster import Cluster, wait_for
-from harness.engine import SECONDS, Engine
+from harness.engine import SECONDS, Engine, parse_lsn
 from harness.failover import FailoverScene, Servers
 from harness.fan_out import FanOut
 from harness.mining import TABLES, WANTED, RandomWork, part, start_mining, start_mining_fan_out
@@ -248,3 +249,43 @@ def test_a_standby_is_waited_for(scene: FailoverScene) -> None:
     scene.at_source("INSERT INTO log VALUES (1, 'on the second timeline')")
     assert_goes_on(scene, 2)
     wait_for(lambda: part(scene, "WAL SHIPMENT")["state"] == "RECEIVING WAL", SECONDS, "it receives")
+
+
+def confirmed(scene: FailoverScene) -> int:
+    """Mining goes on behind it after a restart."""
+    (state,) = scene.engine.directory.rglob("mining.json")
+    return parse_lsn(json.loads(state.read_text())["confirmed"])
+
+
+def test_a_new_stream_that_was_idle(scene: FailoverScene) -> None:
+    """It goes back to its first dictionary, where it has noted nothing later: the standby lacks nothing of it."""
+    start_mining(scene, WANTED)
+    scene.wait_applied()
+    wait_for(lambda: list(scene.engine.directory.rglob("dictionary-*")), SECONDS, "there is a dictionary")
+    scene.servers.wait_standby()
+    with scene.servers.standby_that_missed():
+        scene.run_at_source("INSERT INTO unwanted (body) VALUES ('on the standby it never was')")
+        end = parse_lsn(str(scene.source.value("postgres", "SELECT pg_current_wal_lsn()")))
+        wait_for(lambda: confirmed(scene) >= end, SECONDS, "the engine has gone beyond")
+    scene.at_source("INSERT INTO log VALUES (9, 'new')")
+    assert_goes_on(scene, 2)
+
+
+def test_a_change_of_kind_waits_meanwhile(scene: FailoverScene) -> None:
+    """No server has a slot of the stream: what mined is found by its staged WAL."""
+    start_mining(scene, WANTED)
+    scene.run_at_source("INSERT INTO log VALUES (1, 'both have it')")
+    scene.wait_applied()
+    scene.servers.wait_standby()
+    scene.servers.kill_primary()
+    scene.engine.wait_phase(scene.stream, "RETRYING")
+    scene.engine.set_stream(scene.stream, capture_kind="logical")
+    scene.servers.promote()
+    scene.at_source("INSERT INTO log VALUES (2, 'at the promoted server')")
+    assert_goes_on(scene, 2)
+    scene.engine.wait_status(scene.stream, lambda found: found["phase"] == "REPLICATING" and not found["kind_change"],
+                             SECONDS, "the kind has changed")
+    assert scene.source.sql("postgres", "SELECT slot_type FROM pg_replication_slots") == [("logical",)]
+    scene.at_source("INSERT INTO log VALUES (3, 'decoded')")
+    scene.wait_applied()
+    scene.assert_same(WANTED)

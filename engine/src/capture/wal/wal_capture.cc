@@ -250,7 +250,7 @@ base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_
   if (!taken) return {};
   progress_enqueued_ = mined_;
   progress_at_ = now;
-  add_mark();
+  add_mark(false);
   return {};
 }
 
@@ -267,8 +267,9 @@ void WalCapture::note_mined_again() {
   if (here.restart > state_on_disk_.at.restart) confirmed_ = here;
 }
 
-void WalCapture::add_mark() {
+void WalCapture::add_mark(bool has_dictionary) {
   marks_.push_back(mark());
+  marks_.back().has_dictionary = has_dictionary;
   if (marks_.size() <= kMarksMax) return;
   bool keeps = true;
   std::erase_if(marks_, [&](const Mark&) { return !std::exchange(keeps, !keeps); });
@@ -277,13 +278,15 @@ void WalCapture::add_mark() {
 base::Result<void> WalCapture::note_confirmed(bool at_once) {
   const base::Lsn durable = confirmed();
   while (!marks_.empty() && marks_.front().position <= durable) {
+    // The oldest position to which mining can go back later on.
+    if (marks_.front().has_dictionary) state_on_disk_.advance(position_of(marks_.front()));
     confirmed_ = marks_.front();
     marks_.pop_front();
   }
   const auto now = options_.clock->steady_now();
   if (!confirmed_ || (!at_once && now - state_written_at_ < kStateInterval)) return {};
   state_written_at_ = now;
-  state_on_disk_.advance({.confirmed = confirmed_->position, .restart = confirmed_->restart});
+  state_on_disk_.advance(position_of(*confirmed_));
   confirmed_.reset();
   THALWEG_TRY(folder_.write_state(state_on_disk_));
   reported_.store(state_on_disk_.at.confirmed.value, std::memory_order_relaxed);
@@ -298,7 +301,10 @@ base::Result<void> WalCapture::save_due_dictionary(bool at_once) {
   const uint64_t interval = at_once && waiting == 0 ? 0 : dictionary_interval_ * std::max<uint64_t>(1, waiting);
   if (saved_at_ && mined_.value - saved_at_.value < interval) return {};
   THALWEG_ASSIGN(const bool is_saved, folder_.save(*dictionary_));
-  if (is_saved) saved_at_ = mined_;
+  if (!is_saved) return {};
+  saved_at_ = mined_;
+  // At the end the builder may stand in the middle of a commit.
+  if (!at_once) add_mark(true);
   return {};
 }
 

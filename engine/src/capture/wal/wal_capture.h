@@ -33,7 +33,9 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   struct Mark {
     base::Lsn position;  // everything that commits before it is enqueued
     base::Lsn restart;   // transactions that end there or behind have no row before this
+    bool has_dictionary = false;
   };
+  static MiningPosition position_of(const Mark& mark) { return {.confirmed = mark.position, .restart = mark.restart}; }
 
   base::Result<void> work() override;
   base::Result<void> await_end() override;
@@ -58,7 +60,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
   // Between two records only.
   Mark mark() const;
-  void add_mark();
+  void add_mark(bool has_dictionary);
   void note_mined_again();
   base::Lsn staged_end() const;
   base::Lsn readable_end() const;
