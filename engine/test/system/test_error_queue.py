@@ -6,6 +6,7 @@ import pytest
 
 from harness.cluster import wait_for
 from harness.engine import RefusedError, destination_path
+from harness.error_queue import errors, execute
 from harness.scene import Scene
 
 TABLE = """
@@ -18,10 +19,6 @@ TABLE = """
                              (2, 'sail', 90.00, NULL, false, 'rough', '{}', '');
     CREATE TABLE log (line text); ALTER TABLE log REPLICA IDENTITY FULL; INSERT INTO log VALUES ('one');
 """
-
-
-def errors(scene: Scene, rest: str = "") -> Any:
-    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
 
 
 def shown(change: dict[str, Any], which: str) -> dict[str, Any]:
@@ -75,7 +72,7 @@ def test_a_parked_transaction_is_opened(scene: Scene) -> None:
     # Nothing of it was changed by looking.
     assert errors(scene)["errors"] == [parked]
     scene.at_destination("INSERT INTO goods VALUES (2, 'sail', 90, NULL, false, 'rough', '{}', '')")
-    executed = scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{parked['id']}/execute")
+    executed = execute(scene, f"/{parked['id']}")
     assert executed == {"state": "DONE"}
     scene.at_destination("UPDATE goods SET price = 12.5 WHERE id = 1")
     scene.assert_same()
@@ -135,6 +132,6 @@ def test_what_the_destination_refuses_at_the_commit_is_parked(scene: Scene) -> N
     assert (parked["code"], parked["sqlstate"], parked["message"]) == ("apply_failed", "P0001", "not below zero")
     assert scene.at_destination("SELECT id FROM item ORDER BY id") == [(1,), (3,)]
     scene.at_destination("DROP TRIGGER refuse ON item")
-    scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{parked['id']}/execute")
+    execute(scene, f"/{parked['id']}")
     wait_for(lambda: errors(scene)["total"] == 0, 60, "it is executed")  # which goes on behind a late answer
     scene.assert_same()

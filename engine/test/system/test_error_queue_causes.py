@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import RefusedError, destination_path
+from harness.engine import RefusedError
+from harness.error_queue import errors, execute
 from harness.scene import Scene
 
 TABLES = """CREATE TABLE item (id integer PRIMARY KEY, n integer);
@@ -26,10 +27,6 @@ PARKED = (
     "INSERT INTO guarded VALUES (1, 'body')",
 )
 FITS = "INSERT INTO item VALUES (5, 5)"
-
-
-def errors(scene: Scene, rest: str = "", method: str = "GET") -> Any:
-    return scene.engine.request(method, destination_path(scene.stream) + f"/errors{rest}")
 
 
 def park(scene: Scene) -> None:
@@ -107,7 +104,7 @@ def test_a_row_that_is_there_is_another_cause_than_a_missing_one(scene: Scene) -
     scene.at_destination("DELETE FROM twice WHERE ctid = (SELECT max(ctid) FROM twice WHERE id = 1)",
                          "ALTER TABLE twice ADD PRIMARY KEY (id)")
     several = group_of(scene, "table", '"public"."twice"')
-    errors(scene, f"/causes/{several['id']}/execute", "POST")
+    execute(scene, f"/causes/{several['id']}")
     assert scene.at_destination("SELECT id, n FROM twice ORDER BY id") == [(1, 11), (2, 2)]
 
 
@@ -117,7 +114,7 @@ def test_those_with_one_cause_are_executed_and_the_others_stay(scene: Scene) -> 
     # One of them has another obstacle by now, and one that is not of this cause waits behind the other.
     scene.at_destination("ALTER TABLE item DROP CONSTRAINT few", "INSERT INTO item VALUES (4, -4)")
     with pytest.raises(RefusedError) as refused:
-        errors(scene, f"/causes/{checks['id']}/execute", "POST")
+        execute(scene, f"/causes/{checks['id']}")
     assert "2 transactions were executed; 1 stay" in refused.value.error["message"]
     execution = errors(scene)["execution"]
     assert (execution["state"], execution["cause"], execution["error_id"]) == ("FAILED", checks["id"], None)
@@ -127,18 +124,18 @@ def test_those_with_one_cause_are_executed_and_the_others_stay(scene: Scene) -> 
     assert scene.at_destination("SELECT id, n FROM item ORDER BY id") == [(1, -1), (2, -2), (3, 30), (4, -4), (5, 5)]
     assert (errors(scene)["total"], group_of(scene, "object", "item_pkey")["transactions"]) == (5, 3)
     with pytest.raises(RefusedError) as none:
-        errors(scene, f"/causes/{checks['id']}/execute", "POST")
+        execute(scene, f"/causes/{checks['id']}")
     assert none.value.status == 404
 
     # The whole queue, in commit order: what still fails is told, the rest has gone through.
     scene.at_destination("DELETE FROM item WHERE id IN (1, 4)", "ALTER TABLE word ALTER word TYPE varchar(20)")
     with pytest.raises(RefusedError):
-        errors(scene, "/execute", "POST")
+        execute(scene)
     execution = errors(scene)["execution"]
     assert (execution["executed"], execution["total"], execution["failed_again"]) == (3, 5, 2)
     assert {failure["error"]["sqlstate"] for failure in execution["failures"]} == {"23505", "P0001"}
     scene.at_destination("DELETE FROM item WHERE id = 2", "DROP TRIGGER guard ON guarded")
-    assert errors(scene, "/execute", "POST") == {"state": "DONE"}
+    assert execute(scene) == {"state": "DONE"}
     execution = errors(scene)["execution"]
     assert (execution["executed"], execution["failed_again"], execution["failures"]) == (2, 0, [])
     assert errors(scene)["causes"] == []
@@ -184,11 +181,11 @@ def test_a_dry_run_tells_the_outcome_and_leaves_nothing(scene: Scene) -> None:
     assert errors(scene)["execution"] is None
     # It holds nothing any more: the stream goes on with the same rows, and the execution does what was told.
     for error_id in (key, length, trigger):
-        assert errors(scene, f"/{error_id}/execute", "POST") == {"state": "DONE"}
+        assert execute(scene, f"/{error_id}") == {"state": "DONE"}
     scene.at_source("UPDATE item SET n = 11 WHERE id = 1")
     scene.wait_applied()
     assert scene.at_destination("SELECT n FROM item WHERE id = 1") == [(11,)]
     scene.at_destination("DELETE FROM item WHERE id = 2", "ALTER TABLE item DROP CONSTRAINT few")
-    assert errors(scene, "/execute", "POST") == {"state": "DONE"}
+    assert execute(scene) == {"state": "DONE"}
     wait_for(lambda: errors(scene)["total"] == 0, 60, "the queue is empty")
     scene.assert_same()

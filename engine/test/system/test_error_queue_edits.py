@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import RefusedError, destination_path
+from harness.engine import RefusedError
+from harness.error_queue import errors, execute
 from harness.scene import Scene
 
 TABLES = """CREATE TABLE customer (id integer PRIMARY KEY, name text NOT NULL, born date);
@@ -30,10 +31,6 @@ PARKED = """BEGIN;
 SUCCEEDS = {"succeeds": True, "error": None, "changes": 7, "edited": 0, "left_out": 0, "settled": 0,
             "failed_change": None}
 BEHIND = "UPDATE customer SET name = name || '!' WHERE id = 3"
-
-
-def errors(scene: Scene, rest: str = "", method: str = "GET", body: Any = None) -> Any:
-    return scene.engine.request(method, destination_path(scene.stream) + f"/errors{rest}", body)
 
 
 def leave_out(scene: Scene, error_id: int, *numbers: int) -> None:
@@ -86,7 +83,7 @@ def test_rows_are_left_out_and_the_others_applied(scene: Scene) -> None:
     scene.engine.kill()
     scene.engine.start()
     scene.wait_replicating()
-    assert errors(scene, f"/{parked}/execute", "POST") == {"state": "DONE"}
+    assert execute(scene, f"/{parked}") == {"state": "DONE"}
     assert rows(scene) == {
         "customer": [("(1,Ann,1980-01-01)",), ("(2,Ben,1990-02-03)",), ("(3,Cleo!,)",)],
         "item": [("(1,1,one,1,{a})",), ("(2,2,two,20,)",), ('(3,9,"in place",9,)',)],
@@ -122,7 +119,7 @@ def test_other_values_are_applied_and_an_engine_that_dies_keeps_them(scene: Scen
     scene.engine.kill()
     scene.engine.start()
     scene.wait_replicating()
-    executed = errors(scene, f"/{parked}/execute", "POST")
+    executed = execute(scene, f"/{parked}")
     assert executed == {"state": "DONE"}
     assert rows(scene) == {
         "customer": [("(1,Ann,1980-01-01)",), ("(3,Cleo!,)",), ("(7,Ben,1991-01-01)",)],
@@ -158,7 +155,7 @@ def test_edits_that_fit_nothing_are_refused_and_taken_back(scene: Scene) -> None
     scene.at_destination("DELETE FROM item WHERE id = 3")
     errors(scene, f"/{parked}/changes/3", "DELETE")
     scene.at_destination("ALTER TABLE item ALTER word TYPE varchar(20)", "ALTER TABLE item DROP CONSTRAINT cheap")
-    assert errors(scene, f"/{parked}/execute", "POST") == {"state": "DONE"}
+    assert execute(scene, f"/{parked}") == {"state": "DONE"}
     scene.assert_same()
 
 

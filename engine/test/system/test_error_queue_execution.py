@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import SECONDS, RefusedError, destination_path
+from harness.engine import SECONDS, RefusedError
+from harness.error_queue import errors
 from harness.scene import Scene
 from harness.troubles import resolve
 
@@ -22,12 +23,8 @@ CHANGES = f"""DO $$ BEGIN FOR i IN 1..{MANY} LOOP
               END LOOP; END $$"""
 
 
-def errors(scene: Scene, rest: str = "") -> Any:
-    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
-
-
 def execute_all(scene: Scene) -> str:
-    return str(scene.engine.request("POST", destination_path(scene.stream) + "/errors/execute")["state"])
+    return str(errors(scene, "/execute", "POST")["state"])
 
 
 def wait_executed(scene: Scene) -> Any:

@@ -1,12 +1,12 @@
 """Parked transactions opened: where they failed, page by page, by two operators, and what waits behind them."""
 
 import time
-from typing import Any
 
 import pytest
 
 from harness.cluster import wait_for
-from harness.engine import RefusedError, destination_path
+from harness.engine import RefusedError
+from harness.error_queue import errors, execute
 from harness.scene import Scene
 
 TABLES = """CREATE TABLE item (id integer PRIMARY KEY, word text, price numeric);
@@ -15,10 +15,6 @@ TABLES = """CREATE TABLE item (id integer PRIMARY KEY, word text, price numeric)
             INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3);
             INSERT INTO parent VALUES (1);"""
 ALWAYS = "SELECT format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', tgrelid::regclass, tgname) FROM pg_trigger"
-
-
-def errors(scene: Scene, rest: str = "", method: str = "GET", body: Any = None) -> Any:
-    return scene.engine.request(method, destination_path(scene.stream) + f"/errors{rest}", body)
 
 
 def leave_out(scene: Scene, error_id: int, number: int, version: str = "") -> None:
@@ -52,7 +48,7 @@ def test_the_change_at_which_a_transaction_failed_is_known(scene: Scene) -> None
     tried = errors(scene, f"/{many['id']}/dry-run", "POST")
     assert (tried["error"]["sqlstate"], tried["failed_change"], tried["changes"]) == ("23514", 897, 997)
     with pytest.raises(RefusedError):
-        errors(scene, f"/{many['id']}/execute", "POST")
+        execute(scene, f"/{many['id']}")
     # It lies in the destination, with the new error.
     scene.engine.kill()
     scene.engine.start()
@@ -65,7 +61,7 @@ def test_the_change_at_which_a_transaction_failed_is_known(scene: Scene) -> None
                          "DELETE FROM item WHERE id = 700")
     errors(scene, f"/{many['id']}/changes/697", "DELETE")
     errors(scene, f"/{many['id']}/changes/3", "DELETE")
-    assert errors(scene, "/execute", "POST") == {"state": "DONE"}
+    assert execute(scene) == {"state": "DONE"}
     scene.assert_same()
 
 
@@ -95,8 +91,7 @@ def test_a_large_transaction_is_opened_page_by_page(scene: Scene) -> None:
     leave_out(scene, parked["id"], 38_997)
     page = errors(scene, f"/{parked['id']}?after=38995&limit=3")
     assert [bool(change["edit"]) for change in page["changes"]] == [False, True, False]
-    errors(scene, f"/{parked['id']}/execute", "POST")  # on a slow machine it is RUNNING at the answer
-    wait_for(lambda: errors(scene)["execution"]["state"] == "DONE", 60, "the execution ends")
+    execute(scene, f"/{parked['id']}")
     assert scene.at_destination("SELECT count(*), min(word) FILTER (WHERE id = 39000) FROM item") == [
         (40_003, "in place")
     ]
@@ -122,7 +117,7 @@ def test_a_decision_of_an_older_version_is_refused(scene: Scene) -> None:
 
     # An execution says that nothing of it was applied.
     leave_out(scene, parked["id"], 1)
-    assert errors(scene, f"/{parked['id']}/execute", "POST") == {"state": "DONE"}
+    assert execute(scene, f"/{parked['id']}") == {"state": "DONE"}
     execution = errors(scene)["execution"]
     assert (execution["executed"], execution["left_out"], execution["left_out_ids"]) == (1, 1, [parked["id"]])
     assert scene.at_destination("SELECT word FROM item WHERE id = 4") == [("in place",)]
@@ -151,7 +146,7 @@ def test_what_waits_behind_a_transaction_is_a_tree(scene: Scene) -> None:
         errors(scene, "/999/dependants")
     assert none.value.status == 404
     scene.at_destination("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2)")
-    assert errors(scene, "/execute", "POST") == {"state": "DONE"}
+    assert execute(scene) == {"state": "DONE"}
     scene.assert_same()
 
 

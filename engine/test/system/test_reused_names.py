@@ -1,11 +1,11 @@
 """One name that stood for two tables of a stream, or two names for one: each change goes to the table that it is of."""
 
-from typing import Any
 
 import pytest
 
 from harness.cluster import wait_for
 from harness.engine import RefusedError, destination_path
+from harness.error_queue import errors, execute
 from harness.scene import Scene
 from harness.troubles import copy_again, states_of, table_of, wait_state, wait_trouble
 
@@ -84,10 +84,6 @@ def test_a_renamed_table_is_followed_though_another_has_its_name(scene: Scene, i
     scene.assert_same()
 
 
-def errors(scene: Scene, rest: str = "") -> Any:
-    return scene.engine.request("GET", destination_path(scene.stream) + f"/errors{rest}")
-
-
 def test_what_was_parked_of_a_table_that_has_anothers_name_goes_with_its_copy(scene: Scene) -> None:
     scene.run_at_source(PAIR.format(moved="c", gone="z"))
     scene.start_stream(on_table_trouble="stop_table", disable_on_error=False)
@@ -151,7 +147,7 @@ def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) ->
     with scene.destination.connect(scene.database) as blocker:
         blocker.execute("BEGIN")
         blocker.execute("LOCK TABLE slow IN SHARE MODE")
-        scene.engine.request("POST", destination_path(scene.stream) + "/errors/execute")
+        errors(scene, "/execute", "POST")
         scene.run_at_source("ALTER TABLE hit RENAME TO called;")
         wait_trouble(scene, "hit", "RENAMED")
         scene.engine.set_stream(scene.stream, tables=tables("kept", "slow", "called"))
@@ -165,7 +161,6 @@ def test_an_execution_during_which_another_table_takes_the_name(scene: Scene) ->
     wait_for(lambda: errors(scene, "?limit=1")["execution"]["state"] != "RUNNING", 60, "the execution ends")
     assert scene.at_destination("SELECT body FROM hit") == [("another",)]
     for left in errors(scene)["errors"]:
-        assert scene.engine.request("POST", destination_path(scene.stream) + f"/errors/{left['id']}/execute") == {
-            "state": "DONE"}
+        assert execute(scene, f"/{left['id']}") == {"state": "DONE"}
     scene.wait_applied()
     scene.assert_same()
