@@ -1,6 +1,7 @@
 """Streams that mine the source's WAL: exactly once through kills, restarts, several destinations, bounds, refusals."""
 
 import contextlib
+import itertools
 import random
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 
 from harness.cluster import PASSWORD, Cluster, wait_for
+from harness.compare import Table
 from harness.crashes import crash_destination, crash_source, kill_engine
 from harness.engine import SECONDS
 from harness.fan_out import FanOut
@@ -27,6 +29,7 @@ from harness.mining import (
 )
 from harness.outage import assert_says_what_to_do
 from harness.scene import Scene
+from harness.troubles import copy_again, wait_trouble
 from harness.workload import Writers
 
 MIB = 1 << 20
@@ -242,6 +245,35 @@ def test_updates_are_given_up_while_somebody_tries_them(scene: Scene, random_: r
     scene.wait_replicating()
     there = "SELECT count(*) FROM log WHERE writer < 3"
     assert scene.at_destination(there)[0][0] > int(scene.source.value(scene.database, there))
+
+
+def test_updates_are_taken_back_while_rows_change(scene: Scene, random_: random.Random) -> None:
+    """Publication, snapshot of the copy, session: updates between the last two come as well. Each row changes once."""
+    scene.run_at_source(TABLES + "CREATE TABLE ledger (id int PRIMARY KEY, value text);"
+                        "INSERT INTO ledger SELECT n, 'old' FROM generate_series(1, 20000) n;")
+    ledger: list[Table] = [*WANTED, ("public", "ledger")]
+    scene.engine.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, ledger, {},
+                               capture_kind="wal")
+    scene.engine.give_up_updates(scene.stream, "ledger")
+    scene.engine.put_desired()
+    scene.wait_replicating()
+    ids = itertools.count(1)
+
+    def change(connection: psycopg.Connection[Any], random_: random.Random, number: int) -> None:
+        row = next(ids)
+        connection.execute("UPDATE ledger SET value = 'new' WHERE id = %s" if row % 2 else
+                           "DELETE FROM ledger WHERE id = %s", (row,))
+        time.sleep(0.004)
+
+    with Writers(scene.source, scene.database, 1, random_, change) as writers:
+        scene.engine.give_up_updates(scene.stream)
+        scene.engine.put_desired()
+        wait_trouble(scene, "ledger", "UNPUBLISHED")
+        copy_again(scene, "ledger")
+        scene.wait_replicating()
+        writers.wait_for_more(200)
+    scene.wait_applied()
+    scene.assert_same(ledger)
 
 
 def test_refusals_say_what_to_do(scene: Scene) -> None:
