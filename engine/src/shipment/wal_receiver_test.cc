@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "shipment/segment_name.h"
+#include "shipment/source_identity.h"
 #include "support/test_cluster.h"
 
 // A real source under load, and a receiver in a process of its own; both are killed again and again.
@@ -155,6 +156,25 @@ TEST_F(WalReceiverTest, StagesTheSourcesBytesThroughKillsOfBoth) {
   ASSERT_GE(durable_->load(), end.value);
   end_receiver();
   compare(end);
+}
+
+// Everything is divided by it. A superuser of the source can have it say anything.
+TEST_F(WalReceiverTest, ASegmentSizeThatCannotBeIsRefused) {
+  for (const std::string size : {"'0'", "NULL", "'-16777216'", "'16777217'", "'2147483648'", "'17179869184'"}) {
+    value(
+        "SET allow_system_table_mods = on; CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT name, CASE name "
+        "WHEN "
+        "'wal_segment_size' THEN " +
+        size +
+        " ELSE setting END AS setting, unit, category, short_desc, extra_desc, context, vartype, source, min_val, "
+        "max_val, enumvals, boot_val, reset_val, sourcefile, sourceline, pending_restart FROM "
+        "pg_catalog.pg_show_all_settings()");
+    auto stream = pg::ReplicationStream::open(conninfo(), kSlot);
+    ASSERT_TRUE(stream) << stream.error().message;
+    const auto found = identify(*stream);
+    ASSERT_FALSE(found) << size;
+    EXPECT_EQ(found.error().code, base::ErrorCode::protocol_violation) << size;
+  }
 }
 
 }  // namespace
