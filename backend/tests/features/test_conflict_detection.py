@@ -299,5 +299,6 @@ async def test_sql_in_parameters_is_for_admins(
         kept = {"conflict_handlers": [one, {"kind": "delete_missing", "action": "discard"}]}
         left = await operator.patch(at, json={"parameters": kept}, headers={"If-Match": "*"})
         assert left.status_code == 200, left.text
-        other = {"conflict_handlers": [{**one, "expression": "new.amount"}]}
-        assert (await operator.patch(at, json={"parameters": other}, headers={"If-Match": "*"})).status_code == 403
+        for changed in ({"expression": "new.amount"}, {"kind": "update_origin_differs"}, {"columns": ["item"]}):
+            other = {"conflict_handlers": [{**one, **changed}]}
+            assert (await operator.patch(at, json={"parameters": other}, headers={"If-Match": "*"})).status_code == 403

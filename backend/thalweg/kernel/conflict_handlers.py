@@ -1,6 +1,7 @@
 """Handlers of single changes that conflict with a destination's rows: the parameter conflict_handlers. The limits are
 the engine's (engine/contract/control-api.md)."""
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any, Required
 
@@ -187,11 +188,11 @@ def conflict_handlers(value: Any) -> list[ConflictHandler]:
     return _HANDLERS.validate_python(value)
 
 
-def expressions(value: Any) -> set[str]:
-    """SQL in a value, which may be wrong still."""
+def with_expressions(value: Any) -> set[str]:
+    """Handlers with SQL in a value, which may be wrong still: each whole, as text that can be compared."""
     handlers = value if isinstance(value, list) else []
     return {
-        handler["expression"]
+        json.dumps(handler, sort_keys=True)
         for handler in handlers
         if isinstance(handler, dict) and isinstance(handler.get("expression"), str)
     }

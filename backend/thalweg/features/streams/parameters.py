@@ -10,7 +10,7 @@ from typing import Any
 from thalweg.engine_client.mining_limits import MINING_LIMITS
 from thalweg.features.streams.schemas import ParameterType, StreamParameter
 from thalweg.kernel.conflict_detection import wrong_detection
-from thalweg.kernel.conflict_handlers import HANDLERS, expressions, wrong_handlers
+from thalweg.kernel.conflict_handlers import HANDLERS, with_expressions, wrong_handlers
 from thalweg.kernel.error_policies import wrong_policies
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.principal import Principal, Role
@@ -64,14 +64,14 @@ def check_destination_parameters(definitions: dict[str, StreamParameter], values
 
 def check_rights(principal: Principal, before: Values, after: Values, at: str = "") -> None:
     """Destinations execute SQL in parameters with the rights of their users, so that it is for administrators. Others
-    may leave the expressions of `before` as they are. Both are all values that were set, those of the stream with the
-    destination's in their place. They may be wrong still: reading them takes time, so rights come first. Raises
-    permission_denied."""
+    may leave handlers with expressions of `before` as they are. Both are all values that were set, those of the stream
+    with the destination's in their place. They may be wrong still: reading them takes time, so rights come first.
+    Raises permission_denied."""
     if principal.role.covers(Role.ADMIN):
         return
     if after.get(STATEMENTS, []) != before.get(STATEMENTS, []):
         name, what = STATEMENTS, "change"
-    elif expressions(after.get(HANDLERS)) - expressions(before.get(HANDLERS)):
+    elif with_expressions(after.get(HANDLERS)) - with_expressions(before.get(HANDLERS)):
         name, what = HANDLERS, "write expressions of"
     else:
         return
