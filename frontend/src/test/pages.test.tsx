@@ -205,13 +205,13 @@ describe("the overview", () => {
 
 describe("health that was read long ago", () => {
   const never = () => new Promise<never>(() => {});
-  const before = () => ({ updatedAt: Date.now() - 240_000 });
+  const longAgo = () => ({ updatedAt: Date.now() - 240_000 });
 
   it("has its age in the overview", async () => {
     stubApi({ ...routes, "GET /api/v1/overview": never });
     const { client } = renderAt("/");
     act(() => {
-      client.setQueryData(keys.overview, overview([stream({ sampled_at: AT })]).body, before());
+      client.setQueryData(keys.overview, overview([stream({ sampled_at: AT })]).body, longAgo());
     });
     expect(await screen.findByText(/^All streams, and how they were doing \d+ min ago\.$/)).toBeVisible();
     act(() => {
@@ -224,7 +224,7 @@ describe("health that was read long ago", () => {
     stubApi({ ...routes, "GET /api/v1/streams/stream01": never });
     const { client } = renderAt("/streams/stream01");
     act(() => {
-      client.setQueryData(keys.stream("stream01"), stream({ sampled_at: AT }), before());
+      client.setQueryData(keys.stream("stream01"), stream({ sampled_at: AT }), longAgo());
     });
     expect(await screen.findByText(/^as of \d+ min ago$/)).toBeVisible();
   });
