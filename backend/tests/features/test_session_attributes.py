@@ -76,7 +76,7 @@ async def test_databases_of_the_upkeep_guide_are_ready_on_both_sides(admin: http
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [("read-only", "session is not read-only"), ("standby", "server is not in hot standby mode")],
+    [("read-only", "Session is not read-only"), ("standby", "Server is not in hot standby mode")],
 )
 async def test_a_server_of_another_kind_is_named_as_such(
     operator: httpx.AsyncClient, sides: Sides, wanted: str, said: str
@@ -91,7 +91,7 @@ async def test_a_server_of_another_kind_is_named_as_such(
 async def test_a_role_that_only_reads_is_no_session_that_writes(operator: httpx.AsyncClient, sides: Sides) -> None:
     sides.cluster.execute(f"ALTER ROLE {sides.source['user']} SET default_transaction_read_only = on")
     found = await try_settings(operator, sides.source, options={"target_session_attrs": "read-write"})
-    assert "session is read-only" in found["message"]
+    assert "Session is read-only" in found["message"]
     assert "default_transaction_read_only" in found["cure"]
     readable = await try_settings(operator, sides.source, options={"target_session_attrs": "read-only"})
     assert readable["code"] is None
