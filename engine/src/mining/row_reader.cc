@@ -16,22 +16,23 @@ constexpr char kNull = 'n';
 constexpr char kUnchanged = 'u';
 constexpr char kBinary = 'b';
 
-std::unexpected<base::Error> refusal(const MinedTable& table, const MinedColumn& column, std::string_view what) {
-  base::Error error = base::fail(base::ErrorCode::protocol_violation,
-                                 fmt::format("A row in the source's WAL has in column {} {}.", column.name, what))
-                          .error();
+std::unexpected<base::Error> fail_of(const MinedTable& table, base::ErrorCode code, std::string message) {
+  base::Error error = base::fail(code, std::move(message)).error();
   error.table = pg::quote_table(table.description.schema_name, table.description.table_name);
   return std::unexpected(std::move(error));
 }
 
+std::unexpected<base::Error> refusal(const MinedTable& table, const MinedColumn& column, std::string_view what) {
+  return fail_of(table, base::ErrorCode::protocol_violation,
+                 fmt::format("A row in the source's WAL has in column {} {}.", column.name, what));
+}
+
 // PostgreSQL's own decoding cannot send it either (MaxAllocSize of src/include/utils/memutils.h).
 std::unexpected<base::Error> too_large(const MinedTable& table) {
-  base::Error error = base::fail(base::ErrorCode::unsupported_table,
-                                 "A row has more than 1 GiB once its values are unpacked, which PostgreSQL could not "
-                                 "send either. Split it, or keep its large values in a table that is not replicated.")
-                          .error();
-  error.table = pg::quote_table(table.description.schema_name, table.description.table_name);
-  return std::unexpected(std::move(error));
+  return fail_of(
+      table, base::ErrorCode::unsupported_table,
+      "A row has more than 1 GiB once its values are unpacked, which PostgreSQL could not send either. Split "
+      "it, or keep its large values in a table that is not replicated.");
 }
 
 base::Result<void> append_value(const MinedTable& table, const MinedColumn& column, std::span<const std::byte> content,

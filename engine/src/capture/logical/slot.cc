@@ -221,8 +221,7 @@ base::Result<SlotState> check_slot(pg::ReplicationStream& source, const pg::Syst
             ErrorCode::position_gap,
             fmt::format("The slot {} is at {}, the destination has applied up to {}: {} bytes of WAL are missing. "
                         "Somebody has moved the slot on, has dropped it and made another one, or has restored the "
-                        "destination to "
-                        "an earlier state.",
+                        "destination to an earlier state.",
                         expected.slot, base::to_string(row->confirmed_flush), base::to_string(expected.low_watermark),
                         row->confirmed_flush.value - expected.low_watermark.value))
             .error();

@@ -237,9 +237,9 @@ base::Result<void> WalCapture::serve_timers() {
 }
 
 base::Result<void> WalCapture::look_at_source() {
-  const auto report = shipment_.report();
-  source_end_.store(std::max(probe_->position(), staged_end()).value, std::memory_order_relaxed);
-  return watch_shutdown(probe_->is_shutting_down(), report ? report->durable : base::Lsn{});
+  const auto staged = shipment_.report().value_or(shipment::StagingReport{});
+  source_end_.store(std::max(probe_->position(), staged.end).value, std::memory_order_relaxed);
+  return watch_shutdown(probe_->is_shutting_down(), staged.durable);
 }
 
 base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_point now) {

@@ -47,6 +47,7 @@ base::Result<void> remove_file(const std::filesystem::path& path) {
 }  // namespace
 
 void MiningState::advance(MiningPosition to) {
+  if (to == at) return;
   earlier.push_back(std::exchange(at, to));
   if (earlier.size() <= kEarlierMax) return;
   bool keeps = true;
