@@ -121,4 +121,4 @@ async def test_the_conflict_log(
     seen = await run.to_terminal(*of_log)
     assert "\x1b[31m" not in seen and seen.count("\\x1b[31mred ß\\x1b[0m") == 3
     engine.conflict_changes = {}
-    assert "SCHEMA.TABLE" in (await run("conflicts", "s", "--table", "orders")).err
+    assert "is not schema.table" in (await run("conflicts", "s", "--table", "orders")).err
