@@ -3,6 +3,9 @@
 # A value comes from the environment, else from settings.env under THALWEG_HOME, else from here. Any setting of the services
 # (backend/thalweg/kernel/settings.py) may stand in settings.env.
 
+# With it every process of Python compiles all of its modules anew: seconds for each.
+unset PYTHONDONTWRITEBYTECODE
+
 THALWEG_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 THALWEG_HOME=${THALWEG_HOME:-$THALWEG_ROOT/.thalweg}
 

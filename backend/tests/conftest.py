@@ -6,6 +6,7 @@ import shutil
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import guard
@@ -14,6 +15,7 @@ import pytest
 from cryptography.fernet import Fernet
 from fastapi import FastAPI
 
+from tests.support.command_server import command_server
 from tests.support.engine_double import TOKEN, EngineDouble
 from tests.support.servers import Cluster, RedisServer, free_port, start_cluster
 from tests.support.serving import serve
@@ -57,6 +59,13 @@ def redis_server() -> Generator[RedisServer, None, None]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path, None, None]:
+    """The folder of a `thalweg` that starts fast."""
+    with command_server(tmp_path_factory.mktemp("commands")) as programs:
+        yield programs
 
 
 @pytest.fixture

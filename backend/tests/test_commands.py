@@ -1,10 +1,9 @@
-"""The command line as a process of its own, over a real connection."""
+"""The command line as a process of its own, over a real connection: tests/support/command_server.py."""
 
 import asyncio
 import json
 import os
 import pty
-import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +44,7 @@ class Shell:
     async def __call__(self, *arguments: str, stdin: str = "") -> Answer:
         """Without a terminal: a password is then asked for at standard input."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
+            "thalweg", *arguments, env=self.environment, cwd=BACKEND,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip
@@ -56,7 +55,7 @@ class Shell:
         """Standard input is a terminal: questions are asked."""
         ours, its = pty.openpty()
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND,
+            "thalweg", *arguments, env=self.environment, cwd=BACKEND,
             stdin=its, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         os.close(its)
@@ -69,7 +68,7 @@ class Shell:
         """Standard output is a terminal."""
         ours, its = pty.openpty()
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "thalweg.cli.main", *arguments, env=self.environment, cwd=BACKEND, stdout=its
+            "thalweg", *arguments, env=self.environment, cwd=BACKEND, stdout=its
         )
         await process.wait()
         out = os.read(ours, 65536)
@@ -91,7 +90,9 @@ class Shell:
 
 
 @pytest.fixture
-async def shell(app: FastAPI, users: Users, settings: Settings, tmp_path: Path) -> AsyncGenerator[Shell, None]:
+async def shell(
+    app: FastAPI, users: Users, settings: Settings, commands: Path, tmp_path: Path
+) -> AsyncGenerator[Shell, None]:
     """Not logged in; its configuration is in the test's own folder."""
 
     assert settings.secret_key is not None
@@ -99,7 +100,8 @@ async def shell(app: FastAPI, users: Users, settings: Settings, tmp_path: Path) 
     async with serve(without_lifespan(app)) as url:
         yield Shell(
             {
-                **kept, "XDG_CONFIG_HOME": str(tmp_path), "THALWEG_URL": url, "COLUMNS": "200",
+                **kept, "PATH": f"{commands}:{os.environ['PATH']}",
+                "XDG_CONFIG_HOME": str(tmp_path), "THALWEG_URL": url, "COLUMNS": "200",
                 "THALWEG_STORE_URL": settings.store_url, "THALWEG_REDIS_URL": settings.redis_url,
                 "THALWEG_SECRET_KEY": settings.secret_key.get_secret_value(),
             }

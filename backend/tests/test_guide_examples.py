@@ -4,10 +4,8 @@ the real engine. What the boxes promise is looked for at the destination.
 
 import asyncio
 import json
-import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,13 +109,9 @@ async def reader(
 ) -> Reader:
     """Of a shop and a warehouse that are registered, at an engine that is enrolled."""
     assert (await enrol(admin, thalwegd)).status_code == 201
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "thalweg").symlink_to(Path(sys.executable).with_name("thalweg"))
-    path = {"PATH": f"{programs}:{os.environ['PATH']}", "THALWEG_TOKEN": users.tokens[Role.ADMIN], "COLUMNS": "200"}
     folder = tmp_path / "reader"
     folder.mkdir()
-    return Reader(folder, shell.environment | path, admin, sides)
+    return Reader(folder, shell.environment | {"THALWEG_TOKEN": users.tokens[Role.ADMIN]}, admin, sides)
 
 
 def at_source(sides: Sides, *statements: str) -> None:

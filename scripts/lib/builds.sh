@@ -78,7 +78,7 @@ system_python() {
   fi
 }
 
-# The virtual environment: the locked packages, then the backend itself as a link to its source.
+# The virtual environment: the locked packages, then the backend itself as a link to its source, compiled.
 build_venv() {
   local lock=$THALWEG_ROOT/backend/${THALWEG_LOCK:-requirements.lock} stamp=$THALWEG_VENV/.lock wanted python
   python=$(system_python)
@@ -93,6 +93,8 @@ build_venv() {
     printf '%s\n' "$wanted" >"$stamp"
   fi
   "$THALWEG_VENV/bin/python" "$THALWEG_ROOT/scripts/link_backend.py" "$THALWEG_ROOT/backend"
+  # The services' users cannot write beside the sources.
+  "$THALWEG_VENV/bin/python" -m compileall -q "$THALWEG_ROOT/backend/thalweg"
 }
 
 install_node_modules() {
