@@ -64,6 +64,20 @@ def with_error(code: ErrorCode) -> Condition:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict", "stage", "code"),
+    [
+        ("staging_full", Verdict.HELD_UP, None, "staging_full"),
+        ("archive_lags", Verdict.HELD_UP, None, "archive_lags"),
+        ("images_after_checkpoints", Verdict.BOTTLENECK, "WAL SHIPMENT", "wal_images"),
+    ],
+)
+def test_what_the_rig_has_recorded(name: str, verdict: Verdict, stage: str | None, code: str) -> None:
+    view, found = told(recorded(name))
+    row = view.bottleneck
+    assert (row.verdict, row.sub_component_type, next(iter(found))) == (verdict, stage, code), row.explanation
+
+
 @pytest.mark.parametrize("condition", [RUNNING, with_error(ErrorCode.SPILL_LIMIT_REACHED)])
 def test_a_full_staging_holds_the_path_up_and_names_the_session_that_keeps_it(condition: Condition) -> None:
     session = Blocker(4711, "psql", "bob", "idle in transaction", 7200.0)
