@@ -42,8 +42,12 @@ def test_staged_wal_fires_above_its_share_and_before_it_is_full() -> None:
     assert share.firing() == {RuleId.STAGING_LIMIT}, "not known: as it was"
     grows = Clock()
     for second in range(0, 50, 5):
-        grows.at(second, staged(second * 10.0 * MIB))
+        grows.at(second, staged(5.1 * GIB + second * 10.0 * MIB))
     assert grows.firing() == {RuleId.STAGING_LIMIT}
+    mines = Clock()
+    for second in range(0, 600, 5):
+        mines.at(second, staged((16 + 3 * second % 256) * float(MIB)))
+    assert mines.seen == [], "it rises and falls as the stream goes on"
     rests = Clock()
     for second in range(0, 50, 5):
         rests.at(second, staged(7.9 * GIB))
