@@ -144,7 +144,7 @@ def test_components_name_the_destination_that_does_not_share_them() -> None:
     status = StreamStatus.model_validate(example("status.fanout"))
     sample = sample_of("f4n0u7aa", None, Reading(stats.sampled_at, 1, stats.streams[0], status))
     assert [(component.id, component.destination_id) for component in sample.components] == [
-        ("capture", None), ("shipment", None), ("queue", None), ("reports:backlog", "reports"),
+        ("capture", None), ("shipment", None), ("builder", None), ("queue", None), ("reports:backlog", "reports"),
     ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.servers import Cluster, postgres_binaries, unprivileged
@@ -50,6 +50,7 @@ class Bench:
     source: Cluster
     destination: Server
     dbname: str
+    engine_pids: list[int] = field(default_factory=list)
 
     def at_source(self, *statements: str) -> None:
         self.source.execute(*statements, dbname=self.dbname)
@@ -59,6 +60,10 @@ class Bench:
 
     def at_destination(self, *statements: str) -> None:
         self.destination.cluster.execute(*statements, dbname=self.dbname)
+
+    @property
+    def source_conninfo(self) -> str:
+        return f"host=127.0.0.1 port={self.source.port} user=postgres dbname={self.dbname}"
 
     @property
     def destination_conninfo(self) -> str:

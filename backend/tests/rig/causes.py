@@ -34,6 +34,10 @@ class Cause:
     prepare: Callable[[Bench], None] = lambda _: None
     staged: Callable[[Bench], None] | None = None
     meanwhile: Meanwhile = nothing
+    mined: bool = False
+    """The source's log is mined."""
+    archives: dict[str, Any] = field(default_factory=dict)
+    """Of the source's WAL, as the administrator of the engine's host names them."""
     two_engines: bool = False
     bytes_per_second: int | None = None
     """Of the link between two engines."""
@@ -141,5 +145,25 @@ CAUSES = [
     Cause(
         "destination down", None, "destination_down", "the destination's server is stopped",
         verdict="DESTINATION DOWN", prepare=trouble.rows(1000), meanwhile=trouble.with_destination_down,
+    ),
+    Cause(
+        "staging full", None, "staging_full",
+        "log mining with staging_limit_mb 64; a session at the source has inserted a row and does not commit while "
+        "others write 200 MB of WAL",
+        verdict="HELD UP", mined=True, parameters={"staging_limit_mb": 64}, prepare=trouble.rows(1000),
+        meanwhile=trouble.with_open_transaction_at_source, seconds=10,
+    ),
+    Cause(
+        "archive lags", None, "archive_lags",
+        "log mining whose slot was dropped and whose WAL the source has removed; the command of its archive finds "
+        "nothing",
+        verdict="HELD UP", mined=True, parameters={"wal_archive": "main"}, archives={"main": {"command": "exit 1"}},
+        prepare=trouble.rows(1000), meanwhile=trouble.with_forgotten_wal, seconds=10,
+    ),
+    Cause(
+        "images after checkpoints", "WAL SHIPMENT", "wal_images",
+        "log mining of 2 GB of WAL: updates of one row in each of 20 000 pages, a checkpoint before each of 12 rounds",
+        mined=True, prepare=trouble.many_pages, staged=trouble.updates_after_checkpoints(12), seconds=3,
+        also="CAPTURE",
     ),
 ]  # fmt: skip

@@ -139,9 +139,19 @@ async def engines(
         engine.stop()
 
 
+async def offers(api: httpx.AsyncClient, engine_id: str) -> bool:
+    return bool((await api.get(f"/api/v1/engines/{engine_id}")).json()["wal_archives"])
+
+
 async def place(api: httpx.AsyncClient, engines: list[RealEngine], cause: Cause) -> tuple[dict[str, str], list[Any]]:
+    if cause.archives:
+        state = engines[0].directory / "state"
+        state.mkdir(mode=0o700)
+        (state / "wal-archives.json").write_text(json.dumps(cause.archives))
     engines[0].start()
     near = await enrol(api, engines[0], "near")
+    if cause.archives:
+        await eventually(lambda: offers(api, near), 30)
     if not cause.two_engines:
         return {"capture": near, "apply": near}, []
     engines[1].start()
@@ -196,8 +206,9 @@ async def test_cause(
     body = {
         "name": cause.name, "source_id": ids["source"], "capture_engine_id": placed["capture"],
         "destinations": [{"database_id": ids["destination"], "engine_id": placed["apply"]}],
+        "capture_kind": "wal" if cause.mined else "logical",
         # Even if the server could load thalweg_output: every machine has the same causes.
-        "parameters": {"source_plugin": "pgoutput", **cause.parameters},
+        "parameters": {**({} if cause.mined else {"source_plugin": "pgoutput"}), **cause.parameters},
         "rules": {"include": [{"schema": "public", "table": "item"}], "row_rules": row_rules(cause)},
     }  # fmt: skip
     answer = await api.post(STREAMS, json=body)
@@ -207,6 +218,7 @@ async def test_cause(
     if cause.staged is not None:
         await act(api, path, "stop", "DISABLED")
         await asyncio.to_thread(cause.staged, bench)
+    bench.engine_pids = [engine.process.pid for engine in engines if engine.process is not None]
     with cause.meanwhile(bench), ExitStack() as trouble:
         spill_seconds.write_text(f"{cause.spill_seconds}\n")  # noqa: ASYNC240
         if cause.processor_share is not None:

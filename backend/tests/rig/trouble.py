@@ -1,5 +1,7 @@
 """The troubles themselves, all real: SQL at the source and the destination, a server that is down, a slow disk."""
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,6 +105,28 @@ def unwanted_changes(count: int) -> Callable[[Bench], None]:
     return write
 
 
+PAGES, ROWS_ON_A_PAGE = 20_000, 30
+
+
+def many_pages(bench: Bench) -> None:
+    """A table that nobody wants: what is mined of it is WAL, and nothing is applied."""
+    rows(1000)(bench)
+    bench.at_source(
+        "CREATE TABLE unwanted (id bigint PRIMARY KEY, n bigint, filler text) WITH (fillfactor = 90)",
+        f"INSERT INTO unwanted SELECT i, 0, repeat('x', 200) FROM generate_series(1, {PAGES * ROWS_ON_A_PAGE}) i",
+    )
+
+
+def updates_after_checkpoints(rounds: int) -> Callable[[Bench], None]:
+    """In each round, the first change of each page after a checkpoint."""
+
+    def write(bench: Bench) -> None:
+        for number in range(rounds):
+            bench.at_source("CHECKPOINT", f"UPDATE unwanted SET n = n + 1 WHERE id % {ROWS_ON_A_PAGE} = {number}")
+
+    return write
+
+
 @contextmanager
 def without_index(bench: Bench) -> Iterator[None]:
     bench.at_destination("DROP INDEX IF EXISTS item_id_idx", "ANALYZE item")
@@ -144,6 +168,36 @@ def with_open_transaction(bench: Bench) -> Iterator[None]:
         connection.execute("UPDATE item SET filler = 'in work' WHERE id = 500")
         yield
         connection.rollback()
+
+
+@contextmanager
+def with_open_transaction_at_source(bench: Bench) -> Iterator[None]:
+    with psycopg.connect(bench.source_conninfo, application_name="month end report") as connection:
+        connection.execute("INSERT INTO item VALUES (1000000, 0, 'in work')")
+        for _ in range(20):
+            bench.at_source("SELECT pg_logical_emit_message(false, 'rig', repeat('x', 10000000))")
+        yield
+        connection.rollback()
+
+
+@contextmanager
+def with_forgotten_wal(bench: Bench) -> Iterator[None]:
+    """While the engine is stopped, its slot is dropped and the WAL that it needs next is removed."""
+    bench.at_source("INSERT INTO item VALUES (1000000, 0, 'the last that comes')")
+    for pid in bench.engine_pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        bench.execute_source(
+            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active_pid IS NOT NULL",
+            "SELECT pg_sleep(0.5)", "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots",
+        )  # fmt: skip
+        for number in range(3):
+            bench.at_source(f"INSERT INTO item VALUES ({1_000_001 + number}, 0, 'lost')", "SELECT pg_switch_wal()")
+            bench.at_source("CHECKPOINT")
+    finally:
+        for pid in bench.engine_pids:
+            os.kill(pid, signal.SIGCONT)
+    yield
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from thalweg.advisor.load import rates_of
 from thalweg.advisor.schemas import PathBottleneck, Thresholds, Verdict
 from thalweg.advisor.shape import Path
+from thalweg.advisor.shipping import shipment_in_words, stands_whatever_limits
 from thalweg.advisor.stages import Stage, Thread
 from thalweg.advisor.streams import Condition
 from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
@@ -51,6 +52,9 @@ def _bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> P
         return _none(path, Verdict.PARKING, parks.explanation)
     busiest = _least_idle(stages, thresholds) or _serial(stages, thresholds)
     found = None if _keeps_up(path) else busiest
+    shipment = shipment_in_words(path)
+    if shipment is not None and (found is None or stands_whatever_limits(path) or _captures(found[0])):
+        return _none(path, Verdict.HELD_UP, shipment)
     if path.full_backlogs and (found is None or path.is_own(path.full_backlogs[0])):
         limit = f" {_named(path, *found, thresholds).explanation}" if found is not None else ""
         return _none(path, Verdict.HELD_UP, f"{_held_up(path)}{limit}")
@@ -59,6 +63,10 @@ def _bottleneck_of(path: Path, stages: list[Stage], thresholds: Thresholds) -> P
     if found is None:
         return _unlimited(path, stages, parks)
     return _named(path, *found, thresholds)
+
+
+def _captures(stage: Stage) -> bool:
+    return stage.component.component_type is ComponentType.CAPTURE
 
 
 def _keeps_up(path: Path) -> bool:
@@ -91,7 +99,7 @@ def _verdict_of(path: Path) -> tuple[Verdict, str] | None:
         return Verdict.STARTING, "It is starting."
     if condition.phase == StreamPhase.INSTANTIATING:
         return Verdict.COPYING, "The tables are being copied."
-    if _only_fills(path):
+    if shipment_in_words(path) is not None or _only_fills(path):
         return None
     if condition.phase == StreamPhase.RETRYING or condition.error_message is not None:
         return _broken(condition)

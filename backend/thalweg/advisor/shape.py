@@ -9,6 +9,7 @@ from thalweg.advisor.schemas import AdvisorComponent, AdvisorPath
 from thalweg.advisor.streams import Condition, StreamInput
 from thalweg.kernel.lifecycle import REPLICATES, BacklogState, ObservedStatus
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
+from thalweg.live.staging import StagedWal, staged_wal_of
 
 QUEUE_SPILL = "QUEUE SPILL"
 SENDING = (ComponentType.CAPTURE, ComponentType.PROPAGATION_SENDER)
@@ -63,6 +64,26 @@ class Path:
         ]
         return [destination for destination in full if self.is_own(destination)] or full
 
+    @property
+    def staged_wal(self) -> StagedWal | None:
+        """None: the log is not mined."""
+        return staged_wal_of(self.samples[-1].components) if self.samples else None
+
+    @property
+    def has_mined_all(self) -> bool:
+        """Capture waits for more WAL to be staged, for most of the span."""
+        capture = next((load for part in self.parts for load in part.of(None) if _is_capture(load)), None)
+        return capture is not None and capture.time is not None and capture.time["idle"] + capture.time["network"] > 50
+
+    @property
+    def behind(self) -> tuple[list[str], list[str]]:
+        """The names of destinations that are paused, and of the one that is farthest behind."""
+        destinations = self.samples[-1].destinations if self.samples else []
+        paused = [other for other in destinations if other.status == ObservedStatus.DISABLED]
+        last = max(destinations, key=lambda other: other.lag.bytes or 0, default=None)
+        names = [self.name_of(other.destination_id) for other in paused]
+        return names, [self.name_of(last.destination_id)] if last is not None and last.lag.bytes else []
+
     def is_own(self, destination: DestinationSample) -> bool:
         return destination.destination_id == self.path.destination_id
 
@@ -73,6 +94,10 @@ class Path:
     @property
     def own_samples(self) -> list[DestinationSample]:
         return [own for sample in self.samples if (own := self.own(sample)) is not None]
+
+
+def _is_capture(load: Load) -> bool:
+    return load.last.type is ComponentType.CAPTURE
 
 
 def _slot(component: ComponentSample) -> tuple[int, str] | None:

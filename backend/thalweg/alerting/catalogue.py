@@ -9,6 +9,8 @@ class RuleId(StrEnum):
     LATENCY = "latency"
     SPILL_DISK = "spill_disk"
     SPILL_LIMIT = "spill_limit"
+    STAGING_LIMIT = "staging_limit"
+    ARCHIVE_LAG = "archive_lag"
     BACKLOG_FULL = "backlog_full"
     WAL_RETENTION = "wal_retention"
     SLOT_INACTIVE = "slot_inactive"
@@ -122,6 +124,30 @@ RULES: dict[RuleId, Rule] = {
             SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
             (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
             "parameters",
+        ),
+        Rule(
+            RuleId.STAGING_LIMIT, "The staged WAL nears its limit",
+            "The source's WAL that the stream keeps on the engine's disk, to mine it there, is close to "
+            "staging_limit_mb. At the limit nothing more is received, and the source keeps what follows. With an "
+            "archive, the staged WAL that the archive has goes first, and the stream goes on.",
+            "End the oldest transaction that is open at the source, if the alert's message names one, before the limit "
+            "is reached. Speed up the destination that is behind; if it is paused, resume it. Or raise "
+            "staging_limit_mb if the engine's disk has room: behind a transaction that has filled it, nothing else "
+            "helps.",
+            SubjectType.STREAM, AlertSeverity.WARNING, 30, 60,
+            (Threshold("used_percent", "Used of the limit, above", "percent", 80, 0, 100), TIME_TO_FULL),
+            "parameters",
+        ),
+        Rule(
+            RuleId.ARCHIVE_LAG, "The archive of the WAL lags",
+            "The stream mines the source's WAL and reads it from the archive, because the source cannot be read or no "
+            "longer has it. The archive does not have the next segment: nothing more reaches any destination.",
+            "Check what archives the source's WAL: pg_stat_archiver at the source names the last failure. Check, too, "
+            "that the engine's user can read the archive. A quiet source archives a segment only when it is full: set "
+            "archive_timeout there. The stream continues by itself once the archive has the segment or the source "
+            "can be read.",
+            SubjectType.STREAM, AlertSeverity.CRITICAL, 0, 10,
+            (Threshold("waiting_seconds", "Waited for the next segment, above", "seconds", 300, 0, 30 * 86400),),
         ),
         Rule(
             RuleId.BACKLOG_FULL, "A full backlog holds the stream up",

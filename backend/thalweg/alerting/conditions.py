@@ -19,6 +19,9 @@ from thalweg.live.going_on import full_in_words, room_in_words
 CLEAR_SHARE = 0.8
 # Positions are told once a second, and a large transaction takes its time: a shorter stop is not worth a pending alert.
 STANDS_SECONDS_MIN = 10
+# Staged WAL rises and falls with the dictionaries of log mining, between two of which a quarter of the limit may lie: a
+# rise in the limit's lower half says nothing.
+STAGING_TELLS_PERCENT = 50
 # An engine stops spilling when its disk has only so much left for others (engine/src/spill/spill_space.h).
 SPILL_LEAVES_BYTES = 256 << 20
 
@@ -239,6 +242,63 @@ def spill_limit(view: View) -> Iterator[Assessment]:
                 {"component": spill.component, "parameter": spill.parameter, "used_bytes": spill.used_bytes,
                  "limit_bytes": spill.limit_bytes, "growth_bytes_per_second": growth, "seconds_to_full": left},
             )  # fmt: skip
+
+
+def staging_limit(view: View) -> Iterator[Assessment]:
+    rule = RuleId.STAGING_LIMIT
+    for stream, settings, subject in view.streams(rule):
+        staged = stream.staged_wal
+        if not stream.seen:
+            yield Assessment(rule, subject, None)
+            continue
+        if staged is None:
+            continue
+        growth = view.memory.growth((rule, stream.id), view.facts.at, staged.used_bytes)
+        left = seconds_to_full(staged.limit_bytes - staged.used_bytes, growth)
+        used, threshold = 100 * staged.used_bytes / staged.limit_bytes, settings.thresholds["used_percent"]
+        breached = (
+            staged.is_full
+            or view.above(rule, subject, used, threshold)
+            or (
+                used > STAGING_TELLS_PERCENT and view.below(rule, subject, left, settings.thresholds["seconds_to_full"])
+            )
+        )
+        full = f" At the present growth it is reached in {_left(left)}." if left is not None else ""
+        if staged.is_full:
+            full = " It is full: nothing more is received, and the source keeps what follows."
+        resting = [other.name for other in stream.destinations if other.status == ObservedStatus.DISABLED]
+        holder = staged.holder_in_words(resting, _most_behind(stream))
+        yield Assessment(
+            rule, subject, breached,
+            f"{stream.name} has {size(staged.used_bytes)} of staged WAL, {used:.0f} % of staging_limit_mb.{full}"
+            f"{f' {holder}' if holder else ''}",
+            used, threshold, "percent",
+            {"used_bytes": staged.used_bytes, "limit_bytes": staged.limit_bytes, "is_full": staged.is_full,
+             "open_transaction_bytes": staged.open_bytes, "growth_bytes_per_second": growth, "seconds_to_full": left},
+        )  # fmt: skip
+
+
+def _most_behind(stream: StreamFacts) -> list[str]:
+    known = [(other.done, other.name) for other in stream.destinations if other.done is not None]
+    return [min(known)[1]] if known and min(known)[0] < (stream.source_end or 0) else []
+
+
+def archive_lag(view: View) -> Iterator[Assessment]:
+    rule = RuleId.ARCHIVE_LAG
+    for stream, settings, subject in view.streams(rule):
+        if not stream.seen:
+            yield Assessment(rule, subject, None)
+            continue
+        if stream.staged_wal is None or stream.archive is None:
+            continue
+        waited, threshold = stream.staged_wal.archive_wait_seconds, settings.thresholds["waiting_seconds"]
+        why = f" {stream.error}" if stream.error else ""
+        yield Assessment(
+            rule, subject, waited > threshold,
+            f"{stream.name} has waited for {duration(waited)} for the next segment of {stream.source_name} in the "
+            f"archive {stream.archive}, and cannot read it at the source.{why}",
+            waited, threshold, "seconds", {"archive": stream.archive, "waiting_seconds": round(waited)},
+        )  # fmt: skip
 
 
 def backlog_full(view: View) -> Iterator[Assessment]:
@@ -502,6 +562,8 @@ CONDITIONS: dict[RuleId, Callable[[View], Iterator[Assessment]]] = {
     RuleId.LATENCY: latency,
     RuleId.SPILL_DISK: spill_disk,
     RuleId.SPILL_LIMIT: spill_limit,
+    RuleId.STAGING_LIMIT: staging_limit,
+    RuleId.ARCHIVE_LAG: archive_lag,
     RuleId.BACKLOG_FULL: backlog_full,
     RuleId.WAL_RETENTION: wal_retention,
     RuleId.SLOT_INACTIVE: slot_inactive,

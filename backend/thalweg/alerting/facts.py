@@ -5,6 +5,7 @@ from datetime import datetime
 
 from thalweg.alerting.catalogue import SubjectType
 from thalweg.kernel.lifecycle import DesiredStatus, ObservedStatus, StreamPhase
+from thalweg.live.staging import StagedWal
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,10 @@ class StreamFacts:
     """That of its error."""
     troubles: tuple[str, ...] = ()
     """Changed tables that miss changes while the others continue."""
+    staged_wal: StagedWal | None = None
+    """None: its log is not mined, or nothing is known of it."""
+    archive: str | None = None
+    """The name of the archive of the source's WAL that it may read. None: it has none."""
 
     @property
     def copies(self) -> bool:

@@ -13,14 +13,14 @@ from psycopg import errors
 from thalweg.inspection.catalogue import Table, read_tables
 from thalweg.inspection.connection import Connection, connected, read_all, read_row
 from thalweg.inspection.failure import ConnectionFailure
-from thalweg.inspection.sessions import Waits, look_at
+from thalweg.inspection.sessions import NOT_SEEN, Blocker, Waits, look_at, without_values
 from thalweg.inspection.target import Target
 from thalweg.kernel.clock import now
 
 STATEMENT_TIMEOUT = "3s"
 SETTINGS = (
     "synchronous_commit", "fsync", "synchronous_standby_names", "wal_buffers", "logical_decoding_work_mem",
-    "max_wal_size", "wal_sender_timeout", "full_page_writes",
+    "max_wal_size", "wal_sender_timeout", "full_page_writes", "wal_compression", "checkpoint_timeout",
 )  # fmt: skip
 TRIGGERS = """
 SELECT n.nspname AS schema, c.relname AS "table", t.tgname AS name, t.tgenabled::text AS mode,
@@ -63,6 +63,18 @@ SELECT s.active, s.wal_status, s.plugin::text AS plugin,
   FROM pg_replication_slots s LEFT JOIN pg_stat_replication_slots st USING (slot_name)
  WHERE s.slot_name = %(slot)s
 """
+OLDEST = """
+SELECT a.pid, a.application_name AS application, a.usename::text AS username, a.state,
+       extract(epoch FROM now() - a.xact_start)::float8 AS seconds, left(a.query, 2000) AS statement,
+       NULL AS gid, age(a.backend_xid) AS age
+  FROM pg_stat_activity a
+ WHERE a.backend_xid IS NOT NULL AND a.datname = current_database()
+UNION ALL
+SELECT NULL, NULL, p.owner::text, NULL, extract(epoch FROM now() - p.prepared)::float8, NULL, p.gid, age(p.transaction)
+  FROM pg_prepared_xacts p WHERE p.database = current_database()
+ ORDER BY age DESC LIMIT 1
+"""
+"""The oldest transaction that has written. Of other users' sessions only pg_monitor sees which have."""
 EXTENSION = """
 SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'thalweg_datalayer') AS installed,
        EXISTS (SELECT FROM pg_available_extensions WHERE name = 'thalweg_datalayer') AS available
@@ -108,6 +120,10 @@ class SourceFacts(Facts):
     slot: dict[str, object] | None = None
     keys: dict[Name, list[str]] = field(default_factory=dict)
     """Key columns of the stream's tables."""
+    oldest_open: Blocker | None = None
+    """The session of the oldest open transaction that has written. None: there is none, or it may not be seen."""
+    oldest_prepared: str | None = None
+    """The gid of a prepared transaction that is older than any session's."""
 
 
 @dataclass
@@ -143,6 +159,7 @@ async def read_source(target: Target, stream_id: str, tables: list[Name], timeou
             facts.keys = {
                 table.name: table.key_columns for table in await read_tables(connection) if table.name in wanted
             }
+            await _read_oldest(connection, facts)
             facts.waits = await look_at(connection, name, name, walsender=True)
     except ConnectionFailure as failure:
         facts.failure = failure
@@ -178,6 +195,16 @@ async def _settings(connection: Connection) -> dict[str, str]:
         {"names": list(SETTINGS)},
     )  # fmt: skip
     return {row["name"]: row["value"] for row in rows}
+
+
+async def _read_oldest(connection: Connection, facts: SourceFacts) -> None:
+    for row in await read_all(connection, OLDEST):
+        facts.oldest_prepared = row["gid"]
+        if row["pid"] is not None:
+            facts.oldest_open = Blocker(
+                row["pid"], row["application"] or "", row["username"], row["state"], row["seconds"],
+                without_values(row["statement"] or "", NOT_SEEN),
+            )  # fmt: skip
 
 
 async def _read_tables(connection: Connection, facts: DestinationFacts, wanted: set[Name]) -> None:

@@ -75,6 +75,11 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
     if (*receiver.stop) return {};
     if (!fetched && fetched.error().code != ErrorCode::wal_archive_failed) return std::unexpected(fetched.error());
     came = fetched.value_or(false);
+    if (came) {
+      archive_lacks_since_.reset();
+    } else if (!archive_lacks_since_) {
+      archive_lacks_since_ = now();
+    }
     why = both_lack(error, fetched ? std::nullopt : std::optional{fetched.error()});
     if (!renewed) base::add_sentence(why.message, "The slot could not be made anew: " + renewed.error().message);
   }
@@ -92,7 +97,7 @@ base::Result<void> Shipper::bridge(const base::Error& error) {
     if (is_late) trouble = std::move(why);
     options_.on_trouble(std::move(trouble));
   }
-  options_.on_waiting();
+  options_.on_waiting(archive_lacks_since_);
   wait();
   return {};
 }
@@ -133,6 +138,7 @@ void Shipper::note_streaming(const StagingReport& report) {
   if (report.server_time != base::UnixMicros{}) {
     away_since_.reset();
     nothing_since_.reset();
+    archive_lacks_since_.reset();
     retry_ = kRetryMin;
     reason_.clear();
     if (std::exchange(has_trouble_, false)) options_.on_trouble({});

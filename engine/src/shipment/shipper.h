@@ -17,8 +17,9 @@ struct ShipperOptions {
   // By the shipper's thread: why neither the source nor the archive gives more, for longer than the patience; none: one
   // of them does again.
   std::function<void(std::optional<base::Error>)> on_trouble = [](const std::optional<base::Error>&) {};
-  // By the shipper's thread: it waits for the next try.
-  std::function<void()> on_waiting = [] {};
+  // By the shipper's thread: it waits for the next try. Since when the archive has given nothing of what is next, which
+  // the source does not give either; none: the archive is not asked yet, or has just given something.
+  std::function<void(std::optional<std::chrono::steady_clock::time_point>)> on_waiting = [](const auto&) {};
   // How long a source may be away before the archive is asked. What the source no longer has is asked for at once.
   std::chrono::milliseconds patience{60'000};
 };
@@ -53,8 +54,9 @@ class Shipper {
   std::optional<Staging> staging_;
   const std::function<void(const StagingReport&)> on_staged_;
   std::chrono::milliseconds retry_{kRetryMin};
-  std::optional<Time> away_since_;     // the source; none: it is there
-  std::optional<Time> nothing_since_;  // neither gave anything
+  std::optional<Time> away_since_;           // the source; none: it is there
+  std::optional<Time> nothing_since_;        // neither gave anything
+  std::optional<Time> archive_lacks_since_;  // what is next; none: it was not asked, or gave something
   bool has_trouble_ = false;
   std::string reason_;  // logged last
 };

@@ -126,6 +126,11 @@ class ShipperTest : public ::testing::Test {
                              const std::lock_guard lock(mutex_);
                              trouble_ = std::move(trouble);
                            },
+                       .on_waiting =
+                           [this](std::optional<std::chrono::steady_clock::time_point> archive_lacks_since) {
+                             const std::lock_guard lock(mutex_);
+                             archive_lacks_since_ = archive_lacks_since;
+                           },
                        .patience = patience});
       const auto ran = shipper.run();
       const std::lock_guard lock(mutex_);
@@ -144,6 +149,10 @@ class ShipperTest : public ::testing::Test {
   std::optional<base::Error> trouble() {
     const std::lock_guard lock(mutex_);
     return trouble_;
+  }
+  std::optional<std::chrono::steady_clock::time_point> archive_lacks_since() {
+    const std::lock_guard lock(mutex_);
+    return archive_lacks_since_;
   }
   template <typename Condition>
   bool wait_for(Condition condition) {
@@ -194,6 +203,7 @@ class ShipperTest : public ::testing::Test {
   StagingReport report_;
   bool was_archived_ = false;
   std::optional<base::Error> trouble_, failure_;
+  std::optional<std::chrono::steady_clock::time_point> archive_lacks_since_;
   std::thread thread_;
 };
 
@@ -397,11 +407,15 @@ TEST_F(ShipperTest, AWaitForTheArchiveSaysWhatItLacks) {
             std::string::npos)
       << message;
   EXPECT_EQ(message.find(".."), std::string::npos) << message;
+  const auto since = archive_lacks_since();
+  EXPECT_TRUE(since);
   run("SELECT count(pg_drop_replication_slot(slot_name)) FROM pg_replication_slots");
   EXPECT_TRUE(wait_for([&] { return trouble() && trouble()->message.ends_with("either."); })) << "it has a slot";
+  EXPECT_EQ(archive_lacks_since(), since) << "it is the same wait";
   std::filesystem::rename(folder_ / "hidden", folder_ / "place" / name_of(end));
   EXPECT_TRUE(wait_staged(source_end()));
   EXPECT_TRUE(wait_for([&] { return !trouble().has_value(); }));
+  EXPECT_FALSE(archive_lacks_since());
 }
 
 TEST_F(ShipperTest, AnArchiveThatHasSomethingElseIsSaidAndNotTaken) {

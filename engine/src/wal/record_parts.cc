@@ -180,4 +180,10 @@ const BlockReference* RecordParts::block(uint8_t id) const {
   return nullptr;
 }
 
+uint64_t RecordParts::image_bytes() const {
+  uint64_t bytes = 0;
+  for (const BlockReference& block : blocks()) bytes += block.image.bytes.size();
+  return bytes;
+}
+
 }  // namespace thalweg::wal

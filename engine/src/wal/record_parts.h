@@ -59,6 +59,8 @@ class RecordParts {
   // Null: the record has none of that id. Never take "the last one": minor releases add references.
   const BlockReference* block(uint8_t id) const;
   std::span<const std::byte> data() const { return data_; }
+  // Of all blocks' images, as they are in the WAL.
+  uint64_t image_bytes() const;
   uint16_t origin() const { return origin_; }  // 0: none
   base::Xid top_level_xid() const {
     return top_level_;

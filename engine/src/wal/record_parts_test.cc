@@ -84,6 +84,7 @@ TEST(RecordPartsTest, ImagesWithHolesAndCompression) {
   EXPECT_EQ(parts.blocks()[0].image.hole_offset, 40);
   EXPECT_TRUE(parts.blocks()[0].image.applies);
   EXPECT_TRUE(text(parts.blocks()[0].image.bytes) == image);
+  EXPECT_EQ(parts.image_bytes(), image.size());
   // The same flags of another version mean something else: 0x02 is pglz in 14.
   const Body compressed =
       Body().u8(0).u8(0x10).u16(0).u16(3).u16(40).u8(0x01 | 0x02).u16(100).file(1).u32(0).raw("zip");

@@ -167,6 +167,7 @@ def test_a_transaction_that_stays_open_pins_no_staging(scene: Scene) -> None:
                                 "generate_series(1, 8000) n")
         scene.wait_applied(2 * SECONDS)
         assert part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"] < 68 * MIB
+        assert part(scene, "LOGMINER BUILDER")["gauges"]["open_wal_bytes"] > 64 * MIB
         # A restart reads all of it again, from where the transaction began.
         scene.engine.kill()
         scene.engine.start()
@@ -221,11 +222,13 @@ def test_neither_the_source_nor_the_archive_has_it(scene: Scene, archive: Path) 
     wait_for(lambda: shipment(scene) == "WAITING FOR SOURCE OR ARCHIVE", SECONDS, "it waits")
     time.sleep(2)
     assert scene.engine.status(scene.stream)["status"] == "ENABLED"
+    assert part(scene, "WAL SHIPMENT")["gauges"]["archive_wait_us"] > 1_000_000
     log = scene.engine.log.read_text()
     assert f"The archive main does not have {first} either." in log
     hidden.rename(archive / first)
     scene.wait_applied()
     scene.assert_same(WANTED)
+    assert part(scene, "WAL SHIPMENT")["gauges"]["archive_wait_us"] == 0
 
 
 @pytest.mark.parametrize("name", ["main", "fetched"])

@@ -183,6 +183,20 @@ def test_a_transaction_above_the_memory_comes_in_pieces(scene: Scene) -> None:
     assert builder["gauges"]["held_bytes"] < MIB
 
 
+def test_images_of_pages_after_a_checkpoint_are_counted(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    scene.run_at_source("INSERT INTO log SELECT n, repeat('x', 60) FROM generate_series(1, 50000) n")
+    scene.wait_applied()
+    before = part(scene, "LOGMINER BUILDER")["counters"]
+    scene.source.sql("postgres", "CHECKPOINT")
+    scene.run_at_source("DELETE FROM log WHERE writer % 50 = 0")
+    scene.wait_applied()
+    after = part(scene, "LOGMINER BUILDER")["counters"]
+    mined, images = (after[name] - before[name] for name in ("mined_bytes", "image_bytes"))
+    assert mined * 0.8 < images < mined
+
+
 def test_a_full_staging_holds_the_source_back(scene: Scene) -> None:
     scene.run_at_source(TABLES)
     start_mining(scene, WANTED, staging_limit_mb=64, parameters={"queue_memory_mb": 1, "queue_size": 64})

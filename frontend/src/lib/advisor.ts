@@ -30,7 +30,11 @@ const verdicts: Record<Verdict, [label: string, tone: Tone, definition: string]>
   COPYING: ["Copying", "busy", "The initial copy runs; there is no path to judge yet."],
   STARTING: ["Starting", "busy", "It prepares its work; there is no path to judge yet."],
   WAITING: ["Waits at a server", "bad", "Its start waits behind other sessions at a database."],
-  "HELD UP": ["Held up", "bad", "A destination's backlog is full: nothing more is captured."],
+  "HELD UP": [
+    "Held up",
+    "bad",
+    "A full backlog or staging, or an archive that lags: nothing more is captured.",
+  ],
   UNKNOWN: ["Not known yet", "quiet", "Rates need two samples."],
 };
 

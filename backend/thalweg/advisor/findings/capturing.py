@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from thalweg.advisor.finding import Cure, Evidence, Finding
 from thalweg.advisor.findings.clues import SUPERUSER, Clues, action, fact
+from thalweg.advisor.findings.mining import IMAGES_MOST, image_percent
 from thalweg.advisor.occupancy import SOURCE
 from thalweg.advisor.stages import Stage
 from thalweg.inspection.sessions import CPU
@@ -21,10 +22,9 @@ def capturing(clues: Clues) -> Iterator[Finding]:
         return
     kind = stage.component.component_type
     if kind is ComponentType.CAPTURE:
-        if stage.mean.top[0] == SOURCE:
-            yield _source(clues, stage)
-        else:
-            yield _capture_cpu(clues, stage)
+        found = _source(clues, stage) if stage.mean.top[0] == SOURCE else _capture_cpu(clues, stage)
+        # Where most of the WAL is images, they are the cause of what there is to ship and to mine.
+        yield found.model_copy(update={"is_cause": found.is_cause and (image_percent(clues) or 0.0) <= IMAGES_MOST})
     elif kind is ComponentType.PROPAGATION_SENDER:
         yield _network(clues, stage) if stage.mean.top[0] == "NETWORK" else _propagation_cpu(clues, stage, "sender")
     elif kind is ComponentType.PROPAGATION_RECEIVER:

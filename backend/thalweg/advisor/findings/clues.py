@@ -43,6 +43,8 @@ class StreamFacts:
     source: SourceFacts | None = None
     destination: DestinationFacts | None = None
     capture_kind: CaptureKind = CaptureKind.LOGICAL
+    archive: str | None = None
+    """The name of the archive of the source's WAL that log mining may read."""
 
 
 @dataclass(frozen=True)

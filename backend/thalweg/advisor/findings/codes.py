@@ -22,6 +22,7 @@ FindingCode = Literal[
     "apply_standstill",
     "apply_tiny_transactions",
     "apply_trigger",
+    "archive_lags",
     "capture_cpu",
     "capture_decode",
     "capture_network",
@@ -39,5 +40,7 @@ FindingCode = Literal[
     "sender_cpu",
     "source_down",
     "source_idle",
+    "staging_full",
     "start_blocked",
+    "wal_images",
 ]

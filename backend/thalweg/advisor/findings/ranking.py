@@ -7,9 +7,10 @@ from thalweg.advisor.findings.assembling import assembling
 from thalweg.advisor.findings.capturing import capturing
 from thalweg.advisor.findings.clues import Clues, StreamFacts
 from thalweg.advisor.findings.conditions import conditions
+from thalweg.advisor.findings.mining import mining
 from thalweg.advisor.findings.waiting import waiting
 
-FINDERS = (conditions, waiting, applying, assembling, capturing)
+FINDERS = (conditions, waiting, mining, applying, assembling, capturing)
 SEVERITIES = list(FindingSeverity)
 
 

@@ -13,6 +13,7 @@ from thalweg.advisor.finding import Fact, FactSheet
 from thalweg.advisor.findings.clues import Parameter, StreamFacts
 from thalweg.advisor.schemas import Verdict
 from thalweg.db.models import DestinationRow, StreamRow
+from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.inspection.performance import DestinationFacts, Facts, SourceFacts, read_both
 from thalweg.inspection.target import Target, target_of
 from thalweg.kernel.context import Resources
@@ -60,7 +61,7 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
     by_id = {row.id: row for row in rows}
     wanted: list[PathView] = []
     if depth is not Depth.NOTHING:
-        wanted = [view for view in views if view.bottleneck.verdict not in UNREAD or view.stands_now][:PATHS_READ_MAX]
+        wanted = [view for view in views if _is_read(view)][:PATHS_READ_MAX]
     # Facts that were read before a path stood still say nothing of why.
     still = {view.path.path.path_id for view in wanted if view.stands_now}
     readings = [_reading(resources, by_id[view.path.path.stream_id], view) for view in wanted]
@@ -94,6 +95,13 @@ async def facts_of(resources: Resources, rows: list[StreamRow], views: list[Path
                 path.destination_db, "destination", destination
             )
     return Known(known, list(sheets.values()))
+
+
+def _is_read(view: PathView) -> bool:
+    """A path that is held up is read only for an open transaction: the rest is not to be found in a database."""
+    staged = view.path.staged_wal
+    held = staged is not None and staged.is_full and staged.is_held_by_transaction
+    return view.bottleneck.verdict not in UNREAD or view.stands_now or held
 
 
 def _reading(resources: Resources, row: StreamRow, view: PathView) -> _Reading:
@@ -135,7 +143,7 @@ def _known(
     }
     return StreamFacts(
         row.source_id, end.database_id, parameters, list(_tables(row).values()), conditions_of(row), source,
-        destination, row.capture_kind,
+        destination, row.capture_kind, row.parameters.get(WAL_ARCHIVE) or None,
     )  # fmt: skip
 
 

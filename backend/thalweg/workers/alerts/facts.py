@@ -12,6 +12,7 @@ from thalweg.alerting.facts import DestinationFacts, Disk, EngineFacts, Expiry, 
 from thalweg.db.models import EngineRow, StreamRow
 from thalweg.engine_client.documents import ProcessStats
 from thalweg.engine_client.error_codes import ErrorCode, ErrorSide
+from thalweg.engine_client.mining_limits import WAL_ARCHIVE
 from thalweg.features.streams.parameters import effective, load_parameters
 from thalweg.kernel.lifecycle import SILENT, ObservedStatus, TroubleKind
 from thalweg.kernel.lsn import lsn_of
@@ -22,6 +23,7 @@ from thalweg.live.going_on import that_go_on, that_hold_up
 from thalweg.live.health import OBSERVATION_FRESH, engine_of_concern
 from thalweg.live.retries import retry_in_words
 from thalweg.live.schemas import ComponentSample, ComponentType, DestinationSample, Sample
+from thalweg.live.staging import staged_wal_of
 from thalweg.workers.alerts import repository
 from thalweg.workers.sources import Seen
 
@@ -124,6 +126,8 @@ def _stream(
         spills=_spills(row, sample, settings), slot=seen.slot(row.id, at),
         destinations=_destinations(row, observed, sample), is_paused=row.is_paused, troubles=_troubles(observed),
         source_name=row.source.name, source_unreachable=_unreachable(row.observed_status, error, ErrorSide.SOURCE),
+        staged_wal=staged_wal_of(sample.components) if sample is not None else None,
+        archive=row.parameters.get(WAL_ARCHIVE) or None,
     )  # fmt: skip
 
 

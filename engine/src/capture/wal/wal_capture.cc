@@ -72,10 +72,14 @@ std::vector<telemetry::ComponentSample> WalCapture::parts() const {
            .server = 0,
            .state = state_.get(),
            .time_ns = {},
-           .counters = {{"records", records_.get()}, {"streamed_transactions", streamed_transactions_.get()}},
+           .counters = {{"image_bytes", image_bytes_.get()},
+                        {"mined_bytes", mined_bytes_.get()},
+                        {"records", records_.get()},
+                        {"streamed_transactions", streamed_transactions_.get()}},
            .gauges = {{"held_bytes", held_bytes_.load(std::memory_order_relaxed)},
                       {"memory_limit_bytes", static_cast<int64_t>(options_.mining.memory_bytes)},
-                      {"open_transactions", open_transactions_.load(std::memory_order_relaxed)}}}};
+                      {"open_transactions", open_transactions_.load(std::memory_order_relaxed)},
+                      {"open_wal_bytes", open_wal_bytes_.load(std::memory_order_relaxed)}}}};
 }
 
 base::Result<void> WalCapture::work() {
@@ -197,6 +201,8 @@ base::Result<void> WalCapture::mine(std::span<const std::byte> bytes) {
     THALWEG_TRY(builder_->apply(*record, parts_, *reader_->format()));
     mined_ = record->end;
     records_.add();
+    mined_bytes_.add(record->end.value - record->begin.value);
+    image_bytes_.add(parts_.image_bytes());
   }
 }
 
@@ -232,6 +238,7 @@ base::Result<void> WalCapture::serve_timers() {
   streamed_transactions_.set(builder_->streamed_transactions());
   held_bytes_.store(static_cast<int64_t>(builder_->held_bytes()), std::memory_order_relaxed);
   open_transactions_.store(static_cast<int64_t>(builder_->open_transactions()), std::memory_order_relaxed);
+  open_wal_bytes_.store(static_cast<int64_t>(mined_.value - mark().restart.value), std::memory_order_relaxed);
   publish_counters();
   return {};
 }

@@ -105,9 +105,11 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   // Made by the agent's thread before the shipment runs, read by anybody.
   WalShipment shipment_;
   telemetry::Counter records_;
+  telemetry::Counter mined_bytes_, image_bytes_;  // of all records; of their blocks' images
   telemetry::Counter streamed_transactions_;
   std::atomic<int64_t> held_bytes_{0};
   std::atomic<int64_t> open_transactions_{0};
+  std::atomic<int64_t> open_wal_bytes_{0};  // from the first record of the oldest one on
 };
 
 }  // namespace thalweg::capture

@@ -31,7 +31,12 @@ void WalShipment::begin(shipment::WalIdentity source) {
                                         const std::lock_guard lock(mutex_);
                                         trouble_ = std::move(trouble);
                                       },
-                                  .on_waiting = [this] { state_.set("WAITING FOR SOURCE OR ARCHIVE"); }})
+                                  .on_waiting =
+                                      [this](std::optional<std::chrono::steady_clock::time_point> archive_lacks_since) {
+                                        state_.set("WAITING FOR SOURCE OR ARCHIVE");
+                                        const std::lock_guard lock(mutex_);
+                                        archive_lacks_since_ = archive_lacks_since;
+                                      }})
                    .run();
     state_.set(ran ? "STOPPED" : "ABORTING");
     time_.enter(Activity::idle);
@@ -51,7 +56,10 @@ void WalShipment::end() {
 void WalShipment::take(const shipment::StagingReport& report) {
   {
     const std::lock_guard lock(mutex_);
-    if (report_ && report.end > report_->end) {
+    const bool has_more = report_ && report.end > report_->end;
+    // A connection that was only made may still fail for want of the same WAL.
+    if (has_more || report.server_time != base::UnixMicros{}) archive_lacks_since_.reset();
+    if (has_more) {
       const uint64_t bytes = report.end.value - report_->end.value;
       received_bytes_.add(bytes);
       if (report.is_archived) archived_bytes_.add(bytes);
@@ -80,6 +88,12 @@ std::optional<base::Error> WalShipment::trouble() const {
   return trouble_;
 }
 
+std::chrono::microseconds WalShipment::archive_wait() const {
+  const std::lock_guard lock(mutex_);
+  if (!archive_lacks_since_) return {};
+  return std::chrono::duration_cast<std::chrono::microseconds>(options_.clock.steady_now() - *archive_lacks_since_);
+}
+
 telemetry::ComponentSample WalShipment::sample() const {
   const shipment::StagingReport report = this->report().value_or(shipment::StagingReport{});
   return {.type = "CAPTURE",
@@ -89,7 +103,8 @@ telemetry::ComponentSample WalShipment::sample() const {
           .state = state_.get(),
           .time_ns = time_.sample(),
           .counters = {{"received_bytes", received_bytes_.get()}, {"archived_bytes", archived_bytes_.get()}},
-          .gauges = {{"staged_bytes", static_cast<int64_t>(report.bytes)},
+          .gauges = {{"archive_wait_us", archive_wait().count()},
+                     {"staged_bytes", static_cast<int64_t>(report.bytes)},
                      {"staging_limit_bytes", static_cast<int64_t>(options_.bytes_max)},
                      {"unsynced_bytes", static_cast<int64_t>(report.end.value - report.durable.value)}}};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -47,6 +48,8 @@ class WalShipment {
 
  private:
   void take(const shipment::StagingReport& report);
+  // For how long the archive has lacked what is next, while the source cannot be read; zero: it does not.
+  std::chrono::microseconds archive_wait() const;
 
   std::atomic<bool> stop_{false};         // writer: the owner. Reader: the thread
   std::atomic<uint64_t> needed_from_{0};  // writer: the owner (release). Reader: the thread (acquire)
@@ -58,6 +61,7 @@ class WalShipment {
   mutable std::mutex mutex_;  // guards these
   std::optional<shipment::StagingReport> report_;
   std::optional<base::Error> error_, trouble_;
+  std::optional<std::chrono::steady_clock::time_point> archive_lacks_since_;
 
   // The thread's; read by anybody.
   telemetry::StateText state_{"INITIALIZING"};

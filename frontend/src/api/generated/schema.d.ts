@@ -6913,7 +6913,7 @@ export interface components {
          * RuleId
          * @enum {string}
          */
-        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
+        RuleId: "no_progress" | "latency" | "spill_disk" | "spill_limit" | "staging_limit" | "archive_lag" | "backlog_full" | "wal_retention" | "slot_inactive" | "slot_idle" | "slot_lost" | "database_unreachable" | "component_aborted" | "table_trouble" | "error_queue" | "engine_silent" | "certificate_expiring" | "token_expiring" | "history_unwritten";
         /** RuleOutcome */
         RuleOutcome: {
             /**

@@ -191,7 +191,12 @@ describe("ComponentStrip of a stream that mines", () => {
         sub_component: "WAL SHIPMENT",
         state: "PAUSED FOR STAGING SPACE",
         counters: { received_bytes: 1024 ** 3, archived_bytes: 16 * 1024 ** 2 },
-        gauges: { staged_bytes: 1024 ** 3, staging_limit_bytes: 10 * 1024 ** 3, unsynced_bytes: 0 },
+        gauges: {
+          archive_wait_us: 90e6,
+          staged_bytes: 1024 ** 3,
+          staging_limit_bytes: 10 * 1024 ** 3,
+          unsynced_bytes: 0,
+        },
       }),
       component("builder", {
         type: "CAPTURE",
@@ -208,6 +213,7 @@ describe("ComponentStrip of a stream that mines", () => {
     expect(capture).toHaveTextContent("Paused for staging space");
     expect(capture).toHaveTextContent(/Staged: 1\S* GiB of 10\S* GiB/);
     expect(capture).toHaveTextContent(/From the archive: 16\S* MiB/);
+    expect(capture).toHaveTextContent("Archive lags: 1 min 30 s");
     expect(capture).toHaveTextContent(/Held: 1\S* MiB of 256\S* MiB/);
     expect(capture).not.toHaveTextContent("pgoutput");
   });

@@ -10,7 +10,7 @@ import {
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { ComponentSample, Sample, Stream, StreamDestination } from "@/api/types";
-import { asText, bytes } from "@/lib/format";
+import { asText, bytes, latency } from "@/lib/format";
 import { stateInWords, waitsForRoom } from "@/lib/states";
 import { TimeLegend } from "@/ui/time-bar";
 import { ToneBadge } from "@/ui/tone";
@@ -123,6 +123,11 @@ function Shipment({ shipment: { state, counters, gauges } }: { shipment: Compone
       {(counters.archived_bytes ?? 0) > 0 && (
         <Tooltip label="WAL that came from the archive since the engine's shipment began.">
           <Text size="xs" c="dimmed">{`From the archive: ${asText(bytes(counters.archived_bytes))}`}</Text>
+        </Tooltip>
+      )}
+      {(gauges.archive_wait_us ?? 0) > 0 && (
+        <Tooltip label="The archive lacks the WAL that is next, and the source cannot be read or no longer has it.">
+          <Text size="xs" c="dimmed">{`Archive lags: ${asText(latency(gauges.archive_wait_us))}`}</Text>
         </Tooltip>
       )}
     </Group>
