@@ -283,6 +283,8 @@ void ChangeFinder::follow(Form& form, const Row& row, const std::optional<KnownR
   for (size_t i = 0; i < row.new_values.size(); ++i) {
     const lcr::Value& value = row.new_values[i];
     const int16_t number = form.numbers[i];
+    // It may not be masked any more where it would be filled in.
+    if (is_masked(form, i, row.frame.lsn)) continue;
     if (value.mark != ValueMark::unchanged) {
       after[number] = {.type = form.description.columns[i].type, .mark = value.mark, .bytes = text_of(value.bytes)};
     } else if (before) {

@@ -14,20 +14,27 @@ using transform::Steps;
 
 const TableKey kPeople{"public", "people"};
 
-Steps hiding(const std::string& column) { return {{.kind = StepKind::mask_column, .column = column}}; }
+Step step(StepKind kind, const std::string& column, const std::string& to = "") {
+  Step made;
+  made.kind = kind;
+  made.column = column;
+  made.to = to;
+  return made;
+}
+
+Steps hiding(const std::string& column) { return {step(StepKind::mask_column, column)}; }
 
 TEST(HiddenColumns, StepsAreFollowedThroughTheirNames) {
   const std::vector<std::string> columns = {"id", "mail", "town", "notes"};
   const auto hidden = [&](const Steps& steps) { return hidden_columns(steps, columns); };
   EXPECT_EQ(hidden({}), (std::vector<bool>{false, false, false, false}));
-  EXPECT_EQ(hidden({{.kind = StepKind::rename_column, .column = "mail", .to = "email"},
-                    {.kind = StepKind::mask_column, .column = "email"},
-                    {.kind = StepKind::drop_column, .column = "notes"},
-                    {.kind = StepKind::add_column, .column = "notes"},
-                    {.kind = StepKind::cast_column, .column = "town"}}),
+  EXPECT_EQ(hidden({step(StepKind::rename_column, "mail", "email"), step(StepKind::mask_column, "email"),
+                    step(StepKind::drop_column, "notes"), step(StepKind::add_column, "notes"),
+                    step(StepKind::cast_column, "town")}),
             (std::vector<bool>{false, true, false, true}));
-  EXPECT_EQ(hidden({{.kind = StepKind::keep_columns, .columns = {"id", "town"}}}),
-            (std::vector<bool>{false, true, false, true}));
+  Step keeping = step(StepKind::keep_columns, "");
+  keeping.columns = {"id", "town"};
+  EXPECT_EQ(hidden({keeping}), (std::vector<bool>{false, true, false, true}));
   EXPECT_EQ(hidden(hiding("email")), (std::vector<bool>{false, false, false, false}));
 }
 

@@ -136,7 +136,8 @@ class KeptWalFolderTest : public WalFolderTest {
   }
   static std::vector<uint64_t> positions(const WalFolder& folder) {
     std::vector<uint64_t> out;
-    for (const base::Lsn position : *folder.saved()) out.push_back(position.value);
+    const auto saved = folder.saved();
+    for (const base::Lsn position : *saved) out.push_back(position.value);
     return out;
   }
 };
