@@ -297,7 +297,11 @@ class ExampleStreams final : public ManagedStreams {
     asked_found = part;
     telemetry::FoundPart out{.status = example_search()};
     for (uint64_t number = part.after + 1; number <= part.after + 2; ++number) {
-      telemetry::FoundChange change{.number = number, .xid = {771}, .schema = "public", .table = "orders"};
+      telemetry::FoundChange change;
+      change.number = number;
+      change.xid = {771};
+      change.schema = "public";
+      change.table = "orders";
       change.columns.push_back({.name = "id", .type = "bigint", .is_key = true});
       change.columns.push_back({.name = "email", .type = "text"});
       change.columns.push_back({.name = "note", .type = "text"});

@@ -120,7 +120,7 @@ base::Result<void> LogSearch::search(const Options& options) {
   const pg::ConnectOptions session{.application_name = "thalweg search", .abandon = &stop_};
   THALWEG_ASSIGN(pg::ReplicationStream replication, pg::ReplicationStream::open(options.stream.source, session));
   THALWEG_ASSIGN(shipment::WalIdentity identity, shipment::identify(replication));
-  // What is staged may be of a timeline that the source has left meanwhile.
+  // The staged WAL may be of a timeline that the source has left meanwhile.
   identity.history = identity.history.up_to(static_cast<int>(options.kept.timeline));
   THALWEG_ASSIGN(pg::Connection source, pg::Connection::open(options.stream.source, session));
   THALWEG_ASSIGN(capture::MaskedColumns masked, capture::MaskedColumns::load(folder.masked_columns()));
