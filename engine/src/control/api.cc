@@ -12,6 +12,7 @@
 #include "control/conflict_documents.h"
 #include "control/documents.h"
 #include "control/metrics.h"
+#include "control/searches.h"
 #include "control/strict_json.h"
 
 namespace thalweg::control {
@@ -32,6 +33,7 @@ constexpr size_t kMarkerIdBytesMax = 64;
 constexpr size_t kMarkerLabelBytesMax = 400;
 constexpr size_t kPemBytesMax = 64 * 1024;
 constexpr size_t kStreamIdBytesMax = 32;
+constexpr size_t kSearchIdBytesMax = 32;
 constexpr size_t kDestinationIdBytesMax = 16;
 constexpr size_t kHashBytesMax = 16;  // in hex
 constexpr size_t kReasonBytesMax = 4000;
@@ -47,6 +49,7 @@ int http_status(ErrorCode code) {
     case ErrorCode::unknown_stream:
     case ErrorCode::unknown_table:
     case ErrorCode::unknown_error_transaction:
+    case ErrorCode::unknown_search:
     case ErrorCode::not_found:
       return 404;
     case ErrorCode::request_too_large:
@@ -56,6 +59,7 @@ int http_status(ErrorCode code) {
     case ErrorCode::database_busy:
     case ErrorCode::authentication_failed:
     case ErrorCode::engine_stopping:
+    case ErrorCode::search_busy:
     case ErrorCode::disk_full:
     case ErrorCode::file_error:
     case ErrorCode::state_directory_failed:
@@ -295,12 +299,38 @@ ApiAnswer Api::dispatch_stream(const ApiRequest& request, std::string_view path)
     return trail ? document_answer(markers_document(*trail)) : failure_answer(trail.error());
   }
   if (path == "/retry" && request.method == "POST") return done_answer(streams_.retry(target), 202);
+  constexpr std::string_view kSearches = "/searches";
+  if (path.starts_with(kSearches)) return dispatch_searches(request, target.stream, path.substr(kSearches.size()));
   constexpr std::string_view kDestinations = "/destinations/";
   if (!path.starts_with(kDestinations)) return no_such_path(request);
   path.remove_prefix(kDestinations.size());
   target.destination = take_part(path);
   if (!is_id(target.destination, kDestinationIdBytesMax)) return no_such_path(request);
   return dispatch_destination(request, target, path);
+}
+
+// `path`: behind /searches.
+ApiAnswer Api::dispatch_searches(const ApiRequest& request, const std::string& stream, std::string_view path) {
+  if (path.empty() && request.method == "GET") {
+    const auto list = streams_.searches(stream);
+    return list ? document_answer(searches_document(*list)) : failure_answer(list.error());
+  }
+  if (path.empty() && request.method == "POST") {
+    auto wanted = parse_search(request.body);
+    if (!wanted) return failure_answer(wanted.error());
+    const auto begun = streams_.begin_search(stream, std::move(*wanted));
+    if (!begun) return failure_answer(begun.error());
+    return {.status = 202, .body = to_text(search_status_document(*begun))};
+  }
+  if (!path.starts_with('/')) return no_such_path(request);
+  const std::string id(path.substr(1));
+  if (!is_id(id, kSearchIdBytesMax)) return no_such_path(request);
+  if (request.method == "DELETE") return done_answer(streams_.end_search(stream, id), 204);
+  if (request.method != "GET") return no_such_path(request);
+  const auto query = parse_search_query(request.query);
+  if (!query) return failure_answer(query.error());
+  const auto found = streams_.search(stream, id, query->part);
+  return found ? document_answer(search_document(*found, query->is_whole)) : failure_answer(found.error());
 }
 
 // `path`: behind the destination's id.

@@ -47,6 +47,7 @@ class Api {
   ApiAnswer dispatch_conflicts(const ApiRequest& request, const StreamTarget& target, std::string_view path);
   ApiAnswer dispatch_change(const ApiRequest& request, const StreamTarget& target, int64_t error_id,
                             std::string_view number);
+  ApiAnswer dispatch_searches(const ApiRequest& request, const std::string& stream, std::string_view path);
   ApiAnswer put_desired(const ApiRequest& request);
   ApiAnswer request_identity(const ApiRequest& request);
   ApiAnswer install_identity(const ApiRequest& request);

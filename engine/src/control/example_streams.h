@@ -265,6 +265,58 @@ class ExampleStreams final : public ManagedStreams {
     if (id == "taken") return base::fail(base::ErrorCode::marker_refused, "taken");
     return {};
   }
+  static telemetry::SearchStatus example_search() {
+    return {.id = "s7x3c9v1",
+            .state = telemetry::SearchState::done,
+            .begun_at = {1},
+            .ended_at = base::UnixMicros{2},
+            .mined_bytes = 20,
+            .total_bytes = 20,
+            .from = {0x1A2B3C4D},
+            .to = {0x2F40A8B0},
+            .found = 2};
+  }
+  base::Result<telemetry::SearchList> searches(const std::string& stream) override {
+    if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::search_refused, "none");
+    telemetry::SearchList out{.kept_from = {1}, .kept_from_time = base::UnixMicros{5}, .kept_until = {9}};
+    out.searches = {example_search(), example_search()};
+    out.searches[1].state = telemetry::SearchState::failed;
+    out.searches[1].error = base::fail(base::ErrorCode::search_overtaken, "gone").error();
+    return out;
+  }
+  base::Result<telemetry::SearchStatus> begin_search(const std::string& stream,
+                                                     telemetry::SearchRequest request) override {
+    if (stream != "k3j2h1g4") return base::fail(base::ErrorCode::search_busy, "another");
+    asked_search = std::move(request);
+    return example_search();
+  }
+  telemetry::SearchRequest asked_search;
+  base::Result<telemetry::FoundPart> search(const std::string&, const std::string& id,
+                                            const telemetry::SearchPart& part) override {
+    if (id != "s7x3c9v1") return base::fail(base::ErrorCode::unknown_search, "none");
+    asked_found = part;
+    telemetry::FoundPart out{.status = example_search()};
+    for (uint64_t number = part.after + 1; number <= part.after + 2; ++number) {
+      telemetry::FoundChange change;
+      change.number = number;
+      change.xid = {771};
+      change.schema = "public";
+      change.table = "orders";
+      change.columns.push_back({.name = "id", .type = "bigint", .is_key = true});
+      change.columns.push_back({.name = "email", .type = "text"});
+      change.columns.push_back({.name = "note", .type = "text"});
+      change.columns[0].before = telemetry::FoundValue{.text = "5"};
+      change.columns[0].after = telemetry::FoundValue{.text = std::string(3000, 'x')};
+      change.columns[1].before = change.columns[1].after = telemetry::FoundValue{.is_masked = true};
+      out.changes.push_back(std::make_shared<telemetry::FoundChange>(std::move(change)));
+    }
+    return out;
+  }
+  telemetry::SearchPart asked_found;
+  base::Result<void> end_search(const std::string&, const std::string& id) override {
+    if (id != "s7x3c9v1") return base::fail(base::ErrorCode::unknown_search, "none");
+    return {};
+  }
   base::Result<ExecutionState> execute_error(const StreamTarget& target,
                                              const telemetry::ParkedChoice& choice) override {
     THALWEG_TRY(known(target));

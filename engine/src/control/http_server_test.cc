@@ -131,6 +131,66 @@ TEST_F(HttpServerTest, PlacesAndShowsMarkers) {
   expect_failure(client_->post(path, R"({"id":"","label":"l"})"), 400, "invalid_request");
 }
 
+TEST_F(HttpServerTest, SearchesTheLogAsTheContractSays) {
+  const std::string path = "/v1/streams/k3j2h1g4/searches";
+  EXPECT_EQ(keys_of(json::parse(client_->get(path).body)), keys_of(contract("searches.example.json")));
+  expect_failure(client_->get("/v1/streams/orders7f3a/searches"), 409, "search_refused");
+  const auto begun = client_->post(path, R"({"from":"0/1A","to":null,"from_time":"2026-11-30T10:00:00.25Z",
+      "table":{"schema":"public","table":"orders"},"key":{"id":"5","state":null},"xid":771,"limit":10000})");
+  EXPECT_EQ(begun.status, 202) << begun.body;
+  json without_changes = contract("search.example.json");
+  without_changes.erase("changes");
+  without_changes.erase("next_after");
+  EXPECT_EQ(keys_of(json::parse(begun.body)), keys_of(without_changes));
+  const telemetry::SearchRequest& asked = streams_.asked_search;
+  EXPECT_EQ(asked.from, base::Lsn{0x1A});
+  EXPECT_EQ(asked.to, std::nullopt);
+  EXPECT_EQ(asked.from_time, base::UnixMicros{1'796'032'800'250'000});
+  EXPECT_EQ(asked.table, (std::pair<std::string, std::string>("public", "orders")));
+  EXPECT_EQ(asked.key, (telemetry::SearchedKey{{"id", "5"}, {"state", std::nullopt}}));
+  EXPECT_EQ(asked.xid, base::Xid{771});
+  EXPECT_EQ(asked.limit, 10'000U);
+  EXPECT_EQ(client_->post(path, "{}").status, 202);
+  EXPECT_EQ(streams_.asked_search.limit, 1000U);
+  expect_failure(client_->post("/v1/streams/orders7f3a/searches", "{}"), 503, "search_busy");
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {R"({"key":{"id":"5"}})", "/key"},
+      {R"({"table":{"schema":"public","table":"t"},"key":{}})", "/key"},
+      {R"({"table":{"schema":"public","table":"t"},"key":{"id":5}})", "/key/id"},
+      {R"({"table":{"schema":"public"}})", "/table/table"},
+      {R"({"from":"here"})", "/from"},
+      {R"({"to_time":"yesterday"})", "/to_time"},
+      {R"({"to_time":"2026-02-30T10:00:00Z"})", "/to_time"},
+      {R"({"xid":0})", "/xid"},
+      {R"({"limit":10001})", "/limit"},
+      {R"({"other":1})", "/other"},
+  };
+  for (const auto& [body, pointer] : refused) {
+    const auto answer = client_->post(path, body);
+    expect_failure(answer, 400, "invalid_request");
+    EXPECT_NE(answer.body.find(pointer), std::string::npos) << answer.body;
+  }
+}
+
+TEST_F(HttpServerTest, ShowsWhatASearchHasFound) {
+  const std::string path = "/v1/streams/k3j2h1g4/searches/s7x3c9v1";
+  const json found = json::parse(client_->get(path).body);
+  EXPECT_EQ(keys_of(found), keys_of(contract("search.example.json")));
+  EXPECT_EQ(streams_.asked_found.limit, 100U);
+  const json& columns = found["changes"][0]["columns"];
+  EXPECT_EQ(columns[0]["after"]["text"].get<std::string>().size(), 1024U);
+  EXPECT_EQ(columns[0]["after"]["cut"], true);
+  EXPECT_EQ(columns[1]["after"], (json{{"text", nullptr}, {"cut", false}, {"masked", true}}));
+  EXPECT_EQ(columns[2]["after"], nullptr);
+  const json whole = json::parse(client_->get(path + "?after=7&limit=1000&whole=1").body);
+  EXPECT_EQ(whole["changes"][0]["number"], 8);
+  EXPECT_EQ(whole["changes"][0]["columns"][0]["after"]["text"].get<std::string>().size(), 3000U);
+  for (const std::string query : {"?limit=0", "?limit=1001", "?after=-1", "?after=", "?whole=0", "?all=1"}) {
+    expect_failure(client_->get(path + query), 400, "invalid_request");
+  }
+  expect_failure(client_->get("/v1/streams/k3j2h1g4/searches/other"), 404, "unknown_search");
+}
+
 TEST_F(HttpServerTest, RehearsesWhatTheContractSays) {
   const std::string sides = R"({"database_networks":["10.0.0.0/8"],"source":{"conninfo":"host=a"},)"
                             R"("destination":{"conninfo":"host=b"},"tables":)";

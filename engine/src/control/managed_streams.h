@@ -17,6 +17,7 @@
 #include "control/rules_trial.h"
 #include "control/state.h"
 #include "telemetry/conflict.h"
+#include "telemetry/log_search.h"
 #include "telemetry/marker_log.h"
 #include "telemetry/parked_contents.h"
 #include "telemetry/parked_transaction.h"
@@ -353,6 +354,14 @@ class ManagedStreams {
   // Fails with unknown_stream and marker_refused.
   virtual base::Result<void> place_marker(const std::string& stream, const std::string& id,
                                           const std::string& label) = 0;
+  // Searches in the WAL that is kept of the stream's source. Fail with unknown_stream, search_refused and
+  // unknown_search; begin_search() also with invalid_request, search_busy, and the obstacle to reaching the source.
+  virtual base::Result<telemetry::SearchList> searches(const std::string& stream) = 0;
+  virtual base::Result<telemetry::SearchStatus> begin_search(const std::string& stream,
+                                                             telemetry::SearchRequest request) = 0;
+  virtual base::Result<telemetry::FoundPart> search(const std::string& stream, const std::string& id,
+                                                    const telemetry::SearchPart& part) = 0;
+  virtual base::Result<void> end_search(const std::string& stream, const std::string& id) = 0;
   // Returns done, or running: it continues, and errors() shows its progress. Also fails with database_busy.
   virtual base::Result<ExecutionState> execute_error(const StreamTarget& target,
                                                      const telemetry::ParkedChoice& choice) = 0;

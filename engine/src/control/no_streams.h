@@ -48,6 +48,20 @@ class NoStreams : public ManagedStreams {
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override {
     return reached();
   }
+  base::Result<telemetry::SearchList> searches(const std::string&) override {
+    ++requests;
+    return telemetry::SearchList{};
+  }
+  base::Result<telemetry::SearchStatus> begin_search(const std::string&, telemetry::SearchRequest) override {
+    ++requests;
+    return telemetry::SearchStatus{};
+  }
+  base::Result<telemetry::FoundPart> search(const std::string&, const std::string&,
+                                            const telemetry::SearchPart&) override {
+    ++requests;
+    return telemetry::FoundPart{};
+  }
+  base::Result<void> end_search(const std::string&, const std::string&) override { return reached(); }
   base::Result<ExecutionState> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     ++requests;
     return ExecutionState::done;

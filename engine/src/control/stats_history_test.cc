@@ -52,6 +52,15 @@ class Ticking final : public ManagedStreams {
   base::Result<telemetry::TransactionSamples> transactions(const std::string&) override { return {}; }
   base::Result<telemetry::MarkerTrail> markers(const std::string&) override { return telemetry::MarkerTrail{}; }
   base::Result<void> place_marker(const std::string&, const std::string&, const std::string&) override { return {}; }
+  base::Result<telemetry::SearchList> searches(const std::string&) override { return telemetry::SearchList{}; }
+  base::Result<telemetry::SearchStatus> begin_search(const std::string&, telemetry::SearchRequest) override {
+    return telemetry::SearchStatus{};
+  }
+  base::Result<telemetry::FoundPart> search(const std::string&, const std::string&,
+                                            const telemetry::SearchPart&) override {
+    return telemetry::FoundPart{};
+  }
+  base::Result<void> end_search(const std::string&, const std::string&) override { return {}; }
   base::Result<ExecutionState> execute_error(const StreamTarget&, const telemetry::ParkedChoice&) override {
     return {};
   }

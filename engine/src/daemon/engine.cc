@@ -397,6 +397,28 @@ base::Result<void> Engine::place_marker(const std::string& stream, const std::st
   return found->place_marker(id, label);
 }
 
+base::Result<telemetry::SearchList> Engine::searches(const std::string& stream) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->searches();
+}
+
+base::Result<telemetry::SearchStatus> Engine::begin_search(const std::string& stream,
+                                                           telemetry::SearchRequest request) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->begin_search(std::move(request), take_place(searches_));
+}
+
+base::Result<telemetry::FoundPart> Engine::search(const std::string& stream, const std::string& id,
+                                                  const telemetry::SearchPart& part) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->search(id, part);
+}
+
+base::Result<void> Engine::end_search(const std::string& stream, const std::string& id) {
+  THALWEG_ASSIGN(const std::shared_ptr<Stream> found, find(stream));
+  return found->end_search(id);
+}
+
 base::Result<control::ExecutionState> Engine::execute_error(const control::StreamTarget& target,
                                                             const telemetry::ParkedChoice& choice) {
   THALWEG_ASSIGN(std::shared_ptr<Stream> stream, find(target.stream));

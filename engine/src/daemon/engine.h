@@ -47,6 +47,12 @@ class Engine final : public control::ManagedStreams {
   base::Result<telemetry::TransactionSamples> transactions(const std::string& stream) override;
   base::Result<telemetry::MarkerTrail> markers(const std::string& stream) override;
   base::Result<void> place_marker(const std::string& stream, const std::string& id, const std::string& label) override;
+  base::Result<telemetry::SearchList> searches(const std::string& stream) override;
+  base::Result<telemetry::SearchStatus> begin_search(const std::string& stream,
+                                                     telemetry::SearchRequest request) override;
+  base::Result<telemetry::FoundPart> search(const std::string& stream, const std::string& id,
+                                            const telemetry::SearchPart& part) override;
+  base::Result<void> end_search(const std::string& stream, const std::string& id) override;
   base::Result<telemetry::ParkedTree> error_tree(const control::StreamTarget& target, int64_t error_id,
                                                  const telemetry::TreePart& part) override;
   base::Result<control::ParkedContentsView> error_contents(const control::StreamTarget& target, int64_t error_id,
@@ -88,6 +94,7 @@ class Engine final : public control::ManagedStreams {
   Places taps_{2};                    // those that wait for changes; fewer, so that other checks find a place
   Places listings_{4};                // of parked transactions
   Places openings_{2};                // and dry runs, of one of them
+  Places searches_{2};                // in the WAL, while they run
   Places actions_{4};                 // on parked transactions and on tables
   std::atomic<bool> abandon_{false};  // Writer: stop(). Readers: connections of rehearsals and checks
   std::mutex put_mutex_;              // one desired document at a time

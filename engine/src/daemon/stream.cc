@@ -154,6 +154,7 @@ void Stream::request_stop() {
   interrupt_ = true;
   abandon_ = true;
   tap_.close();
+  searches_.close();
   changed_.notify_all();
 }
 
@@ -389,6 +390,7 @@ void Stream::abort_with(const StreamDefinition& definition, const Error& error) 
 
 void Stream::be_dropped(const StreamDefinition& definition) {
   clear_error();
+  searches_.end_all();
   while (!is_interrupted()) {
     observe(State::dropping);
     auto removed = remove_stream(definition, {.stop = &interrupt_, .board = &board_});

@@ -25,6 +25,7 @@
 #include "daemon/stream_memory.h"
 #include "daemon/stream_start.h"
 #include "daemon/wait_watch.h"
+#include "search/searches.h"
 
 namespace thalweg::daemon {
 
@@ -63,6 +64,11 @@ class Stream {
   // The next changes of a table's rows, within the patience. Fails with changes_not_captured.
   base::Result<capture::TappedChanges> recent_changes(const control::TableRef& table, size_t limit,
                                                       std::chrono::milliseconds patience);
+  // Searches in the WAL that is kept of the source.
+  base::Result<telemetry::SearchList> searches();
+  base::Result<telemetry::SearchStatus> begin_search(telemetry::SearchRequest request, Place place);
+  base::Result<telemetry::FoundPart> search(const std::string& id, const telemetry::SearchPart& part);
+  base::Result<void> end_search(const std::string& id);
   base::Result<telemetry::LoggedConflicts> conflicts(const std::string& destination,
                                                      const telemetry::ConflictPart& part) const;
   base::Result<std::vector<telemetry::LoggedCount>> conflict_counts(const std::string& destination) const;
@@ -108,6 +114,7 @@ class Stream {
   bool is_interrupted() const { return interrupt_; }
   void note_errors_changed(const std::string& destination);
   void hold_apply(const std::string& destination);
+  base::Result<search::SearchedStream> searched() const;
   base::Result<control::Delivery> desired_of(const std::string& destination) const;
   void add_destinations(control::StreamStatus& out, const control::StreamDefinition& definition) const;
   // A definition that sessions run by.
@@ -153,6 +160,7 @@ class Stream {
   // Executions that operators have asked for, and the flag that ends their waits for a database. Writer: request_stop.
   // Readers: the executions' connections.
   std::atomic<bool> abandon_{false};
+  search::Searches searches_{clock_};
   mutable Places listings_{3};  // fewer than the engine has: a destination that hangs leaves some for other streams
   ErrorExecutions executions_{clock_, abandon_};
 

@@ -4,6 +4,8 @@
 
 #include "daemon/destination_conflicts.h"
 #include "daemon/destination_errors.h"
+#include "daemon/rule_sets.h"
+#include "daemon/source_objects.h"
 #include "daemon/stream.h"
 #include "daemon/stream_status.h"
 #include "daemon/table_actions.h"
@@ -150,6 +152,36 @@ base::Result<capture::TappedChanges> Stream::recent_changes(const control::Table
   }
   return tap_.take({table.schema, table.table}, limit, patience);
 }
+
+// Files are enough for a search: it needs no session, and also finds what a stopped stream has.
+base::Result<search::SearchedStream> Stream::searched() const {
+  const control::StreamDefinition definition = desired();
+  const auto refused = [](const char* why) { return base::fail(base::ErrorCode::search_refused, why); };
+  if (definition.receive_from) return refused("Another engine captures the stream.");
+  if (definition.capture_kind != control::CaptureKind::wal)
+    return refused("The stream does not mine its source's WAL.");
+  if (definition.status == control::DesiredStatus::dropped) return refused("The stream is being deleted.");
+  return search::SearchedStream{.id = id_,
+                                .folder = mining_folder(spill_directory_),
+                                .source = definition.source.conninfo,
+                                .transformations = stream_rules(definition).transformations};
+}
+
+base::Result<telemetry::SearchList> Stream::searches() {
+  THALWEG_ASSIGN(const search::SearchedStream stream, searched());
+  return searches_.list(stream);
+}
+
+base::Result<telemetry::SearchStatus> Stream::begin_search(telemetry::SearchRequest request, Place place) {
+  THALWEG_ASSIGN(const search::SearchedStream stream, searched());
+  return searches_.begin(stream, std::move(request), std::shared_ptr<Places>(std::move(place)), abandon_);
+}
+
+base::Result<telemetry::FoundPart> Stream::search(const std::string& id, const telemetry::SearchPart& part) {
+  return searches_.part(id, part);
+}
+
+base::Result<void> Stream::end_search(const std::string& id) { return searches_.end(id); }
 
 // The stream as `destination` sees it.
 base::Result<control::Delivery> Stream::desired_of(const std::string& destination) const {

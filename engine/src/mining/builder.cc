@@ -488,7 +488,7 @@ base::Result<void> Builder::describe(const std::shared_ptr<const MinedTable>& ta
   if (last == table) return {};
   const bool is_same = last != nullptr && same_description(last->description, table->description);
   last = table;
-  return is_same ? base::Result<void>{} : options_.sink->describe(table->description);
+  return is_same ? base::Result<void>{} : options_.sink->describe(*table);
 }
 
 }  // namespace thalweg::mining

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "lcr/frame.h"
+#include "mining/mined_table.h"
 
 // Changes that are built: transactions in the order of their commits, and pieces of those that are too large to be
 // kept.
@@ -28,7 +29,7 @@ class ChangeSink {
   // A transaction that comes whole follows, up to its commit.
   virtual base::Result<void> begin(base::Xid xid, const lcr::TransactionMark& mark) = 0;
   // Before the first row of a table, and before the first one that another description fits. Version 0.
-  virtual base::Result<void> describe(const lcr::TableDescription& table) = 0;
+  virtual base::Result<void> describe(const MinedTable& table) = 0;
   // With kStreamed, the row is of a transaction that has not ended, and `subxid` is set where a subtransaction made it.
   virtual base::Result<void> change(const lcr::RowFrame& row) = 0;
   virtual base::Result<void> truncate(const TruncateChange& truncate) = 0;

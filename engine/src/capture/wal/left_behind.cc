@@ -39,8 +39,9 @@ class Collector final : public mining::ChangeSink {
   std::vector<LeftTransaction> found;
 
   base::Result<void> begin(base::Xid, const lcr::TransactionMark&) override { return {}; }
-  base::Result<void> describe(const lcr::TableDescription& table) override {
-    names_[table.relation] = table.schema_name + "." + table.table_name;
+  base::Result<void> describe(const mining::MinedTable& table) override {
+    const lcr::TableDescription& description = table.description;
+    names_[description.relation] = description.schema_name + "." + description.table_name;
     return {};
   }
   base::Result<void> change(const lcr::RowFrame& row) override {

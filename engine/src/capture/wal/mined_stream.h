@@ -91,12 +91,12 @@ class FramesOf final : public mining::ChangeSink {
     frames_.take(lcr::make_begin_frame(xid, mark));
     return {};
   }
-  base::Result<void> describe(const lcr::TableDescription& table) override {
-    lcr::TableDescription& last = tables_[table.relation];
+  base::Result<void> describe(const mining::MinedTable& table) override {
+    lcr::TableDescription& last = tables_[table.description.relation];
     const uint32_t version = last.version + 1;
-    last = table;
+    last = table.description;
     last.version = version;
-    undescribed_.insert(table.relation);
+    undescribed_.insert(last.relation);
     return {};
   }
   base::Result<void> change(const lcr::RowFrame& row) override {

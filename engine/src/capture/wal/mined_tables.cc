@@ -76,10 +76,20 @@ base::Result<void> MinedTables::recall(const std::filesystem::path& file, base::
   return {};
 }
 
+base::Result<MinedTables> MinedTables::recalled(const std::filesystem::path& file, base::Lsn needed_from) {
+  MinedTables tables;
+  THALWEG_ASSIGN(tables.reads_, load(file));
+  if (tables.reads_.empty()) return tables;
+  tables.wanted_ = tables.reads_.back().tables;
+  tables.enter(needed_from);
+  return tables;
+}
+
 // Rows before the first read are as by it. A table that came later is as by the read with which it came.
 bool MinedTables::enter(base::Lsn record) {
   const auto next =
       std::find_if(std::next(reads_.begin()), reads_.end(), [&](const Read& read) { return read.from > record; });
+  then_ = static_cast<size_t>(std::prev(next) - reads_.begin());
   next_ = next == reads_.end() ? base::Lsn{UINT64_MAX} : next->from;
   for (auto& [table, wanted] : wanted_) {
     const auto known = std::find_if(std::prev(next), reads_.end(),

@@ -27,6 +27,9 @@ class MinedTables {
   // position.
   base::Result<void> recall(const std::filesystem::path& file, base::Lsn needed_from);
 
+  // For a reader that asks no source and writes nothing: as the file has them, at that position.
+  static base::Result<MinedTables> recalled(const std::filesystem::path& file, base::Lsn needed_from);
+
   // Goes on to the record that begins there. True: tables may be wanted otherwise than before.
   bool go_to(base::Lsn record) { return record >= next_ && enter(record); }
   // Of a table that the stream has now, as of the position.
@@ -34,6 +37,8 @@ class MinedTables {
     const auto found = wanted_.find(table);
     return found == wanted_.end() ? mining::Wanted::nothing : found->second;
   }
+  // Whether the stream had the table then, too.
+  bool had(uint32_t table) const { return then_ < reads_.size() && reads_[then_].tables.contains(table); }
   std::vector<uint32_t> oids() const;
 
  private:
@@ -48,6 +53,7 @@ class MinedTables {
   bool enter(base::Lsn record);
 
   std::vector<Read> reads_;     // rising; the last is what the source says now
+  size_t then_ = 0;             // the one at the position
   base::Lsn next_{UINT64_MAX};  // where the next one begins
   Tables wanted_;
 };

@@ -48,6 +48,22 @@ class MinedTablesTest : public testing::Test {
   uint32_t log_ = 0;
 };
 
+TEST_F(MinedTablesTest, AReaderWithoutASourceKnowsWhatTheStreamHadThen) {
+  EXPECT_EQ(MinedTables::recalled(file_, {1})->oids(), std::vector<uint32_t>{});
+  const base::Lsn start = now();
+  begin(start);
+  run("ALTER PUBLICATION changes ADD TABLE later");
+  begin(start);
+  const base::Lsn end = now();
+  auto tables = MinedTables::recalled(file_, start);
+  ASSERT_TRUE(tables) << tables.error().message;
+  EXPECT_TRUE(tables->had(log_));
+  EXPECT_FALSE(tables->had(oid("later"))) << "it came later";
+  EXPECT_TRUE(tables->go_to({end.value + 1}));
+  EXPECT_TRUE(tables->had(oid("later")));
+  EXPECT_EQ(tables->wanted(oid("later")), Wanted::everything);
+}
+
 TEST_F(MinedTablesTest, UpdatesFromBeforeTheyWereGivenUpCount) {
   const base::Lsn start = now();
   EXPECT_EQ(begin(start).wanted(log_), Wanted::everything);

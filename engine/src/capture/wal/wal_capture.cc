@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/sentences.h"
+#include "capture/wal/masked_columns.h"
 #include "capture/wal/wal_start.h"
 #include "shipment/source_identity.h"
 
@@ -34,6 +35,9 @@ constexpr uint64_t kDictionariesNear = 8;
 // Of the staged WAL's limit: what is older than a dictionary can go, so there have to be some within it.
 constexpr uint64_t kDictionariesOfStaging = 4;
 constexpr std::chrono::seconds kStuckPatience{5};
+// Of the limit, and in segments: what is kept for searches leaves so much free.
+constexpr uint64_t kRoomOfStaging = 8;
+constexpr uint64_t kRoomSegments = 2;
 
 }  // namespace
 
@@ -107,6 +111,7 @@ base::Result<void> WalCapture::connect() {
                       base::ErrorSide::source);
   }
   THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, source_, options_.start));
+  state_on_disk_.segment_bytes = source_.segment_bytes;
   // Before the staged WAL is cut back: a kill in between is made good by doing it again.
   THALWEG_ASSIGN(const auto left_at, folder_.left_at(source_));
   if (left_at) THALWEG_TRY(folder_.cut_back(*left_at, state_on_disk_));
@@ -114,6 +119,9 @@ base::Result<void> WalCapture::connect() {
   THALWEG_TRY(check_source(source));
   THALWEG_ASSIGN(tables_, MinedTables::read(source, options_.publications));
   THALWEG_TRY(tables_.recall(folder_.tables(), state_on_disk_.first_restart()));
+  THALWEG_ASSIGN(MaskedColumns masked, MaskedColumns::load(folder_.masked_columns()));
+  THALWEG_TRY(masked.note(source, options_.rules.transformations, state_on_disk_.first_restart()));
+  THALWEG_TRY(masked.save(folder_.masked_columns()));
   if (filters_) THALWEG_TRY(filters_->locate());
   probe_.emplace(options_.source_conninfo, application_name_,
                  SourceEndProbe::Heartbeats{.primary = {},
@@ -158,8 +166,8 @@ base::Result<void> WalCapture::begin_mining() {
   progress_enqueued_ = from;
   reported_.store(state_on_disk_.at.confirmed.value, std::memory_order_relaxed);
   streaming_.store(0, std::memory_order_relaxed);
-  THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
-  shipment_.set_needed_from(needed);
+  committed_at_ = state_on_disk_.at.time;
+  THALWEG_TRY(drop_unneeded());
   base::log_event(base::LogLevel::info, "mining_goes_on",
                   {{"stream", options_.stream_id},
                    {"mines_from", base::to_string(begun.from)},
@@ -263,7 +271,7 @@ base::Result<void> WalCapture::put_due_progress(std::chrono::steady_clock::time_
 
 WalCapture::Mark WalCapture::mark() const {
   const base::Lsn first_open = builder_->first_open();
-  return {.position = mined_, .restart = first_open ? std::min(first_open, mined_) : mined_};
+  return {.position = mined_, .restart = first_open ? std::min(first_open, mined_) : mined_, .time = committed_at_};
 }
 
 // Destinations have what a start mines again: nothing passes them that would say so. Without this a full staging that
@@ -282,7 +290,24 @@ void WalCapture::add_mark(bool has_dictionary) {
   std::erase_if(marks_, [&](const Mark&) { return !std::exchange(keeps, !keeps); });
 }
 
+uint64_t WalCapture::crowding_bytes() const {
+  const uint64_t limit = options_.mining.staging_bytes_max;
+  const uint64_t room = std::max(limit / kRoomOfStaging, kRoomSegments * source_.segment_bytes);
+  const uint64_t most = limit - std::min(limit, room);
+  const uint64_t staged = shipment_.report().value_or(shipment::StagingReport{}).bytes;
+  return staged - std::min(staged, most);
+}
+
+base::Result<void> WalCapture::drop_unneeded() {
+  const base::Lsn begin = shipment_.report().value_or(shipment::StagingReport{}).begin;
+  const Keeping keeping{.bytes = options_.mining.keep_bytes, .possible_from = {begin.value + crowding_bytes()}};
+  THALWEG_ASSIGN(const base::Lsn wanted, folder_.drop_unneeded(state_on_disk_, keeping));
+  shipment_.set_needed_from(wanted);
+  return {};
+}
+
 base::Result<void> WalCapture::note_confirmed(bool at_once) {
+  if (folder_.keeps() && crowding_bytes() > 0) THALWEG_TRY(drop_unneeded());
   const base::Lsn durable = confirmed();
   while (!marks_.empty() && marks_.front().position <= durable) {
     // The oldest position to which mining can go back later on.
@@ -297,9 +322,7 @@ base::Result<void> WalCapture::note_confirmed(bool at_once) {
   confirmed_.reset();
   THALWEG_TRY(folder_.write_state(state_on_disk_));
   reported_.store(state_on_disk_.at.confirmed.value, std::memory_order_relaxed);
-  THALWEG_ASSIGN(const base::Lsn needed, folder_.drop_unneeded(state_on_disk_));
-  shipment_.set_needed_from(needed);
-  return {};
+  return drop_unneeded();
 }
 
 base::Result<void> WalCapture::save_due_dictionary(bool at_once) {

@@ -31,11 +31,15 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
  private:
   // Positions that mining had reached at one time.
   struct Mark {
-    base::Lsn position;  // everything that commits before it is enqueued
-    base::Lsn restart;   // transactions that end there or behind have no row before this
+    base::Lsn position;          // everything that commits before it is enqueued
+    base::Lsn restart;           // transactions that end there or behind have no row before this
+    base::UnixMicros time = {};  // of the last commit
     bool has_dictionary = false;
   };
-  static MiningPosition position_of(const Mark& mark) { return {.confirmed = mark.position, .restart = mark.restart}; }
+  static MiningPosition position_of(const Mark& mark) {
+    return {
+        .confirmed = mark.position, .restart = mark.restart, .time = mark.time, .has_dictionary = mark.has_dictionary};
+  }
 
   base::Result<void> work() override;
   base::Result<void> await_end() override;
@@ -55,6 +59,9 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   base::Result<void> save_due_dictionary(bool at_once);
   // The state as far as destinations have got; `at_once`: however short ago the last one was written.
   base::Result<void> note_confirmed(bool at_once);
+  // WAL that is kept for searches leaves room for what comes, so that it never holds up the shipment.
+  uint64_t crowding_bytes() const;
+  base::Result<void> drop_unneeded();
   // None: what is staged can grow. Else nothing more is received, and all that was is mined: only what somebody does at
   // the source or here goes on.
   std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
@@ -67,7 +74,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
 
   // ChangeSink
   base::Result<void> begin(base::Xid xid, const lcr::TransactionMark& mark) override;
-  base::Result<void> describe(const lcr::TableDescription& table) override;
+  base::Result<void> describe(const mining::MinedTable& table) override;
   base::Result<void> change(const lcr::RowFrame& row) override;
   base::Result<void> truncate(const mining::TruncateChange& truncate) override;
   base::Result<void> message(base::Xid xid, std::string_view content) override;
@@ -77,6 +84,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
                                      std::span<const base::Xid> subtransactions) override;
   // Translates message_.
   base::Result<void> translate(MessagePlace place, base::Lsn lsn);
+  void note_commit_time(const lcr::TransactionMark& mark);
   void set_mark(base::Xid xid, const lcr::TransactionMark& mark);
 
   const uint64_t dictionary_interval_;  // bytes of WAL
@@ -95,6 +103,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   base::Lsn mined_;     // behind the last record that was taken
   base::Lsn saved_at_;  // where the dictionary was saved last; none: it was not yet
   base::Lsn progress_enqueued_;
+  base::UnixMicros committed_at_;  // time of the last commit that was mined, by the source's clock
   std::chrono::steady_clock::time_point progress_at_;
   std::chrono::steady_clock::time_point state_written_at_;
   std::optional<std::chrono::steady_clock::time_point> stuck_since_;

@@ -31,6 +31,11 @@ void WalCapture::set_mark(base::Xid xid, const lcr::TransactionMark& mark) {
   message_.commit_time = mark.commit_time;
 }
 
+// A commit that was applied from elsewhere has the time that it had there.
+void WalCapture::note_commit_time(const lcr::TransactionMark& mark) {
+  if (parts_.origin() == 0) committed_at_ = mark.commit_time;
+}
+
 base::Result<void> WalCapture::begin(base::Xid xid, const lcr::TransactionMark& mark) {
   block_ = {};
   message_.kind = MessageKind::begin;
@@ -38,9 +43,9 @@ base::Result<void> WalCapture::begin(base::Xid xid, const lcr::TransactionMark& 
   return translate({.open_xid = xid}, mark.commit_lsn);
 }
 
-base::Result<void> WalCapture::describe(const lcr::TableDescription& table) {
+base::Result<void> WalCapture::describe(const mining::MinedTable& table) {
   message_.kind = MessageKind::relation;
-  message_.table = table;
+  message_.table = table.description;
   return translate({}, {});
 }
 
@@ -90,6 +95,7 @@ base::Result<void> WalCapture::commit(base::Xid xid, const lcr::TransactionMark&
   message_.kind = MessageKind::commit;
   set_mark(xid, mark);
   THALWEG_TRY(translate({.open_xid = xid}, mark.commit_lsn));
+  note_commit_time(mark);
   note_commit(message_);
   return {};
 }
@@ -104,6 +110,7 @@ base::Result<void> WalCapture::commit_streamed(base::Xid xid, const lcr::Transac
   message_.kind = MessageKind::stream_commit;
   set_mark(xid, mark);
   THALWEG_TRY(translate({.open_xid = xid}, mark.commit_lsn));
+  note_commit_time(mark);
   note_commit(message_);
   return {};
 }

@@ -128,6 +128,87 @@ TEST_F(WalFolderTest, GoesBackBeforeTheEndOfATimeline) {
   EXPECT_FALSE(*folder.back_to({190}, state));
 }
 
+class KeptWalFolderTest : public WalFolderTest {
+ protected:
+  void make_dictionaries(uint64_t first, uint64_t last, uint64_t step) {
+    for (uint64_t at = first; at <= last; at += step)
+      std::ofstream(path_ / fmt::format("dictionary-{:016X}", at)) << "x";
+  }
+  static std::vector<uint64_t> positions(const WalFolder& folder) {
+    std::vector<uint64_t> out;
+    const auto saved = folder.saved();
+    for (const base::Lsn position : *saved) out.push_back(position.value);
+    return out;
+  }
+};
+
+TEST_F(KeptWalFolderTest, SearchesHaveWhatIsKeptForThem) {
+  make_dictionaries(1000, 6000, 1000);
+  WalFolder folder(path_);
+  MiningState state{.at = {.confirmed = {900}, .restart = {900}}};
+  for (const uint64_t at : {1500, 2500, 3500, 4500, 5600}) state.advance({.confirmed = {at}, .restart = {at - 100}});
+  ASSERT_TRUE(folder.back_to({UINT64_MAX}, state));  // it finds the dictionaries
+  EXPECT_EQ(*folder.drop_unneeded(state, {.bytes = 2500}), base::Lsn{2000}) << "at or before the first that is kept";
+  EXPECT_EQ(positions(folder), (std::vector<uint64_t>{2000, 3000, 4000, 5000, 6000}));
+  EXPECT_EQ(state.earlier.front().confirmed, base::Lsn{2500});
+  EXPECT_EQ(folder.dictionaries(), 2U) << "of those that are needed";
+  EXPECT_TRUE(folder.keeps());
+
+  ASSERT_TRUE(folder.write_state(state));
+  WalFolder again(path_);
+  MiningState read = **again.read_state();
+  EXPECT_EQ(again.begin(read).error().code, base::ErrorCode::file_error) << "these are no real ones";
+  EXPECT_EQ(*again.drop_unneeded(read, {.bytes = 2500}), base::Lsn{2000}) << "a restart keeps them";
+
+  EXPECT_EQ(*again.drop_unneeded(read, {.bytes = 2500, .possible_from = {3500}}), base::Lsn{4000});
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{4000, 5000, 6000}));
+  EXPECT_EQ(*again.drop_unneeded(read, {.bytes = 2500, .possible_from = {UINT64_MAX}}), base::Lsn{5000})
+      << "what is needed stays, however little room there is";
+  EXPECT_FALSE(again.keeps());
+  EXPECT_EQ(*again.drop_unneeded(read), base::Lsn{5000});
+  EXPECT_EQ(positions(again), (std::vector<uint64_t>{5000, 6000}));
+}
+
+TEST_F(KeptWalFolderTest, WhatIsCutBackIsNotKept) {
+  make_dictionaries(1000, 4000, 1000);
+  WalFolder folder(path_);
+  MiningState state{.at = {.confirmed = {1100}, .restart = {1100}}};
+  for (const uint64_t at : {2100, 3100, 4100}) state.advance({.confirmed = {at}, .restart = {at}});
+  const auto back = folder.back_to({2500}, state);
+  ASSERT_TRUE(back && *back);
+  ASSERT_TRUE(folder.cut_back({2500}, **back));
+  MiningState now = **back;
+  EXPECT_EQ(*folder.drop_unneeded(now, {.bytes = 10'000}), base::Lsn{1000});
+  EXPECT_EQ(positions(folder), (std::vector<uint64_t>{1000, 2000}));
+}
+
+TEST_F(KeptWalFolderTest, KeptDictionariesAreBounded) {
+  constexpr uint64_t kLast = 10'000;
+  make_dictionaries(100, kLast, 100);
+  WalFolder folder(path_);
+  MiningState state{.at = {.confirmed = {50}, .restart = {50}}};
+  for (uint64_t at = 100; at <= kLast; at += 100) {
+    state.advance({.confirmed = {at}, .restart = {at}, .has_dictionary = true});
+    state.advance({.confirmed = {at + 10}, .restart = {at + 10}});
+  }
+  EXPECT_TRUE(std::ranges::any_of(state.earlier, [](const auto& at) { return at.confirmed == base::Lsn{200}; }))
+      << "those with a dictionary stay";
+  ASSERT_TRUE(folder.back_to({UINT64_MAX}, state));
+  EXPECT_EQ(*folder.drop_unneeded(state, {.bytes = kLast}), base::Lsn{100});
+  auto kept = positions(folder);
+  EXPECT_EQ(kept.size(), 17U) << "and the one that is needed";
+  EXPECT_EQ(kept.front(), 100U);
+  EXPECT_EQ(kept.back(), kLast);
+  for (const MiningPosition& position : state.earlier) {
+    EXPECT_TRUE(!position.has_dictionary || std::ranges::find(kept, position.confirmed.value) != kept.end());
+  }
+  EXPECT_EQ(*folder.drop_unneeded(state, {.bytes = kLast - 200}), base::Lsn{100});
+  EXPECT_EQ(positions(folder).size(), 17U);
+  const Keeping little{.bytes = 40};
+  EXPECT_EQ(*folder.drop_unneeded(state, little), base::Lsn{kept[kept.size() - 2]})
+      << "the newest at or before the first that is kept";
+}
+
 TEST_F(WalFolderTest, FirstContentsOnTheDiskAreTheSame) {
   const MinedSource source;
   const auto contents = source.first_contents();
