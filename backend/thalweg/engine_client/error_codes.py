@@ -69,6 +69,9 @@ class ErrorCode(StrEnum):
     RULE_FAILED = "rule_failed"
     RULE_REFUSED = "rule_refused"
     RULE_UNDECIDABLE = "rule_undecidable"
+    SEARCH_BUSY = "search_busy"
+    SEARCH_OVERTAKEN = "search_overtaken"
+    SEARCH_REFUSED = "search_refused"
     SENDER_RESTARTED = "sender_restarted"
     SLOT_IN_USE = "slot_in_use"
     SLOT_LIMIT_REACHED = "slot_limit_reached"
@@ -87,6 +90,7 @@ class ErrorCode(StrEnum):
     UNAUTHORIZED = "unauthorized"
     UNKNOWN_DESTINATION = "unknown_destination"
     UNKNOWN_ERROR_TRANSACTION = "unknown_error_transaction"
+    UNKNOWN_SEARCH = "unknown_search"
     UNKNOWN_STREAM = "unknown_stream"
     UNKNOWN_TABLE = "unknown_table"
     UNSUPPORTED_TABLE = "unsupported_table"
@@ -142,6 +146,9 @@ SIDES = {
     ErrorCode.RULE_FAILED: ErrorSide.SOURCE,
     ErrorCode.RULE_REFUSED: ErrorSide.ENGINE,
     ErrorCode.RULE_UNDECIDABLE: ErrorSide.SOURCE,
+    ErrorCode.SEARCH_BUSY: ErrorSide.ENGINE,
+    ErrorCode.SEARCH_OVERTAKEN: ErrorSide.ENGINE,
+    ErrorCode.SEARCH_REFUSED: ErrorSide.ENGINE,
     ErrorCode.SENDER_RESTARTED: ErrorSide.LINK,
     ErrorCode.SLOT_IN_USE: ErrorSide.SOURCE,
     ErrorCode.SLOT_LIMIT_REACHED: ErrorSide.SOURCE,
@@ -160,6 +167,7 @@ SIDES = {
     ErrorCode.UNAUTHORIZED: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_DESTINATION: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_ERROR_TRANSACTION: ErrorSide.ENGINE,
+    ErrorCode.UNKNOWN_SEARCH: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_STREAM: ErrorSide.ENGINE,
     ErrorCode.UNKNOWN_TABLE: ErrorSide.ENGINE,
     ErrorCode.UNSUPPORTED_TABLE: ErrorSide.SOURCE,

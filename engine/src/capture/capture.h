@@ -30,6 +30,7 @@ namespace thalweg::capture {
 struct MiningOptions {
   std::filesystem::path folder = {};        // of the stream's staged WAL and dictionaries, begun by start_wal()
   uint64_t staging_bytes_max = UINT64_MAX;  // of staged WAL; when there is so much, the source keeps what follows
+  uint64_t keep_bytes = 0;                  // of WAL that is kept for searches alone; at the limit it goes first
   uint64_t memory_bytes = UINT64_MAX;       // of rows of open transactions; above it the largest comes in pieces
   std::optional<shipment::ArchivePlace> archive = {};        // where the source's WAL is as well
   uint64_t dictionary_interval_bytes = uint64_t{256} << 20;  // of WAL, between two dictionaries on disk

@@ -308,6 +308,7 @@ void read_capture(ObjectReader& reader, StreamDefinition& out) {
     }
   }
   read_megabytes(reader, "staging_limit_mb", kStagingLimitMinMb, out.staging_limit_mb);
+  read_megabytes(reader, "wal_keep_mb", 0, out.wal_keep_mb);
   read_megabytes(reader, "capture_memory_mb", kCaptureMemoryMinMb, out.capture_memory_mb);
   if (reader.member("wal_archive", false)) out.wal_archive = reader.string("wal_archive", 0, kNameBytesMax);
   if (out.capture_kind == CaptureKind::wal && out.source.reads_standby) {
@@ -411,6 +412,7 @@ json to_json(const StreamDefinition& stream) {
   const StreamDefinition defaults;
   if (stream.capture_kind != defaults.capture_kind) out["capture_kind"] = name_of(stream.capture_kind);
   if (stream.staging_limit_mb != defaults.staging_limit_mb) out["staging_limit_mb"] = stream.staging_limit_mb;
+  if (stream.wal_keep_mb != defaults.wal_keep_mb) out["wal_keep_mb"] = stream.wal_keep_mb;
   if (stream.capture_memory_mb != defaults.capture_memory_mb) out["capture_memory_mb"] = stream.capture_memory_mb;
   if (!stream.wal_archive.empty()) out["wal_archive"] = stream.wal_archive;
   if (!stream.mask_key.empty()) out["mask_key"] = stream.mask_key;

@@ -79,7 +79,8 @@ struct StreamDefinition {
   DatabaseRef source;
   CaptureKind capture_kind = CaptureKind::logical;
   int64_t staging_limit_mb = 10'240;                // of a stream that mines: staged WAL on the engine's disk
-  int64_t capture_memory_mb = 256;                  // and rows of open transactions in its memory
+  int64_t wal_keep_mb = 1024;                       // of that, what is kept for searches alone
+  int64_t capture_memory_mb = 256;                  // rows of open transactions in its memory
   std::string wal_archive;                          // by the name that the engine's host has for it; empty: none
   std::optional<ReceiveFrom> receive_from;          // another engine captures; there is one destination then
   std::vector<DestinationDefinition> destinations;  // one at least

@@ -58,11 +58,13 @@ TEST(DesiredState, StreamsAreCapturedLogicallyUnlessTheySayOtherwise) {
   EXPECT_EQ(parse_desired(document.dump())->streams[0].capture_kind, CaptureKind::logical);
   stream["capture_kind"] = "wal";
   stream["staging_limit_mb"] = 64;
+  stream["wal_keep_mb"] = 0;
   stream["capture_memory_mb"] = 1;
   const auto parsed = parse_desired(document.dump());
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(parsed->streams[0].capture_kind, CaptureKind::wal);
   EXPECT_EQ(parsed->streams[0].staging_limit_mb, 64);
+  EXPECT_EQ(parsed->streams[0].wal_keep_mb, 0);
   EXPECT_EQ(parsed->streams[0].capture_memory_mb, 1);
   EXPECT_EQ(parse_stored_desired(serialise(*parsed))->streams, parsed->streams);
   stream["wal_archive"] = "main";

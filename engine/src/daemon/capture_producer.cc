@@ -37,6 +37,7 @@ class CaptureProducer final : public QueueProducer {
     options_.mining.folder = mining_folder(places.folder);
     options_.mining.archive = places.archive;
     options_.mining.staging_bytes_max = static_cast<uint64_t>(definition.staging_limit_mb) << 20;
+    options_.mining.keep_bytes = static_cast<uint64_t>(definition.wal_keep_mb) << 20;
     options_.mining.memory_bytes = static_cast<uint64_t>(definition.capture_memory_mb) << 20;
   }
 
