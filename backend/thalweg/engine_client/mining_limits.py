@@ -13,6 +13,12 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
         "keeps what follows.",
     },
     {
+        "name": "wal_keep_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 1024,
+        "minimum": 0, "maximum": 16777216, "unit": "MiB", "live": False,
+        "description": "Only for log mining: WAL that is kept for searches in the log although no destination needs it "
+        "any more. It counts within staging_limit_mb; at the limit it goes first.",
+    },
+    {
         "name": "capture_memory_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 256,
         "minimum": 1, "maximum": 16777216, "unit": "MiB", "live": False,
         "description": "Only for log mining: memory for rows of transactions that are open at the source. Above it, "
