@@ -10,7 +10,8 @@ import pytest
 
 from tests.features.test_streams import created
 from tests.support.engine_double import EngineDouble
-from thalweg.features.changes.asked import moment_of, search_of
+from thalweg.features.changes.asked import search_of
+from thalweg.kernel.log_positions import moment_of
 from thalweg.kernel.problems import Problem
 
 ORDERS = {"rules": {"include": [{"schema": "public", "table": "orders"}]}}

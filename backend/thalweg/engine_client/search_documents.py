@@ -9,8 +9,8 @@ from thalweg.engine_client.documents import Document
 
 
 class SearchState(StrEnum):
-    RUNNING = "RUNNING"
     DONE = "DONE"
+    RUNNING = "RUNNING"
     FAILED = "FAILED"
 
 

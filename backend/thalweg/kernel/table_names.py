@@ -7,7 +7,7 @@ NAME = re.compile(rf'({QUOTED}|[^".]+)\.({QUOTED}|[^"]+)')
 
 
 def table_parts(text: str) -> tuple[str, str] | None:
-    """As they are written; None for what is not schema.table."""
+    """The schema and the table as they are written. None: the text is not schema.table."""
     found = NAME.fullmatch(text)
     return None if found is None else (found[1], found[2])
 

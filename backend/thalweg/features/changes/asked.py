@@ -1,17 +1,15 @@
 """What a search is asked for in an address: moments, a table, a key."""
 
-import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from thalweg.features.changes.schemas import LSN_PATTERN, SearchCreate
+from thalweg.features.changes.schemas import SearchCreate
+from thalweg.kernel.log_positions import key_part, moment_of
 from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.table_names import table_parts, unquoted
-
-KEY = re.compile(r'("(?:[^"]|"")+"|[^"=]+)=(.*)', re.DOTALL)
 
 
 def search_of(
@@ -35,8 +33,7 @@ def search_of(
         else:
             wanted["table"] = {"schema": unquoted(parts[0]), "table": unquoted(parts[1])}
     if key:
-        found = [KEY.fullmatch(text) for text in key]
-        pairs = [(unquoted(match[1]), match[2]) for match in found if match is not None]
+        pairs = [pair for text in key if (pair := key_part(text)) is not None]
         wanted["key"] = dict(pairs)
         if len(wanted["key"]) < len(key):
             message = "It is not COLUMN=VALUE." if len(pairs) < len(key) else "Name each column once."
@@ -51,17 +48,6 @@ def search_of(
             ]
     where = "; ".join(f"{problem.pointer}: {problem.message}" for problem in wrong)
     raise Problem("invalid_request", where, wrong[0].cure, errors=wrong)
-
-
-def moment_of(text: str) -> str | datetime | None:
-    """An LSN, or a time: in UTC unless it says otherwise."""
-    if re.fullmatch(LSN_PATTERN, text):
-        return text
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _wrong(name: str, message: str, cure: str) -> FieldProblem:

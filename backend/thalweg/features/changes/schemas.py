@@ -6,13 +6,13 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from thalweg.engine_client.search_documents import BeforeIs, ChangeOperation, SearchState
+from thalweg.kernel.log_positions import LSN_PATTERN
 from thalweg.kernel.models import Body, Id, Resource, TableIdentifier
 
 XID_MAX = 2**32 - 1
 FOUND_MAX = 10_000
 FOUND_DEFAULT = 1000
 KEY_COLUMNS_MAX = 32
-LSN_PATTERN = r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"
 Lsn = Annotated[str, StringConstraints(pattern=LSN_PATTERN)]
 KeyValue = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
 
@@ -79,7 +79,7 @@ class Search(Resource):
 
 
 class ChangedValue(Resource):
-    text: str | None = Field(description="As the server writes it; null: NULL, or masked.")
+    text: str | None = Field(description="The server's text form. It is null where the value is NULL or masked.")
     cut: bool = Field(description="The value is longer than what is shown.")
     masked: bool = Field(description="The stream masks or drops the column: its values stay at the engine.")
 
@@ -125,7 +125,9 @@ class KeptStream(Resource):
     stream_id: str
     stream_name: str
     kept_from: str = Field(description="The LSN from which can be searched.")
-    kept_from_time: datetime | None = Field(description="Of a commit there or earlier; null: not known.")
+    kept_from_time: datetime | None = Field(
+        description="The time of a commit there or earlier. It is null where it is not known."
+    )
     kept_until: str
     kept_bytes: int
 
