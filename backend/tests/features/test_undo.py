@@ -152,7 +152,7 @@ def session(cluster: Cluster) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture(params=["on", "off"])
 def either(session: psycopg.Connection[Any], request: pytest.FixtureRequest) -> psycopg.Connection[Any]:
-    """Whatever standard_conforming_strings says; as a text in SQL, not as a parameter."""
+    """A session with either value of standard_conforming_strings."""
     session.execute(f"SET standard_conforming_strings = {request.param}; SET escape_string_warning = off")
     return session
 

@@ -1,4 +1,4 @@
-"""What a search is asked for in an address: moments, a table, a key."""
+"""The query of an address as a search: moments, a table, a key."""
 
 from datetime import datetime
 from typing import Any

@@ -87,7 +87,7 @@ async def miner_for(miners: list[Miner], stream_id: str | None, table: tuple[str
 async def found_at(
     miners: list[Miner], search_id: str, after: int, limit: int, *, whole: bool
 ) -> tuple[Miner, FoundChanges]:
-    """Of the stream that has the search. Without one that has it, the failure of an engine says why."""
+    """The search with the stream that has it. Where none has it, the failure of an engine says why."""
 
     async def ask(miner: Miner) -> FoundChanges | EngineFailure:
         try:

@@ -1,4 +1,4 @@
-"""What an ended search has found, as a file: changes, or the SQL that undoes them."""
+"""Files of an ended search: the changes that it has found, or the SQL that undoes them."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +29,7 @@ async def export(context: Context, database_id: str, search_id: str, format_: Ex
 
 
 async def undo(context: Context, database_id: str, search_id: str, numbers: list[int]) -> str:
-    """Of these changes; of all, where none is named."""
+    """A script for these changes, or for all where none is named."""
     miner, page = await _recorded(
         context, database_id, search_id, "searches_undo", {"changes": numbers} if numbers else {}
     )

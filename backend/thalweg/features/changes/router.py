@@ -33,7 +33,7 @@ Moment = Annotated[str | None, Query(max_length=64, description="A time in ISO 8
 
 @router.get(ALL, operation_id="searches_list")
 async def list_searches(database_id: Id, context: Operator) -> Searches:
-    """What engines keep of the source's WAL, and the searches in it."""
+    """The WAL of the source that engines keep, and the searches in it."""
     return await service.list_searches(context, database_id)
 
 

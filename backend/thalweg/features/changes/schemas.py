@@ -23,7 +23,7 @@ class SearchedTable(Body):
 
 
 class SearchCreate(Body):
-    """What is searched for: everything that is kept, where nothing is given. All that is given holds at once."""
+    """A search asks for all that is kept, where nothing is given. All that is given holds at once."""
 
     stream_id: Id | None = Field(
         default=None,
@@ -120,7 +120,7 @@ class SearchResult(Search):
 
 
 class KeptStream(Resource):
-    """What is kept of the source's WAL for a stream."""
+    """The WAL of the source that is kept for a stream."""
 
     stream_id: str
     stream_name: str
