@@ -6,7 +6,7 @@ import httpx
 
 from tests.conftest import Sides
 from tests.features.test_searches import path_of
-from tests.features.test_streams import STREAMS, created
+from tests.features.test_streams import STREAMS, body_of, created
 from tests.support.real_engine import RealEngine
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
@@ -69,3 +69,44 @@ async def test_a_row_s_life_is_found_and_undone(
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/query/key/id")
     assert (await admin.delete(one)).status_code == 204
     assert (await admin.get(one)).status_code == 404
+
+
+async def test_rows_are_undone_whole(
+    admin: httpx.AsyncClient,
+    registered: dict[str, str],
+    sides: Sides,
+    thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:
+    """With the whole old row in the log, all kinds of changes are undone in one script: also of a table with columns
+    that a server computes."""
+    sides.on_source(
+        "ALTER TABLE customers ADD loud text GENERATED ALWAYS AS (upper(name)) STORED, "
+        "ADD number int GENERATED ALWAYS AS IDENTITY, ADD tags text[], REPLICA IDENTITY FULL",
+        "INSERT INTO customers VALUES (1, 'ann', DEFAULT, DEFAULT, '{a,NULL}'), (2, 'bob', DEFAULT, DEFAULT, '{}')",
+    )
+    assert (await enrol(admin, thalwegd)).status_code == 201
+    asked = await admin.post(STREAMS, json=body_of(registered, capture_kind="wal"))
+    consents = [check["consent"] for check in asked.json()["checks"]]
+    made = await created(admin, registered, capture_kind="wal", accept=consents)
+    await wait_for(admin, f"{STREAMS}/{made['id']}", phase="REPLICATING")
+    rows = "SELECT * FROM customers ORDER BY id"
+    before = of(sides, sides.source["dbname"], rows)
+    sides.on_source(
+        "BEGIN; UPDATE customers SET name = 'anna', tags = NULL WHERE id = 1; DELETE FROM customers WHERE id = 2; "
+        "INSERT INTO customers VALUES (3, 'cyd'); UPDATE customers SET id = 4 WHERE id = 3; COMMIT"
+    )
+
+    async def found() -> Any:
+        answer = await admin.get(path_of(registered, "changes"), params={"table": "public.customers"})
+        result = answer.json() if answer.status_code == 200 else {"changes": []}
+        return result if len(result["changes"]) >= 4 else None
+
+    result = await eventually(found)
+    last = result["changes"][-4:]
+    assert [change["operation"] for change in last] == ["UPDATE", "DELETE", "INSERT", "UPDATE"]
+    assert [change["undo"] is not None for change in last] == [True] * 4, last
+    numbers = [change["number"] for change in last]
+    script = await admin.get(f"{path_of(registered)}/{result['id']}:undo", params={"change": numbers})
+    sides.on_source(script.text)
+    assert of(sides, sides.source["dbname"], rows) == before, script.text

@@ -16,6 +16,7 @@ from thalweg.kernel.words import counted, share_in_words, size
 
 PAUSE_SECONDS = 0.5
 AT_ONCE = 1000
+FOUND_MAX = 10_000
 VALUE_CHARACTERS = 40
 RUNNING, FAILED = "RUNNING", "FAILED"
 
@@ -34,7 +35,7 @@ def changes(
     ] = None,
     until: Annotated[str | None, typer.Option("--to", metavar="TIME|LSN", help="Committed before.")] = None,
     xid: Annotated[int | None, typer.Option(min=1, help="Only this transaction's.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The number of changes at which it ends.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, max=FOUND_MAX, help="The number of changes at which it ends.")] = 1000,
     stream: Annotated[
         str | None, typer.Option(help="The stream whose engine searches, if several mine the source.")
     ] = None,
@@ -100,7 +101,7 @@ def _followed(api: Api, one: str) -> Json:
     """The search at its end. Whoever interrupts the command ends the search."""
     try:
         with err.status("Searching …") as shown:
-            while (search := api.get(one, limit=1))["state"] == RUNNING:
+            while (search := api.get(one, after=FOUND_MAX, limit=1))["state"] == RUNNING:
                 shown.update(_progress(search))
                 time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:

@@ -33,10 +33,11 @@ async def undo(context: Context, database_id: str, search_id: str, numbers: list
     miner, page = await _recorded(
         context, database_id, search_id, "searches_undo", {"changes": numbers} if numbers else {}
     )
+    chosen = frozenset(numbers)
     parts, left_out = [], 0
     try:
         async for change in _changes(miner, page):
-            if not numbers or change.number in numbers:
+            if not chosen or change.number in chosen:
                 made = undo_of(change)
                 parts.append(script_part(change, made))
                 left_out += made.sql is None

@@ -2,9 +2,9 @@
 import type { SearchCreate } from "@/api/types";
 
 export const RANGES = [
-  { value: "900", label: "15 min" },
-  { value: "3600", label: "1 h" },
-  { value: "86400", label: "24 h" },
+  { value: "900", label: "Last 15 min" },
+  { value: "3600", label: "Last hour" },
+  { value: "86400", label: "Last 24 h" },
   { value: "all", label: "All that is kept" },
   { value: "between", label: "Between …" },
 ];

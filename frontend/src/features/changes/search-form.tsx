@@ -132,7 +132,7 @@ export function SearchForm({ databaseId, streams, table = "", pending, onSearch 
         <Group align="flex-end" gap="md">
           <Stack gap={4}>
             <Text size="sm" fw={500}>
-              Committed in the last
+              Committed
             </Text>
             <SegmentedControl
               size="xs"
