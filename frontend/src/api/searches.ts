@@ -26,7 +26,10 @@ export const searchQuery = (databaseId: string, searchId: string) =>
     queryFn: ({ signal }) =>
       unwrap(
         client.GET(SEARCH, {
-          params: { path: { database_id: databaseId, search_id: searchId }, query: { after: BEHIND_ALL, limit: 1 } },
+          params: {
+            path: { database_id: databaseId, search_id: searchId },
+            query: { after: BEHIND_ALL, limit: 1 },
+          },
           signal,
         }),
       ),
