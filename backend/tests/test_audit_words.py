@@ -16,7 +16,7 @@ MADE = {
     "stream_errors_edit", "stream_errors_leave_out", "destinations_in_effect",
 }  # fmt: skip
 """Names that the code puts together, or chooses."""
-WRITERS = ("record", "record_as", "asked", "_audit", "_change", "_take_away")
+WRITERS = ("record", "record_as", "asked", "_audit", "_change", "_take_away", "_recorded")
 NOUNS = tuple({action.split("_")[0] for action in SENTENCES})
 
 
@@ -97,6 +97,11 @@ def test_every_action_has_a_sentence() -> None:
             "streams_update", {"rules": 1, "parameters": 1}, {"rules": 2, "parameters": 2},
             "Tables changed, parameters changed",
         ),
+        (
+            "searches_create", None, {"schema": "public", "table": "t", "search_id": "s1"},
+            "Changes of public.t searched in the log",
+        ),
+        ("searches_create", None, {"search_id": "s1"}, "Changes of any table searched in the log"),
         ("something_older", None, None, "Something older"),
     ],
 )  # fmt: skip

@@ -11,13 +11,13 @@ import jsonschema_rs
 from tests.conftest import Sides
 from tests.support.engine_double import EngineDouble
 
-# Requests that need a running engine, a table in trouble, a firing alert, the demo or a current code.
+# Requests that need a running engine, log mining, a table in trouble, a firing alert, the demo or a current code.
 LEFT_OUT = {
     "engines_enrol", "engines_drop_stream", "destinations_add", "stream_markers_create", "advisor_cures_apply",
     "alerts_acknowledge", "lab_causes_start", "lab_load_change",
     "session_verify_code", "users_prepare_second_factor", "users_confirm_second_factor", "users_renew_recovery_codes",
     "users_remove_second_factor",
-    "stream_tables_copy", "stream_tables_accept", "stream_tables_follow", "stream_tables_remove",
+    "stream_tables_copy", "stream_tables_accept", "stream_tables_follow", "stream_tables_remove", "searches_create",
 }  # fmt: skip
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "openapi.json").read_text())
 JSON = "application/json"

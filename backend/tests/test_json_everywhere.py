@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "mon": ["--count", "1"],
     "errors": [TEXT],
     "conflicts": [TEXT],
+    "changes": [TEXT, "--table", "public.t", "--key", "id=5"],
     "audit": [],
     "alerts list": [],
     "alerts show": [TEXT],

@@ -14,6 +14,7 @@ from thalweg.db.idempotency import StoredAnswers
 from thalweg.features.advisor.router import router as advisor
 from thalweg.features.alerts.router import router as alerts
 from thalweg.features.audit.router import router as audit
+from thalweg.features.changes.router import router as changes
 from thalweg.features.databases.router import router as databases
 from thalweg.features.engines.router import router as engines
 from thalweg.features.events.router import router as events
@@ -79,8 +80,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )  # fmt: skip
     app.state.settings = settings
     routers = (
-        identity, databases, engines, workflows, streams, conflicts, history, tracking, operations, topology, slots,
-        advisor, advisor_cures, alerts, events, audit, lab,
+        identity, databases, engines, workflows, streams, conflicts, history, tracking, changes, operations, topology,
+        slots, advisor, advisor_cures, alerts, events, audit, lab,
     )  # fmt: skip
     api = APIRouter(prefix=API_PREFIX)
     for router in routers:

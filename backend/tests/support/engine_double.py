@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.support.searches_double import SearchesDouble
 from thalweg.engine_client.error_codes import ErrorCode
 
 CONTRACT = Path(__file__).resolve().parents[3] / "engine" / "contract"
@@ -118,12 +119,14 @@ class EngineDouble:
         self.conflict_changes: dict[str, Any] = {}
         """How many entries the conflict log has."""
         self.asked_conflicts: dict[str, Any] = {}
+        self.searches = SearchesDouble(self._refuse, example)
         self.execution: dict[str, Any] | None = None
         self.refuses_execution: dict[str, Any] | None = None
         """The error with which it refuses to execute a parked transaction."""
 
     def app(self) -> Starlette:
         routes = [
+            *self.searches.routes(),
             Route("/v1/desired", self._put, methods=["PUT"]),
             Route("/v1/rehearsal", self._rehearse, methods=["POST"]),
             Route("/v1/rules/check", self._check_rules, methods=["POST"]),

@@ -16,6 +16,7 @@ from thalweg.cli.commands import (
     alerts,
     auditing,
     captures,
+    changes,
     conflicts,
     databases,
     destinations,
@@ -65,6 +66,7 @@ commands.command()(streams.preflight)
 commands.command("mon")(monitoring.monitor)
 commands.command()(destinations.errors)
 commands.command()(conflicts.conflicts)
+commands.command()(changes.changes)
 commands.add_typer(alerts.app, name="alerts")
 commands.add_typer(advisor.app, name="advisor")
 commands.add_typer(databases.app, name="databases")

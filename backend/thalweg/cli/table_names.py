@@ -3,15 +3,13 @@
 import re
 
 from thalweg.cli.client import CommandError, Json
-
-QUOTED = r'"(?:[^"]|"")+"'
-NAME = re.compile(rf'({QUOTED}|[^".]+)\.({QUOTED}|[^"]+)')
+from thalweg.kernel.table_names import table_parts, unquoted
 
 
 def table_ref(text: str) -> Json:
     """A table by its exact name."""
     schema, table = _parts(text)
-    return {"schema": _unquoted(schema), "table": _unquoted(table)}
+    return {"schema": unquoted(schema), "table": unquoted(table)}
 
 
 def table_rule(text: str) -> Json:
@@ -26,15 +24,11 @@ def table_rule(text: str) -> Json:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    found = NAME.fullmatch(text)
+    found = table_parts(text)
     if found is None:
         raise CommandError(
             f"“{text}” is not schema.table.",
             "Write public.orders, or public.* for all where patterns are taken. Case matters. Names with a dot or a "
             "quotation mark are quoted as in SQL: 'public.\"odd.name\"'.",
         )
-    return found[1], found[2]
-
-
-def _unquoted(part: str) -> str:
-    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+    return found

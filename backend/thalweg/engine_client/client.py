@@ -21,6 +21,7 @@ from thalweg.engine_client.documents import (
 from thalweg.engine_client.error_codes import ErrorCode
 from thalweg.engine_client.parked_documents import DryRun, ExecutionReport, ParkedContents, ParkedErrors, ParkedTree
 from thalweg.engine_client.rule_documents import EngineRuleProblem, RulesCheck, RulesTrial
+from thalweg.engine_client.search_documents import EngineSearch, FoundChanges, KeptLog
 from thalweg.engine_client.transport import ONCE
 from thalweg.kernel.outside import outside
 from thalweg.kernel.words import ended
@@ -218,6 +219,26 @@ class EngineClient:
     async def conflict_counts(self, stream_id: str, destination: str) -> ConflictCounts:
         patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
         return await patient._read(ConflictCounts, "GET", f"{_path(stream_id, destination)}/conflicts")
+
+    async def kept_log(self, stream_id: str) -> KeptLog:
+        """Raises EngineFailure with search_refused where the stream's log cannot be searched there, and not_found from
+        an engine whose version cannot search, here and below."""
+        return await self._read(KeptLog, "GET", f"/v1/streams/{stream_id}/searches")
+
+    async def begin_search(self, stream_id: str, wanted: dict[str, Any]) -> EngineSearch:
+        """Raises EngineFailure with status 400 where `wanted` does not fit the table, 503 while too many run."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        return await patient._read(EngineSearch, "POST", f"/v1/streams/{stream_id}/searches", wanted)
+
+    async def search(self, stream_id: str, search_id: str, after: int, limit: int, *, whole: bool) -> FoundChanges:
+        """With the changes of higher numbers than `after`. `whole`: values up to 64 KiB, else up to 1 KiB."""
+        patient = self._patient(CONTENTS_TIMEOUT_SECONDS)
+        query = f"after={after}&limit={limit}{'&whole=1' if whole else ''}"
+        return await patient._read(FoundChanges, "GET", f"/v1/streams/{stream_id}/searches/{search_id}?{query}")
+
+    async def end_search(self, stream_id: str, search_id: str) -> None:
+        """The engine forgets it, too."""
+        await self._request("DELETE", f"/v1/streams/{stream_id}/searches/{search_id}")
 
     async def resolve_table(self, stream_id: str, destination: str, how: str, schema: str, table: str) -> None:
         """`how`: copy or accept. Raises EngineFailure with status 409 where that does not resolve its trouble."""

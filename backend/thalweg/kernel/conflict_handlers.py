@@ -45,7 +45,7 @@ class LoggedKind(StrEnum):
 
 
 class ExportFormat(StrEnum):
-    """The format of an exported conflict log."""
+    """The format of an exported conflict log, and of changes that a search has found."""
 
     NDJSON = "ndjson"
     CSV = "csv"

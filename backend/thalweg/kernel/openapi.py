@@ -21,7 +21,10 @@ REASONS = {
     "412": "Changed meanwhile", "413": "Too large", "422": "Not valid", "428": "If-Match missing",
     "429": "Too many requests or failed logins", "502": "The engine refused", "503": "Not available now",
 }  # fmt: skip
-ASK_ENGINES = ("stream_errors_", "stream_conflicts_", "stream_transactions_", "stream_markers_", "streams_retry")
+ASK_ENGINES = (
+    "stream_errors_", "stream_conflicts_", "stream_transactions_", "stream_markers_", "streams_retry", "searches_",
+    "changes_",
+)  # fmt: skip
 SHOWS_PASSWORD = (
     "session_create", "session_verify_code", "users_change_password", "users_prepare_second_factor",
     "users_confirm_second_factor", "users_renew_recovery_codes", "users_remove_second_factor",

@@ -17,6 +17,8 @@ export const keys = {
   tables: (id: string) => ["databases", id, "tables"] as const,
   columns: (id: string, schema: string, table: string) =>
     ["databases", id, "columns", schema, table] as const,
+  searches: (id: string) => ["databases", id, "searches"] as const,
+  search: (id: string, searchId: string) => ["databases", id, "search", searchId] as const,
   databasePreflight: (id: string, role: string) => ["databases", id, "preflight", role] as const,
   preview: (body: unknown) => ["preview-tables", body] as const,
   preflight: (body: unknown) => ["preflight", body] as const,

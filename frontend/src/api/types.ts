@@ -17,6 +17,12 @@ export type Database = Schemas["Database"];
 export type DatabaseCreate = Schemas["DatabaseCreate"];
 export type ConnectionTest = Schemas["ConnectionTest"];
 export type SourceTable = Schemas["SourceTable"];
+export type Search = Schemas["Search"];
+export type SearchCreate = Schemas["SearchCreate"];
+export type Searches = Schemas["Searches"];
+export type Change = Schemas["Change"];
+export type ChangedColumn = Schemas["ChangedColumn"];
+export type ChangedValue = Schemas["ChangedValue"];
 export type Check = Schemas["Check"];
 export type Preflight = Schemas["Preflight"];
 

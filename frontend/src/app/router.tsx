@@ -85,6 +85,16 @@ const database = createRoute({
   }),
 });
 
+const changes = createRoute({
+  getParentRoute: () => shell,
+  path: "/databases/$databaseId/changes",
+  component: lazyRouteComponent(() => import("@/pages/changes/changes-page"), "ChangesPage"),
+  validateSearch: (search): { search?: string; table?: string } => ({
+    search: textParam(search.search),
+    table: textParam(search.table),
+  }),
+});
+
 const slots = createRoute({
   getParentRoute: () => shell,
   path: "/slots",
@@ -171,6 +181,7 @@ const routeTree = root.addChildren([
     alerts,
     databases,
     database,
+    changes,
     slots,
     lab,
     topology,

@@ -1,6 +1,7 @@
 import {
   ActionIcon,
   Anchor,
+  Autocomplete,
   Badge,
   Button,
   Checkbox,
@@ -107,6 +108,7 @@ export const theme = createTheme({
       defaultProps: { ...field.defaultProps, hideControls: true },
     }),
     Switch: Switch.extend({ styles: { track: { minHeight: 24 } } }),
+    Autocomplete: Autocomplete.extend(field),
     Select: Select.extend(field),
     Checkbox: Checkbox.extend({ styles: { body: { minHeight: 24, alignItems: "center" } } }),
     Textarea: Textarea.extend(field),

@@ -1,7 +1,5 @@
 """A destination's conflict log, read through the engine that applies there."""
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from thalweg.kernel.models import FieldProblem
 from thalweg.kernel.pagination import decode_cursor, encode_cursor
 from thalweg.kernel.principal import Role
 from thalweg.kernel.problems import Problem
-from thalweg.kernel.spreadsheets import harmless
+from thalweg.kernel.spreadsheets import csv_cell, csv_line
 
 WHOLE_CHARACTERS = 100_000
 """The characters of a value; the log keeps no more."""
@@ -139,14 +137,14 @@ async def _pieces(
     page: LoggedConflicts,
 ) -> AsyncIterator[str]:  # fmt: skip
     if format_ is ExportFormat.CSV:
-        yield _csv_line(OF_FILE)
+        yield csv_line(OF_FILE)
     while True:
         for conflict in page.conflicts:
             entry = _exported(conflict)
             yield (
                 json.dumps(entry) + "\n"
                 if format_ is ExportFormat.NDJSON
-                else _csv_line([_cell(v) for v in entry.values()])
+                else csv_line([csv_cell(v) for v in entry.values()])
             )
         if page.next_before is None:
             return
@@ -158,18 +156,6 @@ async def _page(
 ) -> LoggedConflicts:
     body = {**which.body(), "before": before, "limit": EXPORTED_AT_ONCE, "characters": WHOLE_CHARACTERS}
     return await client.conflicts(stream_id, destination_id, body)
-
-
-def _csv_line(cells: Any) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict):
-        return json.dumps(value)
-    return harmless(value) if isinstance(value, str) else value
 
 
 def _exported(conflict: LoggedConflict) -> dict[str, Any]:

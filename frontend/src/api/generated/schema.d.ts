@@ -1421,6 +1421,118 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sources/{database_id}/searches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Searches
+         * @description The WAL of the source that engines keep, and the searches in it.
+         */
+        get: operations["searches_list"];
+        put?: never;
+        /**
+         * Create Search
+         * @description Begin a search: who changed a row, when, from what to what, in which transaction. The audit log records it, but
+         *     no values. Poll searches_get until its state is DONE or FAILED.
+         */
+        post: operations["searches_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sources/{database_id}/searches/{search_id}:export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Search
+         * @description All changes that a search has found, once it has ended, as a file.
+         */
+        get: operations["searches_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sources/{database_id}/searches/{search_id}:undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Undo Search
+         * @description SQL that undoes changes which a search has found, once it has ended: one transaction, the newest change first. It
+         *     is not executed. Comments name the changes that cannot be undone, with the reason.
+         */
+        get: operations["searches_undo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sources/{database_id}/searches/{search_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Search
+         * @description One search: how far it is, and the changes that it has found. The audit log records it where another user has
+         *     begun the search.
+         */
+        get: operations["searches_get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Search
+         * @description End a search. Its changes are forgotten.
+         */
+        delete: operations["searches_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sources/{database_id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find Changes
+         * @description Begin a search and wait for it: its first changes, 1000 at most. Whoever gets the state RUNNING, or a
+         *     `next_after`, goes on with searches_get.
+         */
+        get: operations["changes_find"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -3213,6 +3325,12 @@ export interface components {
          */
         BacklogState: "IN MEMORY" | "ON DISK" | "FULL";
         /**
+         * BeforeIs
+         * @description Where a change's old row comes from.
+         * @enum {string}
+         */
+        BeforeIs: "whole" | "identity" | "followed" | "unknown";
+        /**
          * Blocker
          * @description A session that holds a lock, or runs a transaction, which another one waits for.
          */
@@ -3275,6 +3393,46 @@ export interface components {
          * @enum {string}
          */
         CauseName: "trigger" | "index" | "lock" | "network";
+        /** Change */
+        Change: {
+            /**
+             * Number
+             * @description In the search, from 1, in the order of commits.
+             */
+            number: number;
+            /** Xid */
+            xid: number;
+            /** Commit Lsn */
+            commit_lsn: string;
+            /**
+             * Commit Time
+             * Format: date-time
+             */
+            commit_time: string;
+            /** Lsn */
+            lsn: string;
+            /**
+             * Origin
+             * @description The replication origin, if the transaction came to the source by one.
+             */
+            origin: string | null;
+            /** Schema */
+            schema: string;
+            /** Table */
+            table: string;
+            operation: components["schemas"]["ChangeOperation"];
+            /** @description Where `before` comes from. `whole`: the WAL has the whole old row. `identity`: only its columns of the replica identity. `followed`: from the change of the same row that the search found before it. */
+            before_is: components["schemas"]["BeforeIs"];
+            /** Columns */
+            columns: components["schemas"]["ChangedColumn"][];
+            /**
+             * Undo
+             * @description SQL that undoes the change. Null: `undo_note` says why there is none.
+             */
+            undo: string | null;
+            /** Undo Note */
+            undo_note: string | null;
+        };
         /** ChangeEdit */
         ChangeEdit: {
             /**
@@ -3296,6 +3454,45 @@ export interface components {
              * @description Why the two databases may differ from now on. The queue shows it, and the audit log keeps it with the change.
              */
             reason: string;
+        };
+        /**
+         * ChangeOperation
+         * @enum {string}
+         */
+        ChangeOperation: "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE";
+        /** ChangedColumn */
+        ChangedColumn: {
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            /**
+             * Key
+             * @description A column of the table's replica identity.
+             */
+            key: boolean;
+            /** @description Null: not known, or there was none. */
+            before: components["schemas"]["ChangedValue"] | null;
+            /** @description Null: not known, or there is none. */
+            after: components["schemas"]["ChangedValue"] | null;
+        };
+        /** ChangedValue */
+        ChangedValue: {
+            /**
+             * Text
+             * @description The server's text form. It is null where the value is NULL or masked.
+             */
+            text: string | null;
+            /**
+             * Cut
+             * @description The value is longer than what is shown.
+             */
+            cut: boolean;
+            /**
+             * Masked
+             * @description The stream masks or drops the column: its values stay at the engine.
+             */
+            masked: boolean;
         };
         /**
          * ChannelKind
@@ -4813,7 +5010,7 @@ export interface components {
         ExecutionState: "RUNNING" | "DONE" | "FAILED";
         /**
          * ExportFormat
-         * @description The format of an exported conflict log.
+         * @description The format of an exported conflict log, and of changes that a search has found.
          * @enum {string}
          */
         ExportFormat: "ndjson" | "csv";
@@ -5213,6 +5410,30 @@ export interface components {
              * @description Their names as the steps before this one have left them.
              */
             columns: string[];
+        };
+        /**
+         * KeptStream
+         * @description The WAL of the source that is kept for a stream.
+         */
+        KeptStream: {
+            /** Stream Id */
+            stream_id: string;
+            /** Stream Name */
+            stream_name: string;
+            /**
+             * Kept From
+             * @description The LSN from which can be searched.
+             */
+            kept_from: string;
+            /**
+             * Kept From Time
+             * @description The time of a commit there or earlier. It is null where it is not known.
+             */
+            kept_from_time: string | null;
+            /** Kept Until */
+            kept_until: string;
+            /** Kept Bytes */
+            kept_bytes: number;
         };
         /**
          * KindChange
@@ -7462,6 +7683,212 @@ export interface components {
              */
             negative?: components["schemas"]["RowRule"][] | null;
         };
+        /**
+         * Search
+         * @description A search in a source's log. The engine forgets it ten minutes after its end.
+         */
+        Search: {
+            /** Id */
+            id: string;
+            /** Stream Id */
+            stream_id: string;
+            state: components["schemas"]["SearchState"];
+            /**
+             * Truncated
+             * @description The limit, or the size of a result, is reached, and more may follow: search again from the last change's commit_lsn.
+             */
+            truncated: boolean;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Mined Bytes
+             * @description WAL that it has read.
+             */
+            mined_bytes: number;
+            /**
+             * Total Bytes
+             * @description WAL that it reads.
+             */
+            total_bytes: number;
+            /**
+             * From
+             * @description LSN where it begins to read.
+             */
+            from: string;
+            /**
+             * To
+             * @description LSN where it ends.
+             */
+            to: string;
+            /**
+             * Found
+             * @description Changes so far.
+             */
+            found: number;
+            /** @description Why it has FAILED. */
+            error: components["schemas"]["SearchError"] | null;
+        };
+        /**
+         * SearchCreate
+         * @description A search asks for all that is kept, where nothing is given. All that is given holds at once.
+         */
+        SearchCreate: {
+            /**
+             * Stream Id
+             * @description The stream whose engine searches. Null: of those that have the table, the one that keeps WAL from furthest back.
+             */
+            stream_id?: string | null;
+            /**
+             * From
+             * @description LSN: transactions that committed there or later.
+             * @example 0/1A2B3C4D
+             */
+            from?: string | null;
+            /**
+             * To
+             * @description LSN: transactions that committed before it.
+             */
+            to?: string | null;
+            /**
+             * From Time
+             * @description Transactions that committed then or later.
+             */
+            from_time?: string | null;
+            /**
+             * To Time
+             * @description Transactions that committed before it.
+             */
+            to_time?: string | null;
+            /** @description Only this table's, by the name it had then. */
+            table?: components["schemas"]["SearchedTable"] | null;
+            /**
+             * Key
+             * @description Columns of the table with their values as text, null for NULL. A change is found that has them before or after it. With `table`.
+             * @example {
+             *       "id": "5"
+             *     }
+             */
+            key?: {
+                [key: string]: string | null;
+            } | null;
+            /**
+             * Xid
+             * @description Only this transaction of the source.
+             */
+            xid?: number | null;
+            /**
+             * Limit
+             * @description The number of changes at which it ends.
+             * @default 1000
+             */
+            limit: number;
+        };
+        /** SearchError */
+        SearchError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Cure */
+            cure: string | null;
+        };
+        /** SearchResult */
+        SearchResult: {
+            /** Id */
+            id: string;
+            /** Stream Id */
+            stream_id: string;
+            state: components["schemas"]["SearchState"];
+            /**
+             * Truncated
+             * @description The limit, or the size of a result, is reached, and more may follow: search again from the last change's commit_lsn.
+             */
+            truncated: boolean;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Mined Bytes
+             * @description WAL that it has read.
+             */
+            mined_bytes: number;
+            /**
+             * Total Bytes
+             * @description WAL that it reads.
+             */
+            total_bytes: number;
+            /**
+             * From
+             * @description LSN where it begins to read.
+             */
+            from: string;
+            /**
+             * To
+             * @description LSN where it ends.
+             */
+            to: string;
+            /**
+             * Found
+             * @description Changes so far.
+             */
+            found: number;
+            /** @description Why it has FAILED. */
+            error: components["schemas"]["SearchError"] | null;
+            /** Changes */
+            changes: components["schemas"]["Change"][];
+            /**
+             * Next After
+             * @description Send it as `after` for the next page. Null: no more now; while the search is RUNNING, ask again with the last change's number.
+             */
+            next_after: number | null;
+        };
+        /**
+         * SearchState
+         * @enum {string}
+         */
+        SearchState: "DONE" | "RUNNING" | "FAILED";
+        /** SearchedTable */
+        SearchedTable: {
+            /**
+             * Schema
+             * @example public
+             */
+            schema: string;
+            /**
+             * Table
+             * @example orders
+             */
+            table: string;
+        };
+        /** Searches */
+        Searches: {
+            /** Streams */
+            streams: components["schemas"]["KeptStream"][];
+            /**
+             * Unavailable
+             * @description Streams with log mining whose log cannot be searched now, with the reason.
+             */
+            unavailable: components["schemas"]["UnsearchableStream"][];
+            /**
+             * Reason
+             * @description Why no stream can be searched; null if one can.
+             */
+            reason: string | null;
+            /**
+             * Searches
+             * @description Those that run and the last that ended, of all these streams.
+             */
+            searches: components["schemas"]["Search"][];
+        };
         /** SecondFactor */
         SecondFactor: {
             /** Enabled */
@@ -9274,6 +9701,19 @@ export interface components {
             phase: components["schemas"]["StreamPhase"];
             /** Being Dropped */
             being_dropped: boolean;
+        };
+        /** UnsearchableStream */
+        UnsearchableStream: {
+            /** Stream Id */
+            stream_id: string;
+            /** Stream Name */
+            stream_name: string;
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Cure */
+            cure: string | null;
         };
         /** User */
         User: {
@@ -17198,6 +17638,666 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Marker"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                database_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Searches"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description For one day, a request with the same key and body gets the first answer again. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                database_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Search"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_export: {
+        parameters: {
+            query?: {
+                format?: components["schemas"]["ExportFormat"];
+            };
+            header?: never;
+            path: {
+                database_id: string;
+                search_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_undo: {
+        parameters: {
+            query?: {
+                /** @description Numbers of changes. None: all of them. */
+                change?: number[] | null;
+            };
+            header?: never;
+            path: {
+                database_id: string;
+                search_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SQL. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                    "application/sql": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_get: {
+        parameters: {
+            query?: {
+                /** @description Changes with a higher number. */
+                after?: number;
+                /** @description Changes in one answer. */
+                limit?: number;
+                /** @description Values up to 64 KiB. Else they are cut at 1 KiB, and `undo` lacks what is cut. */
+                whole?: boolean;
+            };
+            header?: never;
+            path: {
+                database_id: string;
+                search_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    searches_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                database_id: string;
+                search_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The engine refused */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not available now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    changes_find: {
+        parameters: {
+            query?: {
+                /** @description A time in ISO 8601 (UTC unless it says), or an LSN. */
+                from?: string | null;
+                /** @description A time in ISO 8601 (UTC unless it says), or an LSN. */
+                to?: string | null;
+                /** @description schema.table, quoted as in SQL if odd. */
+                table?: string | null;
+                /** @description COLUMN=VALUE, once for each column. With `table`. */
+                key?: string[] | null;
+                /** @description Only this transaction. */
+                xid?: number | null;
+                /** @description Changes at which it ends. */
+                limit?: number;
+                /** @description Seconds to wait for its end. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                database_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResult"];
                 };
             };
             /** @description Malformed request */

@@ -1,5 +1,5 @@
 import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
-import { IconPlugConnected, IconRefresh } from "@tabler/icons-react";
+import { IconFileSearch, IconPlugConnected, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import {
@@ -17,6 +17,7 @@ import { CheckList } from "@/features/preflight/check-list";
 import { SourceTables } from "@/features/table-rules/source-tables";
 import { addressOf } from "@/lib/address";
 import { covers } from "@/lib/session-role";
+import { ButtonLink } from "@/ui/button-link";
 import { PageHeader } from "@/ui/page-header";
 import { Panel } from "@/ui/panel";
 import { ProblemAlert } from "@/ui/problem-alert";
@@ -68,6 +69,16 @@ function DatabaseView({ database }: { database: Database }) {
                 { method: "GET", path: `${path}/tables` },
               ]}
             />
+            {database.source_of.length > 0 && (
+              <ButtonLink
+                variant="default"
+                leftSection={<IconFileSearch size={14} aria-hidden />}
+                to="/databases/$databaseId/changes"
+                params={{ databaseId: database.id }}
+              >
+                Changes
+              </ButtonLink>
+            )}
             <Button
               leftSection={<IconPlugConnected size={14} aria-hidden />}
               loading={test.isPending}

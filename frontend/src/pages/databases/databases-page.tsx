@@ -16,6 +16,7 @@ import { formatAgo } from "@/lib/format";
 import { covers } from "@/lib/session-role";
 import type { StateInWords } from "@/lib/states";
 import { AnchorLink } from "@/ui/anchor-link";
+import { ButtonLink } from "@/ui/button-link";
 import { ConfirmByName } from "@/ui/confirm-by-name";
 import { type Column, DataTable } from "@/ui/data-table";
 import { Empty } from "@/ui/faces";
@@ -144,6 +145,16 @@ function columns(
       cell: (database) => (
         <Group gap={6} wrap="nowrap">
           <TestButton database={database} mayAct={mayAct} />
+          {database.source_of.length > 0 && (
+            <ButtonLink
+              variant="default"
+              to="/databases/$databaseId/changes"
+              params={{ databaseId: database.id }}
+              aria-label={`Changes of ${database.name}`}
+            >
+              Changes
+            </ButtonLink>
+          )}
           <Button
             variant="default"
             disabled={!mayAct}

@@ -289,6 +289,11 @@ function Facts({ stream }: { stream: Stream }) {
           · {enginesInWords(stream)}
           {stream.capture_kind === "wal" && " · by log mining"} · {counted(stream.table_count, "table")}
         </Text>
+        {stream.capture_kind === "wal" && (
+          <AnchorLink to="/databases/$databaseId/changes" params={{ databaseId: stream.source.id }} size="sm">
+            Search its log for changes
+          </AnchorLink>
+        )}
       </Group>
       <StreamVerdict stream={stream} />
     </Stack>
