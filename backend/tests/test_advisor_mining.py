@@ -19,7 +19,7 @@ from thalweg.inspection.sessions import Blocker
 from thalweg.kernel.capture_kinds import CaptureKind
 from thalweg.kernel.clock import now
 from thalweg.live.schemas import ComponentSample, Sample
-from thalweg.live.staging import BUILDER, FULL, SHIPMENT
+from thalweg.live.staging import BUILDER, FULL, SHIPMENT, StagedWal, staged_wal_of
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -146,3 +146,12 @@ def test_images_are_only_told_where_something_else_limits() -> None:
     _, found = told(mined("trigger", images=0.8))
     assert (found["wal_images"].is_cause, found["wal_images"].severity) == (False, "information")
     assert next(iter(found)) != "wal_images"
+
+
+def test_what_is_kept_for_searches_does_not_fill_the_staging() -> None:
+    gauges = {"staged_bytes": 9.0 * GIB, "staging_limit_bytes": 10.0 * GIB}
+    parts = [
+        part(SHIPMENT, "RECEIVING WAL", gauges, {}),
+        part(BUILDER, "CAPTURING CHANGES", {"kept_bytes": 8.0 * GIB, "open_wal_bytes": 5.0}, {}),
+    ]
+    assert staged_wal_of(parts) == StagedWal(1.0 * GIB, 10.0 * GIB, open_bytes=5.0)

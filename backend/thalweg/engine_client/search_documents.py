@@ -6,12 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from thalweg.engine_client.documents import Document
-
-
-class SearchState(StrEnum):
-    DONE = "DONE"
-    RUNNING = "RUNNING"
-    FAILED = "FAILED"
+from thalweg.kernel.lifecycle import SearchState
 
 
 class ChangeOperation(StrEnum):

@@ -120,6 +120,14 @@ class ExecutionState(StrEnum):
     FAILED = "FAILED"
 
 
+class SearchState(StrEnum):
+    """The state of a search in a source's log."""
+
+    DONE = "DONE"
+    RUNNING = "RUNNING"
+    FAILED = "FAILED"
+
+
 class TransactionState(StrEnum):
     """OPEN: commit or abort has not arrived. WAIT_DEPENDENCY: another one must commit first. WAIT_RETRY: it failed and
     is retried later. READY: no applier is free, or its group still grows. EXECUTE_TRANSACTION: at the destination.

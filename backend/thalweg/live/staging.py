@@ -15,6 +15,7 @@ HELD_SHARE = 0.5
 @dataclass(frozen=True)
 class StagedWal:
     used_bytes: float
+    """Without what is only kept for searches: that goes before the limit is reached."""
     limit_bytes: float
     open_bytes: float = 0.0
     """From the first record of the oldest transaction that is open at the source, as far as it is mined."""
@@ -43,9 +44,10 @@ def staged_wal_of(components: Iterable[ComponentSample]) -> StagedWal | None:
     shipment, builder = parts.get(SHIPMENT), parts.get(BUILDER)
     if shipment is None or not shipment.gauges.get("staging_limit_bytes"):
         return None
+    mined = builder.gauges if builder is not None else {}
     return StagedWal(
-        used_bytes=shipment.gauges.get("staged_bytes", 0.0), limit_bytes=shipment.gauges["staging_limit_bytes"],
-        open_bytes=builder.gauges.get("open_wal_bytes", 0.0) if builder is not None else 0.0,
+        used_bytes=max(0.0, shipment.gauges.get("staged_bytes", 0.0) - mined.get("kept_bytes", 0.0)),
+        limit_bytes=shipment.gauges["staging_limit_bytes"], open_bytes=mined.get("open_wal_bytes", 0.0),
         is_full=shipment.state == FULL,
         archive_wait_seconds=shipment.gauges.get("archive_wait_us", 0.0) / 1e6,
     )  # fmt: skip

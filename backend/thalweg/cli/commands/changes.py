@@ -11,6 +11,7 @@ from thalweg.cli.client import Api, CommandError, Json, connect
 from thalweg.cli.output import AsJson, err, out, print_json, print_table, visible, write_file
 from thalweg.cli.table_names import table_ref
 from thalweg.kernel.conflict_handlers import ExportFormat
+from thalweg.kernel.lifecycle import SearchState
 from thalweg.kernel.log_positions import key_part, moment_of
 from thalweg.kernel.words import counted, share_in_words, size
 
@@ -18,7 +19,6 @@ PAUSE_SECONDS = 0.5
 AT_ONCE = 1000
 FOUND_MAX = 10_000
 VALUE_CHARACTERS = 40
-RUNNING, FAILED = "RUNNING", "FAILED"
 
 
 def changes(
@@ -101,13 +101,13 @@ def _followed(api: Api, one: str) -> Json:
     """The search at its end. Whoever interrupts the command ends the search."""
     try:
         with err.status("Searching …") as shown:
-            while (search := api.get(one, after=FOUND_MAX, limit=1))["state"] == RUNNING:
+            while (search := api.get(one, after=FOUND_MAX, limit=1))["state"] == SearchState.RUNNING:
                 shown.update(_progress(search))
                 time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
         api.delete(one)
         raise
-    if search["state"] == FAILED:
+    if search["state"] == SearchState.FAILED:
         error = search["error"]
         raise CommandError(f"The search failed. {error['message']}", error["cure"] or "", code=error["code"])
     return {name: value for name, value in search.items() if name not in ("changes", "next_after")}

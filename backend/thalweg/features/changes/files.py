@@ -6,11 +6,12 @@ from typing import Any
 
 from thalweg.db.audit import record
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.search_documents import FoundChange, FoundChanges, SearchState
+from thalweg.engine_client.search_documents import FoundChange, FoundChanges
 from thalweg.features.changes.engines import Miner, found_at, miners_of, refusal
 from thalweg.features.changes.undo import script_of, script_part, undo_of
 from thalweg.kernel.conflict_handlers import ExportFormat
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import SearchState
 from thalweg.kernel.problems import Problem
 from thalweg.kernel.spreadsheets import csv_cell, csv_line
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from thalweg.engine_client.search_documents import BeforeIs, ChangeOperation, SearchState
+from thalweg.engine_client.search_documents import BeforeIs, ChangeOperation
+from thalweg.kernel.lifecycle import SearchState
 from thalweg.kernel.log_positions import LSN_PATTERN
 from thalweg.kernel.models import Body, Id, Resource, TableIdentifier
 

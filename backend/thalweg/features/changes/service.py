@@ -8,7 +8,7 @@ from typing import Any
 from thalweg.db.audit import record
 from thalweg.db.models import DatabaseRow
 from thalweg.engine_client.client import EngineFailure
-from thalweg.engine_client.search_documents import EngineSearch, FoundChange, FoundChanges, KeptLog, SearchState
+from thalweg.engine_client.search_documents import EngineSearch, FoundChange, FoundChanges, KeptLog
 from thalweg.features.changes import repository
 from thalweg.features.changes.engines import (
     MINE,
@@ -31,6 +31,7 @@ from thalweg.features.changes.schemas import (
 )
 from thalweg.features.changes.undo import undo_of
 from thalweg.kernel.context import Context
+from thalweg.kernel.lifecycle import SearchState
 from thalweg.kernel.pagination import LIMIT_MAX
 
 NONE_ANSWERS = "No engine that mines this database's WAL can search now."

@@ -81,6 +81,7 @@ std::vector<telemetry::ComponentSample> WalCapture::parts() const {
                         {"records", records_.get()},
                         {"streamed_transactions", streamed_transactions_.get()}},
            .gauges = {{"held_bytes", held_bytes_.load(std::memory_order_relaxed)},
+                      {"kept_bytes", kept_bytes_.load(std::memory_order_relaxed)},
                       {"memory_limit_bytes", static_cast<int64_t>(options_.mining.memory_bytes)},
                       {"open_transactions", open_transactions_.load(std::memory_order_relaxed)},
                       {"open_wal_bytes", open_wal_bytes_.load(std::memory_order_relaxed)}}}};
@@ -303,6 +304,8 @@ base::Result<void> WalCapture::drop_unneeded() {
   const Keeping keeping{.bytes = options_.mining.keep_bytes, .possible_from = {begin.value + crowding_bytes()}};
   THALWEG_ASSIGN(const base::Lsn wanted, folder_.drop_unneeded(state_on_disk_, keeping));
   shipment_.set_needed_from(wanted);
+  const base::Lsn needed = std::max(folder_.needed_from(), begin);
+  kept_bytes_.store(begin ? static_cast<int64_t>(needed.value - begin.value) : 0, std::memory_order_relaxed);
   return {};
 }
 

@@ -117,6 +117,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   telemetry::Counter mined_bytes_, image_bytes_;  // of all records; of their blocks' images
   telemetry::Counter streamed_transactions_;
   std::atomic<int64_t> held_bytes_{0};
+  std::atomic<int64_t> kept_bytes_{0};  // of what is staged, for searches only
   std::atomic<int64_t> open_transactions_{0};
   std::atomic<int64_t> open_wal_bytes_{0};  // from the first record of the oldest one on
 };

@@ -91,6 +91,8 @@ class WalFolder {
   size_t dictionaries() const;
   // Whether there are others as well.
   bool keeps() const { return !saved_.empty() && saved_.front() < needed_; }
+  // The first position that a restart needs, as of the last drop_unneeded(): what is before it is only kept.
+  base::Lsn needed_from() const { return needed_; }
   // Positions of all dictionaries, as they lie on the disk now: rising.
   base::Result<std::vector<base::Lsn>> saved() const;
   std::filesystem::path dictionary_at(base::Lsn position) const;

@@ -7853,6 +7853,7 @@ export interface components {
         };
         /**
          * SearchState
+         * @description The state of a search in a source's log.
          * @enum {string}
          */
         SearchState: "DONE" | "RUNNING" | "FAILED";

@@ -201,7 +201,12 @@ describe("ComponentStrip of a stream that mines", () => {
       component("builder", {
         type: "CAPTURE",
         sub_component: "LOGMINER BUILDER",
-        gauges: { held_bytes: 1024 ** 2, memory_limit_bytes: 256 * 1024 ** 2, open_transactions: 1 },
+        gauges: {
+          held_bytes: 1024 ** 2,
+          kept_bytes: 512 * 1024 ** 2,
+          memory_limit_bytes: 256 * 1024 ** 2,
+          open_transactions: 1,
+        },
       }),
       ...components.map((part) => (part.type === "CAPTURE" ? { ...part, counters: { lcrs: 9 } } : part)),
     ];
@@ -212,6 +217,7 @@ describe("ComponentStrip of a stream that mines", () => {
     expect(capture).toHaveTextContent("Capturing changes");
     expect(capture).toHaveTextContent("Paused for staging space");
     expect(capture).toHaveTextContent(/Staged: 1\S* GiB of 10\S* GiB/);
+    expect(capture).toHaveTextContent(/Kept for searches: 512\S* MiB/);
     expect(capture).toHaveTextContent(/From the archive: 16\S* MiB/);
     expect(capture).toHaveTextContent("Archive lags: 1 min 30 s");
     expect(capture).toHaveTextContent(/Held: 1\S* MiB of 256\S* MiB/);

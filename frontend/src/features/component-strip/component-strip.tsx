@@ -101,7 +101,7 @@ function SharedCards({ parts: { capture, shipment, builder, queue }, stream }: S
       >
         {capture && !mines && <OutputPlugin capture={capture} />}
         {capture && !mines && <LargeTransactions capture={capture} />}
-        {mines && shipment && <Shipment shipment={shipment} />}
+        {mines && shipment && <Shipment shipment={shipment} kept={builder?.gauges.kept_bytes ?? 0} />}
         {mines && builder && <Held builder={builder} />}
       </Card>
       <Card title="Queue" icon={<IconStack2 size={16} aria-hidden />} component={queue}>
@@ -111,7 +111,13 @@ function SharedCards({ parts: { capture, shipment, builder, queue }, stream }: S
   );
 }
 
-function Shipment({ shipment: { state, counters, gauges } }: { shipment: ComponentSample }) {
+function Shipment({
+  shipment: { state, counters, gauges },
+  kept,
+}: {
+  shipment: ComponentSample;
+  kept: number;
+}) {
   return (
     <Group gap={6}>
       <ToneBadge state={stateInWords(state)} compact wrap />
@@ -120,6 +126,11 @@ function Shipment({ shipment: { state, counters, gauges } }: { shipment: Compone
           {`Staged: ${asText(bytes(gauges.staged_bytes))} of ${asText(bytes(gauges.staging_limit_bytes))}`}
         </Text>
       </Tooltip>
+      {kept > 0 && (
+        <Tooltip label="Of the staged WAL, what no destination needs any more: it is kept for searches, and goes first at the limit.">
+          <Text size="xs" c="dimmed">{`Kept for searches: ${asText(bytes(kept))}`}</Text>
+        </Tooltip>
+      )}
       {(counters.archived_bytes ?? 0) > 0 && (
         <Tooltip label="WAL that came from the archive since the engine's shipment began.">
           <Text size="xs" c="dimmed">{`From the archive: ${asText(bytes(counters.archived_bytes))}`}</Text>
