@@ -20,7 +20,13 @@ from kept_sessions import Sessions
 POSTGRES_USER = "postgres"
 
 
-PORTS = range(20_000, 24_000)
+def _ports_of(span: str) -> range:
+    first, last = (int(part) for part in span.split("-"))
+    return range(first, last + 1)
+
+
+PORTS = _ports_of(os.environ.get("THALWEG_TEST_PORTS", "20000-23999"))
+"""Engines' system tests run beside these on ports of their own: scripts/lib/suites.sh."""
 
 
 def _own_ports() -> list[int]:
