@@ -107,7 +107,7 @@ def sentence_of(action: str, before: dict[str, Any] | None, after: dict[str, Any
             error=facts.get("error_id") or facts.get("id") or "",
             conflict=facts.get("conflict_id"),
             table=f"{facts.get('schema')}.{facts.get('table')}",
-            searched=f"{facts['schema']}.{facts['table']}" if facts.get("table") else "any table",
+            searched=f"{facts.get('schema')}.{facts['table']}" if facts.get("table") else "any table",
             code=facts.get("sqlstate") or facts.get("code") or facts.get("cause"),
             change=facts.get("change"),
             transactions=facts.get("transactions"),
