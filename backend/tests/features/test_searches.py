@@ -199,7 +199,8 @@ async def test_changes_waits_for_the_end(
 @pytest.mark.parametrize(
     ("query", "pointer"),
     [
-        ({"from": "yesterday"}, "/query/from"), ({"to": "0/X"}, "/query/to"), ({"table": "orders"}, "/query/table"),
+        ({"from": "yesterday"}, "/query/from"), ({"from": "0001-01-01T00:00:00+14:00"}, "/query/from"),
+        ({"to": "0/X"}, "/query/to"), ({"table": "orders"}, "/query/table"),
         ({"table": "public.orders", "key": "id"}, "/query/key"), ({"wait": "31"}, "/query/wait"),
         ({"limit": "10001"}, "/query/limit"), ({"xid": "0"}, "/query/xid"),
         ({"table": f"public.{'t' * 64}"}, "/query/table"),

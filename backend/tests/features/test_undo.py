@@ -100,6 +100,7 @@ def test_what_it_says(found: FoundChange, sql: str) -> None:
         (change("UPDATE", ID, column("a", value("x"), value("y", cut=True))), "a is longer"),
         (change("DELETE", OLD_ID, column("a", value("x", cut=True), None)), "a is longer"),
         (change("UPDATE", ID, column("a", value(None, masked=True), value(None, masked=True))), "masks a."),
+        (change("UPDATE", ID, column("a", None, value(None, masked=True))), "masks a."),
         (change("DELETE", OLD_ID, column("a", value(None, masked=True), None)), "masks a."),
         (change("INSERT", {**NEW_ID, "after": value(None, masked=True)}, column("a", None, value("x"))), "masks id."),
         (change("INSERT", {**NEW_ID, "after": value("5", cut=True)}, column("a", None, value("x"))), "id is longer"),
@@ -131,7 +132,10 @@ def test_a_script_is_one_transaction_with_the_newest_first() -> None:
         change("UPDATE", ID, column("a", value("x"), value("y")), number=3),
     ]
     undone = [(one, undo_of(one)) for one in found]
-    lines = "".join(script_of([script_part(*pair) for pair in undone], 1)).splitlines()
+    parts = [script_part(*pair) for pair in undone]
+    assert "ended early" in "".join(script_of(parts, 1, is_part=True))
+    assert "ended early" not in "".join(script_of(parts, 1))
+    lines = "".join(script_of(parts, 1)).splitlines()
     assert [line for line in lines if not line.startswith("--")] == [
         "BEGIN;",
         """UPDATE "public"."t" SET "a" = 'x'::text WHERE "id" = '5'::bigint;""",

@@ -70,9 +70,19 @@ Stream::~Stream() {
 }
 
 void Stream::desire(StreamDefinition definition, uint64_t revision) {
-  std::lock_guard lock(mutex_);
-  revision_ = revision;
-  if (definition == desired_) return;
+  bool masks_otherwise = false;
+  {
+    std::lock_guard lock(mutex_);
+    revision_ = revision;
+    if (definition == desired_) return;
+    masks_otherwise = definition.transformations != desired_.transformations;
+    take_desired(std::move(definition));
+  }
+  // They have found what may be masked from now on.
+  if (masks_otherwise) searches_.end_all();
+}
+
+void Stream::take_desired(StreamDefinition definition) {
   if (const auto id = control::adopt_id(desired_, definition)) adopt(*id);
   // Changes with which the sessions can go on reach them through take_up(); any other change interrupts.
   if (definition.status != desired_.status || definition.force != desired_.force ||

@@ -105,6 +105,8 @@ class Stream {
   void observe_locked(State state);
   void clear_error();
   bool has_error() const;
+  // With mutex_.
+  void take_desired(control::StreamDefinition definition);
   void adopt(const std::string& id);
   void watch_tables(const control::StreamDefinition& definition);
   DestinationMemory& memory_of(const std::string& destination) const;
@@ -160,7 +162,7 @@ class Stream {
   // Executions that operators have asked for, and the flag that ends their waits for a database. Writer: request_stop.
   // Readers: the executions' connections.
   std::atomic<bool> abandon_{false};
-  search::Searches searches_{clock_};
+  mutable search::Searches searches_{clock_};
   mutable Places listings_{3};  // fewer than the engine has: a destination that hangs leaves some for other streams
   ErrorExecutions executions_{clock_, abandon_};
 

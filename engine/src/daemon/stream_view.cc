@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kHoldLook{5};
 }  // namespace
 
 control::StreamStatus Stream::status() const {
+  searches_.forget_old();  // the status is asked for all the time
   control::StreamStatus out;
   out.id = id_;
   control::StreamDefinition definition;

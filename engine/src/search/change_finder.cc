@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "search/kept_wal.h"
 #include "search/searched_key.h"
 
 namespace thalweg::search {
@@ -19,9 +20,6 @@ using telemetry::FoundChange;
 using telemetry::FoundColumn;
 using telemetry::FoundOperation;
 using telemetry::FoundValue;
-
-// As find_kept() takes it: no commit behind one that is so much later is in the time that is searched.
-constexpr std::chrono::minutes kClockMargin{5};
 
 FoundOperation operation_of(FrameKind kind) {
   if (kind == FrameKind::insert) return FoundOperation::insert;
@@ -73,6 +71,7 @@ base::Result<void> ChangeFinder::describe(const mining::MinedTable& table) {
   const auto& wanted = options_.request.table;
   if (wanted && *wanted != std::pair(description.schema_name, description.table_name)) {
     forms_.erase(description.relation);
+    followed_.erase(description.relation);
     return {};
   }
   auto form = std::make_shared<Form>(Form{.description = description});
@@ -96,6 +95,7 @@ base::Result<void> ChangeFinder::describe(const mining::MinedTable& table) {
       form->follows = form->follows && description.columns[i].is_key == is_in_key(i);
     }
   }
+  if (!form->follows) followed_.erase(description.relation);
   forms_[description.relation] = std::move(form);
   return {};
 }
@@ -121,6 +121,14 @@ bool ChangeFinder::is_masked(const Form& form, size_t column, base::Lsn lsn) con
          options_.masked->is_masked({form.description.relation.value, form.numbers[column]}, lsn);
 }
 
+bool ChangeFinder::had_key(const Form& form, const Row& row) const {
+  // Of an old row that is no whole one, columns beside the identity are NULL whatever they were.
+  const bool is_whole = (row.frame.flags & lcr::kOldRow) != 0;
+  return has_key(form, row.old_values, row.frame.lsn) && std::ranges::all_of(*form.key, [&](const KeyColumn& key) {
+           return is_whole || form.description.columns[key.column].is_key;
+         });
+}
+
 bool ChangeFinder::has_key(const Form& form, const std::vector<lcr::Value>& values, base::Lsn lsn) const {
   return !values.empty() && std::ranges::all_of(*form.key, [&](const KeyColumn& key) {
     return !is_masked(form, key.column, lsn) && is_equal(values[key.column], key.binary);
@@ -129,7 +137,7 @@ bool ChangeFinder::has_key(const Form& form, const std::vector<lcr::Value>& valu
 
 bool ChangeFinder::fits(const Form& form, const Row& row) const {
   if (options_.request.key.empty()) return true;
-  return form.key && (has_key(form, row.old_values, row.frame.lsn) || has_key(form, row.new_values, row.frame.lsn));
+  return form.key && (had_key(form, row) || has_key(form, row.new_values, row.frame.lsn));
 }
 
 // --- transactions
@@ -258,9 +266,9 @@ base::Result<void> ChangeFinder::accept(const std::shared_ptr<Form>& form, Row& 
   // The row that is followed is the one with the key before this change.
   const bool follows = form->follows;
   KnownRow followed;
-  const bool had_key =
-      row.frame.kind != FrameKind::insert && (row.old_values.empty() || has_key(*form, row.old_values, row.frame.lsn));
-  if (const auto known = followed_.find(form->description.relation); follows && had_key && known != followed_.end()) {
+  const bool was_followed =
+      follows && row.frame.kind != FrameKind::insert && (row.old_values.empty() || had_key(*form, row));
+  if (const auto known = followed_.find(form->description.relation); was_followed && known != followed_.end()) {
     followed = known->second;
   }
   if (is_in_time()) {
@@ -286,7 +294,11 @@ void ChangeFinder::follow(Form& form, const Row& row, const std::optional<KnownR
     // It may not be masked any more where it would be filled in.
     if (is_masked(form, i, row.frame.lsn)) continue;
     if (value.mark != ValueMark::unchanged) {
-      after[number] = {.type = form.description.columns[i].type, .mark = value.mark, .bytes = text_of(value.bytes)};
+      const lcr::ColumnDescription& column = form.description.columns[i];
+      after[number] = {.type = column.type,
+                       .type_modifier = column.type_modifier,
+                       .mark = value.mark,
+                       .bytes = text_of(value.bytes)};
     } else if (before) {
       if (const auto known = before->find(number); known != before->end()) after.insert(*known);
     }
@@ -342,7 +354,8 @@ base::Result<void> ChangeFinder::add_columns(Form& form, const Row& row, const K
         before = row.old_values[i];
       } else if (row.old_values.empty() && columns[i].is_key && came(row.new_values[i])) {
         before = row.new_values[i];
-      } else if (!is_whole && known != followed.end() && known->second.type == columns[i].type) {
+      } else if (!is_whole && known != followed.end() && known->second.type == columns[i].type &&
+                 known->second.type_modifier == columns[i].type_modifier) {
         before = lcr::Value{.mark = known->second.mark, .bytes = std::as_bytes(std::span(known->second.bytes))};
       }
     }

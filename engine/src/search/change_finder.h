@@ -35,7 +35,8 @@ struct FinderOptions {
 // what fits the request until they end. Owner: a search's thread.
 class ChangeFinder final : public mining::ChangeSink {
  public:
-  // Of changes whose transactions are open; of a larger transaction only the first ones are found.
+  // Of changes of all transactions that are open and come in pieces. Of one that does not fit, only the first changes
+  // are found, and the search ends with it.
   static constexpr size_t kHeldBytesMax = size_t{32} << 20;
 
   ChangeFinder(pg::Connection& source, FinderOptions options)
@@ -43,6 +44,8 @@ class ChangeFinder final : public mining::ChangeSink {
 
   // Of the record that is built next; 0: none.
   void set_origin(uint16_t origin) { origin_ = origin; }
+  // Changes of tables are left out, or were, that nobody has seen: what rows were is not known any more.
+  void forget_rows() { followed_.clear(); }
   // Nothing more is wanted: the limit is reached, or the time of the last commits.
   bool is_done() const { return is_done_; }
   bool is_truncated() const { return is_truncated_; }
@@ -80,6 +83,7 @@ class ChangeFinder final : public mining::ChangeSink {
   // Values of a row, by attnum.
   struct Known {
     base::TypeId type;
+    int32_t type_modifier = -1;
     lcr::ValueMark mark = lcr::ValueMark::null;
     std::string bytes;
   };
@@ -107,6 +111,7 @@ class ChangeFinder final : public mining::ChangeSink {
   base::Result<std::optional<std::vector<KeyColumn>>> key_of(const Form& form);
   bool is_masked(const Form& form, size_t column, base::Lsn lsn) const;
   bool has_key(const Form& form, const std::vector<lcr::Value>& values, base::Lsn lsn) const;
+  bool had_key(const Form& form, const Row& row) const;
   bool fits(const Form& form, const Row& row) const;
   bool is_in_time() const;
   base::Result<void> accept(const std::shared_ptr<Form>& form, Row& row);

@@ -1,16 +1,12 @@
 #include "search/kept_wal.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "shipment/staging.h"
 
 namespace thalweg::search {
 
 namespace {
-
-// Commits of one server come nearly in the order of their times. Its clock may have been set back by less than this.
-constexpr std::chrono::minutes kClockMargin{5};
 
 std::unexpected<base::Error> nothing_kept() {
   return base::fail(base::ErrorCode::search_refused, "Nothing of the source's WAL is kept yet.");

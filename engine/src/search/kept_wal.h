@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,6 +25,9 @@ struct KeptWal {
 
 // Fails with search_refused where there is nothing yet.
 base::Result<KeptWal> find_kept(const capture::WalFolder& folder);
+
+// Commits of one server come nearly in the order of their times. Its clock may have been set back by less than this.
+constexpr std::chrono::minutes kClockMargin{5};
 
 // Where mining begins to find what commits at `from` or later, and in `from_time` or later.
 struct Begin {

@@ -102,7 +102,8 @@ bool LogSearch::publish(std::vector<std::shared_ptr<FoundChange>> found) {
   const std::lock_guard lock(mutex_);
   for (auto& change : found) {
     found_bytes_ += bytes_of(*change);
-    if (found_bytes_ > kResultBytesMax) return false;
+    // The first one is taken whatever its size: a search that goes on behind it could not begin otherwise.
+    if (found_bytes_ > kResultBytesMax && !found_.empty()) return false;
     change->number = found_.size() + 1;
     found_.push_back(std::move(change));
   }
@@ -163,7 +164,10 @@ base::Result<void> LogSearch::mine(const Options& options, const Begin& begin, c
     while (!finder.is_done()) {
       THALWEG_ASSIGN(const wal::WalRecord* const record, reader.next());
       if (record == nullptr || record->begin >= options.to) return {};
-      if (tables.go_to(record->begin)) builder.forget_tables();
+      if (tables.go_to(record->begin)) {
+        builder.forget_tables();
+        finder.forget_rows();
+      }
       THALWEG_TRY(parts.parse(*record, *reader.format()));
       finder.set_origin(parts.origin());
       THALWEG_TRY(builder.apply(*record, parts, *reader.format()));

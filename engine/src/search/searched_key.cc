@@ -9,7 +9,8 @@ namespace thalweg::search {
 namespace {
 
 constexpr const char* kSendFunction =
-    "SELECT pg_catalog.format('%I.%I', n.nspname, p.proname), pg_catalog.format_type(t.oid, $2::pg_catalog.int4) "
+    "SELECT pg_catalog.format('%I.%I', n.nspname, p.proname), pg_catalog.format_type(t.oid, $2::pg_catalog.int4), "
+    "pg_catalog.format_type(t.oid, -1) "
     "FROM pg_catalog.pg_type t JOIN pg_catalog.pg_proc p ON p.oid = t.typsend "
     "JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE t.oid = $1::pg_catalog.oid";
 
@@ -55,8 +56,14 @@ base::Result<std::optional<std::string>> binary_of(pg::Connection& source, const
   const std::string modifier = std::to_string(type_modifier);
   THALWEG_ASSIGN(const pg::Rows found, source.query(kSendFunction, {oid, modifier}));
   if (found.size() == 0) return std::nullopt;
+  // A cast to a type with a modifier cuts and rounds: such a value is another one.
   const auto rows = source.query(
-      fmt::format("SELECT pg_catalog.encode({}(CAST($1 AS {})), 'hex')", found.text(0, 0), found.text(0, 1)), {text});
+      fmt::format("SELECT pg_catalog.encode({}(CAST($1 AS {})), 'hex'){}", found.text(0, 0), found.text(0, 1),
+                  type_modifier < 0
+                      ? std::string()
+                      : fmt::format(" WHERE CAST($1 AS {}) = CAST($1 AS {})", found.text(0, 1), found.text(0, 2))),
+      {text});
+  if (rows && rows->size() == 0) return std::nullopt;
   if (rows) return bytes_of(rows->text(0, 0));
   if (source.broken()) return std::unexpected(rows.error());
   return std::nullopt;

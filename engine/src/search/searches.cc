@@ -48,7 +48,7 @@ base::Result<telemetry::SearchList> Searches::list(const SearchedStream& stream)
   telemetry::SearchList out{.kept_from = kept.from, .kept_until = kept.until, .kept_bytes = kept.bytes};
   if (kept.from_time != base::UnixMicros{}) out.kept_from_time = kept.from_time;
   const std::lock_guard lock(mutex_);
-  forget_old();
+  forget_old_locked();
   for (const auto& search : searches_) out.searches.push_back(search->status());
   return out;
 }
@@ -63,12 +63,18 @@ base::Result<telemetry::SearchStatus> Searches::begin(const SearchedStream& stre
                       fmt::format("The WAL is kept from {} on only, and the range ends at {}.",
                                   base::to_string(kept.from), base::to_string(*request.to)));
   }
+  if (!place) return base::fail(base::ErrorCode::search_busy, "Searches of other streams are running.");
+  uint64_t endings = 0;
+  {
+    // Before the source is asked, whose answer may take long.
+    const std::lock_guard lock(mutex_);
+    THALWEG_TRY(check_begin_locked());
+    endings = endings_;
+  }
   THALWEG_TRY(compare_key(stream, request, abandon));
   const std::lock_guard lock(mutex_);
-  if (is_closed_) return base::fail(base::ErrorCode::engine_stopping, "The engine is stopping");
-  forget_old();
-  if (is_running()) return base::fail(base::ErrorCode::search_busy, "Another search of the stream is running.");
-  if (!place) return base::fail(base::ErrorCode::search_busy, "Searches of other streams are running.");
+  THALWEG_TRY(check_begin_locked());
+  if (endings != endings_) return base::fail(base::ErrorCode::search_busy, "The stream has changed meanwhile.");
   searches_.push_back(std::make_shared<LogSearch>(LogSearch::Options{.id = new_id(),
                                                                      .stream = stream,
                                                                      .request = std::move(request),
@@ -78,6 +84,13 @@ base::Result<telemetry::SearchStatus> Searches::begin(const SearchedStream& stre
                                                                      .clock = &clock_,
                                                                      .place = std::move(place)}));
   return searches_.back()->status();
+}
+
+base::Result<void> Searches::check_begin_locked() {
+  if (is_closed_) return base::fail(base::ErrorCode::engine_stopping, "The engine is stopping");
+  forget_old_locked();
+  if (is_running()) return base::fail(base::ErrorCode::search_busy, "Another search of the stream is running.");
+  return {};
 }
 
 base::Result<telemetry::FoundPart> Searches::part(const std::string& id, const telemetry::SearchPart& part) {
@@ -98,6 +111,7 @@ void Searches::end_all() {
   {
     const std::lock_guard lock(mutex_);
     ending.swap(searches_);
+    ++endings_;
   }
   for (const auto& search : ending) search->request_stop();
 }
@@ -110,7 +124,7 @@ void Searches::close() {
 
 base::Result<std::shared_ptr<LogSearch>> Searches::find(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  forget_old();
+  forget_old_locked();
   const auto found = std::ranges::find(searches_, id, [](const auto& search) { return search->id(); });
   if (found != searches_.end()) return *found;
   return base::fail(base::ErrorCode::unknown_search, fmt::format("The stream has no search {}.", id));
@@ -121,8 +135,13 @@ bool Searches::is_running() const {
       searches_, [](const auto& search) { return search->status().state == telemetry::SearchState::running; });
 }
 
-// Those that have ended have no thread to wait for.
 void Searches::forget_old() {
+  const std::lock_guard lock(mutex_);
+  forget_old_locked();
+}
+
+// Those that have ended have no thread to wait for.
+void Searches::forget_old_locked() {
   const base::UnixMicros now = clock_.unix_now();
   size_t ended = 0;
   for (auto at = searches_.end(); at != searches_.begin();) {

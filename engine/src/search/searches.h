@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,20 +33,24 @@ class Searches {
   base::Result<telemetry::FoundPart> part(const std::string& id, const telemetry::SearchPart& part);
   base::Result<void> end(const std::string& id);
 
-  // Ends and forgets all of them.
+  // Ends and forgets all of them, also one that is about to begin.
   void end_all();
+  // Those that ended long ago; to be called from time to time.
+  void forget_old();
   // Asks them to end, and lets none begin any more.
   void close();
 
  private:
   base::Result<std::shared_ptr<LogSearch>> find(const std::string& id);
-  void forget_old();
+  void forget_old_locked();
+  base::Result<void> check_begin_locked();
   bool is_running() const;
 
   const base::Clock& clock_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<LogSearch>> searches_;  // the newest last
   bool is_closed_ = false;
+  uint64_t endings_ = 0;  // of all of them
 };
 
 }  // namespace thalweg::search

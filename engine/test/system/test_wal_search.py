@@ -258,11 +258,29 @@ def test_names_as_of_then(scene: Scene) -> None:
         assert code in refused.value.error["message"]
 
 
+def test_what_is_not_known_is_neither_found_nor_filled_in(scene: Scene) -> None:
+    scene.run_at_source(TABLES)
+    start_mining(scene, WANTED)
+    wait_kept(scene)
+    scene.run_at_source("INSERT INTO orders VALUES (1, 1, 'north', 'a'), (2, 1, NULL, 'b'), (3, 1, 'south', 'c')")
+    scene.run_at_source("DELETE FROM orders WHERE id = 1")
+    scene.run_at_source("UPDATE orders SET id = 30 WHERE id = 3")
+    scene.run_at_source("ALTER TABLE orders REPLICA IDENTITY FULL")
+    scene.run_at_source("UPDATE orders SET region = 'east' WHERE id = 2")
+    scene.run_at_source("ALTER TABLE orders REPLICA IDENTITY DEFAULT")
+    scene.run_at_source("UPDATE orders SET note = 'd' WHERE id = 2")
+    scene.wait_applied()
+    inserted, updated = done(scene, table=ORDERS, key={"region": None})
+    assert [row(change, "after")["id"] for change in (inserted, updated)] == ["2", "2"]
+    last = done(scene, table=ORDERS, key={"id": "2"})[-1]
+    assert (last["before_is"], row(last, "before")) == ("identity", {"id": "2"}), "FULL was not followed"
+
+
 def test_masked_values_are_never_shown(scene: Scene) -> None:
     """Under no name of the column, and not after the mask was taken away either."""
     secret = "anna@example.org"
-    scene.run_at_source("CREATE TABLE people (id int PRIMARY KEY, mail text, town text, secret text);")
-    make_target(scene, "CREATE TABLE people (id int PRIMARY KEY, mail text, town text)")
+    scene.run_at_source("CREATE TABLE people (id int PRIMARY KEY, mail text, town varchar(4), secret text);")
+    make_target(scene, "CREATE TABLE people (id int PRIMARY KEY, mail text, town varchar(4))")
     scene.engine.define_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, [("public", "people")],
                                {}, capture_kind="wal")
     set_steps(scene, [{"type": "mask_column", "column": "mail", "with": "null"},
@@ -285,9 +303,10 @@ def test_masked_values_are_never_shown(scene: Scene) -> None:
     assert {column["name"]: column["after"] for column in first["columns"]} == {
         "id": {"text": "1", "cut": False, "masked": False}, "mail": masked,
         "town": {"text": "Rome", "cut": False, "masked": False}, "secret": masked}
-    for column in ("mail", "secret"):
+    assert len(done(scene, table=people, key={"town": "Rome"})) == 2
+    for column, value in (("mail", secret), ("secret", secret), ("town", "Romeo")):
         with pytest.raises(RefusedError) as refused:
-            scene.engine.request("POST", path(scene), {"table": people, "key": {column: secret}})
+            scene.engine.request("POST", path(scene), {"table": people, "key": {column: value}})
         assert refused.value.error["code"] == "invalid_request"
         assert f"/key/{column}" in refused.value.error["message"]
     scene.run_at_source("ALTER TABLE people RENAME COLUMN mail TO email")
@@ -295,7 +314,9 @@ def test_masked_values_are_never_shown(scene: Scene) -> None:
     set_steps(scene, [{"type": "mask_column", "column": "email", "with": "null"},
                       {"type": "drop_column", "column": "secret"}])
     scene.at_destination("ALTER TABLE people RENAME COLUMN mail TO email")
+    assert kept(scene)["searches"] != []
     scene.engine.put_desired()
+    assert kept(scene)["searches"] == [], "they have found what another mask may hide"
     scene.wait_replicating()
     scene.engine.wait_in_effect(scene.stream)
     scene.run_at_source(f"UPDATE people SET email = '{secret}' WHERE id = 1;")
@@ -354,6 +375,8 @@ def test_a_full_staging_gives_up_what_is_kept(scene: Scene) -> None:
     now = kept(scene)
     assert parse_lsn(now["kept_from"]) > parse_lsn(begun["kept_from"])
     assert now["kept_bytes"] > 16 * MIB, "some is kept"
+    only_kept = part(scene, "LOGMINER BUILDER")["gauges"]["kept_bytes"]
+    assert 0 < only_kept <= part(scene, "WAL SHIPMENT")["gauges"]["staged_bytes"]
     assert done(scene, table=ORDERS) == []
 
 

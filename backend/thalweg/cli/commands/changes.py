@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -93,7 +93,7 @@ def _moment(name: str, text: str | None) -> Json:
             "Write a time in ISO 8601, as 2026-11-30T10:00 (UTC), or an LSN, as 0/1A2B3C4D.",
         )
     if isinstance(moment, datetime):
-        return {f"{name}_time": moment.astimezone(UTC).isoformat()}
+        return {f"{name}_time": moment.isoformat()}
     return {name: moment}
 
 

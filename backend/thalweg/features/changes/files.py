@@ -44,7 +44,8 @@ async def undo(context: Context, database_id: str, search_id: str, numbers: list
                 left_out += made.sql is None
     except EngineFailure as failure:
         raise refusal(failure) from failure
-    return "".join(script_of(parts, left_out))
+    is_part = page.truncated or page.state is not SearchState.DONE
+    return "".join(script_of(parts, left_out, is_part=is_part and not chosen))
 
 
 async def _recorded(

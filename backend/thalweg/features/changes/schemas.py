@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 
 from thalweg.engine_client.search_documents import BeforeIs, ChangeOperation
 from thalweg.kernel.lifecycle import SearchState
@@ -14,8 +14,19 @@ XID_MAX = 2**32 - 1
 FOUND_MAX = 10_000
 FOUND_DEFAULT = 1000
 KEY_COLUMNS_MAX = 32
+YEARS = (2000, 9998)
+"""In every time zone."""
 Lsn = Annotated[str, StringConstraints(pattern=LSN_PATTERN)]
 KeyValue = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
+
+
+def _in_range(moment: datetime) -> datetime:
+    if not YEARS[0] <= moment.year <= YEARS[1]:
+        raise ValueError(f"Times lie between the years {YEARS[0]} and {YEARS[1]}.")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
 
 
 class SearchedTable(Body):
@@ -36,8 +47,8 @@ class SearchCreate(Body):
         examples=["0/1A2B3C4D"],
     )  # fmt: skip
     to: Lsn | None = Field(default=None, description="LSN: transactions that committed before it.")
-    from_time: AwareDatetime | None = Field(default=None, description="Transactions that committed then or later.")
-    to_time: AwareDatetime | None = Field(default=None, description="Transactions that committed before it.")
+    from_time: Moment | None = Field(default=None, description="Transactions that committed then or later.")
+    to_time: Moment | None = Field(default=None, description="Transactions that committed before it.")
     table: SearchedTable | None = Field(default=None, description="Only this table's, by the name it had then.")
     key: Annotated[dict[TableIdentifier, KeyValue | None], Field(max_length=KEY_COLUMNS_MAX)] | None = Field(
         default=None,

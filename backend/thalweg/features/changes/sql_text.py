@@ -12,7 +12,10 @@ TYPE = re.compile(rf"({_WORD}(?:\.{_WORD})?(?: [a-z]+)*)(?:\(\d+(?:,-?\d+)?\)(?:
 """A type as format_type() writes it."""
 LENGTH_IS_ONE = ("character", "bit")
 """A cast to one of these without a length cuts the value."""
-WITHOUT_EQUALITY = frozenset({"json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"})
+WITHOUT_EQUALITY = frozenset(
+    {"json", "jsonpath", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"}
+    | {"refcursor", "pg_snapshot", "txid_snapshot"}
+)
 """Types that have no equality, or another one than that of their values."""
 
 

@@ -48,9 +48,12 @@ def script_part(change: FoundChange, undo: Undo) -> str:
     return f"{what}, committed at {at}\n{note}{undo.sql}\n"
 
 
-def script_of(parts: Sequence[str], left_out: int) -> Iterator[str]:
-    """One transaction that undoes changes, the newest first; `parts` are in the order of their commits."""
+def script_of(parts: Sequence[str], left_out: int, *, is_part: bool = False) -> Iterator[str]:
+    """One transaction that undoes changes, the newest first; `parts` are in the order of their commits. `is_part`: the
+    search has ended early."""
     yield f"-- Undoes {counted(len(parts) - left_out, 'change')}, the newest first.\n"
+    if is_part:
+        yield "-- The search has ended early: what changed these rows later is NOT undone, and is overwritten.\n"
     if left_out:
         yield f"-- {counted(left_out, 'change')} cannot be undone: the comments in their places say why.\n"
     yield "-- Read it before you run it: what has been done to these rows since is overwritten, and triggers act.\n"
@@ -71,6 +74,7 @@ def _statement(change: FoundChange, beginning: str) -> Undo:
     if not row:
         raise CannotUndo("No column identifies the row.")
     values = [(column, _left(column)) for column in row]
+    _check_unmasked(values)
     _check_known([column for column, value in values if value is None], "value")
     _check_whole((column, value) for column, value in values if value is not None)
     condition = " AND ".join(equals(column.name, value.text, column.type) for column, value in values if value)
@@ -87,6 +91,7 @@ def _left(column: FoundColumn) -> FoundValue | None:
 
 def _assignments(change: FoundChange) -> str:
     written = [column for column in change.columns if column.after is not None]
+    _check_unmasked((column, value) for column in written for value in (column.before, column.after))
     _check_known([column for column in written if column.before is None], "old value")
     _check_whole((column, value) for column in written for value in (column.before, column.after) if value is not None)
     sets = [
@@ -101,6 +106,7 @@ def _assignments(change: FoundChange) -> str:
 
 def _insertion(change: FoundChange) -> str:
     values = [(column, column.before) for column in change.columns]
+    _check_unmasked(values)
     _check_known([column for column, value in values if value is None], "old value")
     _check_whole((column, value) for column, value in values if value is not None)
     if not values:
@@ -115,12 +121,15 @@ def _check_known(missing: Sequence[FoundColumn], what: str) -> None:
         raise CannotUndo(f"The WAL does not have the {what} of {_names(missing)}.")
 
 
-def _check_whole(values: Iterable[tuple[FoundColumn, FoundValue]]) -> None:
-    known = list(values)
-    masked = [column for column, value in known if value.masked]
+def _check_unmasked(values: Iterable[tuple[FoundColumn, FoundValue | None]]) -> None:
+    """Before it is asked what is known: nothing else helps."""
+    masked = [column for column, value in values if value is not None and value.masked]
     if masked:
         raise CannotUndo(f"The stream masks {_names(masked)}.")
-    cut = [column for column, value in known if value.cut]
+
+
+def _check_whole(values: Iterable[tuple[FoundColumn, FoundValue]]) -> None:
+    cut = [column for column, value in values if value.cut]
     if cut:
         raise CannotUndo(f"The value of {_names(cut)} is longer than what was read of it.")
 

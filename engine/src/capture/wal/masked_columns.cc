@@ -99,7 +99,11 @@ std::vector<bool> hidden_columns(const transform::Steps& steps, std::span<const 
 base::Result<MaskedColumns> MaskedColumns::load(const std::filesystem::path& file) {
   MaskedColumns masked;
   std::error_code missing;
-  if (!std::filesystem::exists(file, missing)) return masked;
+  if (!std::filesystem::exists(file, missing)) {
+    // Without what it holds nobody knows what must not be shown.
+    if (missing) return std::unexpected(base::file_error(missing.value(), "look for " + file.string()));
+    return masked;
+  }
   THALWEG_ASSIGN(const std::string text, base::read_file(file));
   try {
     for (const json& entry : json::parse(text)) {

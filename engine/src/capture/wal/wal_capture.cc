@@ -112,7 +112,11 @@ base::Result<void> WalCapture::connect() {
                       base::ErrorSide::source);
   }
   THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, source_, options_.start));
-  state_on_disk_.segment_bytes = source_.segment_bytes;
+  if (state_on_disk_.segment_bytes != source_.segment_bytes) {
+    // An earlier engine has not written it. Searches read it from the disk.
+    state_on_disk_.segment_bytes = source_.segment_bytes;
+    THALWEG_TRY(folder_.write_state(state_on_disk_));
+  }
   // Before the staged WAL is cut back: a kill in between is made good by doing it again.
   THALWEG_ASSIGN(const auto left_at, folder_.left_at(source_));
   if (left_at) THALWEG_TRY(folder_.cut_back(*left_at, state_on_disk_));
@@ -244,6 +248,7 @@ base::Result<void> WalCapture::serve_timers() {
   THALWEG_TRY(save_due_dictionary(false));
   note_mined_again();
   THALWEG_TRY(note_confirmed(false));
+  note_kept();
   streamed_transactions_.set(builder_->streamed_transactions());
   held_bytes_.store(static_cast<int64_t>(builder_->held_bytes()), std::memory_order_relaxed);
   open_transactions_.store(static_cast<int64_t>(builder_->open_transactions()), std::memory_order_relaxed);
@@ -304,13 +309,19 @@ base::Result<void> WalCapture::drop_unneeded() {
   const Keeping keeping{.bytes = options_.mining.keep_bytes, .possible_from = {begin.value + crowding_bytes()}};
   THALWEG_ASSIGN(const base::Lsn wanted, folder_.drop_unneeded(state_on_disk_, keeping));
   shipment_.set_needed_from(wanted);
-  const base::Lsn needed = std::max(folder_.needed_from(), begin);
-  kept_bytes_.store(begin ? static_cast<int64_t>(needed.value - begin.value) : 0, std::memory_order_relaxed);
   return {};
 }
 
+// Anew at each look: the shipment removes what may go when it comes to it.
+void WalCapture::note_kept() {
+  const base::Lsn begin = shipment_.report().value_or(shipment::StagingReport{}).begin;
+  const base::Lsn needed = begin ? std::max(folder_.needed_from(), begin) : begin;
+  kept_bytes_.store(static_cast<int64_t>(needed.value - begin.value), std::memory_order_relaxed);
+}
+
 base::Result<void> WalCapture::note_confirmed(bool at_once) {
-  if (folder_.keeps() && crowding_bytes() > 0) THALWEG_TRY(drop_unneeded());
+  // With the state that is on the disk only: a start goes by that.
+  if (!confirmed_ && folder_.keeps() && crowding_bytes() > 0) THALWEG_TRY(drop_unneeded());
   const base::Lsn durable = confirmed();
   while (!marks_.empty() && marks_.front().position <= durable) {
     // The oldest position to which mining can go back later on.
@@ -366,7 +377,9 @@ std::optional<base::Error> WalCapture::staging_trouble(std::chrono::steady_clock
 base::Result<void> WalCapture::while_held_back() {
   if (auto failed = shipment_.failure()) return std::unexpected(std::move(*failed));
   THALWEG_TRY(look_at_source());
-  return note_confirmed(false);
+  THALWEG_TRY(note_confirmed(false));
+  note_kept();
+  return {};
 }
 
 // A dictionary at the end, where nothing is open: the next start then begins there.

@@ -62,6 +62,7 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   // WAL that is kept for searches leaves room for what comes, so that it never holds up the shipment.
   uint64_t crowding_bytes() const;
   base::Result<void> drop_unneeded();
+  void note_kept();
   // None: what is staged can grow. Else nothing more is received, and all that was is mined: only what somebody does at
   // the source or here goes on.
   std::optional<base::Error> staging_trouble(std::chrono::steady_clock::time_point now);
