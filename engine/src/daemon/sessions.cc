@@ -71,10 +71,10 @@ bool goes_on_with(const StreamDefinition& from, const StreamDefinition& to) {
   return from.source.conninfo == to.source.conninfo && from.receive_from == to.receive_from &&
          from.staging_limit_mb == to.staging_limit_mb && from.wal_keep_mb == to.wal_keep_mb &&
          from.capture_memory_mb == to.capture_memory_mb && from.wal_archive == to.wal_archive &&
-         from.tables == to.tables && from.inserts_only == to.inserts_only &&
-         from.accepted_code == to.accepted_code && from.rules == to.rules &&
-         from.transformations == to.transformations && from.names == to.names && from.mask_key == to.mask_key &&
-         !control::capture_needs_restart(from.parameters, to.parameters) && destinations_go_on(from, to);
+         from.tables == to.tables && from.inserts_only == to.inserts_only && from.accepted_code == to.accepted_code &&
+         from.rules == to.rules && from.transformations == to.transformations && from.names == to.names &&
+         from.mask_key == to.mask_key && !control::capture_needs_restart(from.parameters, to.parameters) &&
+         destinations_go_on(from, to);
 }
 
 Sessions::Sessions(SessionsOptions options)
