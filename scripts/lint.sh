@@ -25,7 +25,7 @@ engine_format() { find engine/src engine/test \( -name '*.h' -o -name '*.cc' \) 
 shell_scripts() { find scripts .ci e2e -path '*/node_modules' -prune -o -name '*.sh' -print; echo .ci/run; }
 shell_check() { shell_scripts | xargs shellcheck --source-path=SCRIPTDIR --external-sources --severity=warning; }
 in_backend() { (cd backend && "$@"); }
-system_types() { MYPYPATH=engine/test/system:engine/bench:scripts "$THALWEG_VENV/bin/mypy" --strict -p harness -p bench -m guard -m kept_sessions -m newer_server -m pooler; }
+system_types() { MYPYPATH=engine/test/system:engine/bench:scripts "$THALWEG_VENV/bin/mypy" --strict -p harness -p bench -m guard -m kept_sessions -m packaged_servers -m pooler; }
 console_lint() { use_node && install_node_modules frontend && (cd frontend && npm run --silent lint); }
 journeys_lint() { use_node && install_node_modules e2e && (cd e2e && npm run --silent lint); }
 

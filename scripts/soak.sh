@@ -101,7 +101,7 @@ kill_round() {
 }
 
 soak_kills() {
-  build_engine release thalwegd shipment_test && install_newer_server && build_server_libraries || return 1
+  build_engine release thalwegd shipment_test && install_servers && build_server_libraries || return 1
   THALWEG_SHIPMENT_KILLS=1000 "$THALWEG_BUILD/release/shipment_test" --gtest_filter='WalReceiverTest.*' && echo "did: 1000 kills of the receiver" || return 1
   rounds "$share" "ten files of system tests" kill_round
 }
@@ -109,7 +109,7 @@ soak_kills() {
 # The programs are built before: the compiler needs no slow machine.
 soak_slow() {
   local suites=${SOAK_SLOW_SUITES:-engine system}
-  build_engine release && install_newer_server && build_server_libraries || return 1
+  build_engine release && install_servers && build_server_libraries || return 1
   # shellcheck disable=SC2086  # words, not one name
   "$THALWEG_ROOT/scripts/slow_machine.sh" "$THALWEG_ROOT/scripts/test.sh" $suites && echo "did: $suites"
 }

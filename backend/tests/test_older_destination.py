@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from newer_server import newer_server
+from packaged_servers import packaged_server
 
 from tests.conftest import Sides, made_sides
 from tests.features.test_streams import STREAMS, body_of
@@ -52,7 +52,7 @@ KEPT = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespac
 def newer() -> Generator[Cluster, None, None]:
     workspace = Path(tempfile.mkdtemp(prefix="thalweg-test-newer-"))
     workspace.chmod(0o755)
-    cluster = start_cluster(newer_server(workspace))
+    cluster = start_cluster(packaged_server(17, workspace))
     yield cluster
     cluster.stop()
     shutil.rmtree(workspace)

@@ -1,4 +1,4 @@
-// What every page and dialogue has to hold, as they stand in the browser now.
+// Accessibility that every page and dialogue has to have, as they stand in the browser now.
 import AxeBuilder from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 

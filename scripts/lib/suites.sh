@@ -40,6 +40,7 @@ run_ctest() {
 suite_engine() {
   build_engine release
   build_server_libraries
+  install_servers
   run_ctest release "$1"
 }
 
@@ -97,8 +98,8 @@ fuzz_target() {
     >"$logs/$target.log" 2>&1 && touch "$logs/$target.passed"
 }
 
-# The PostgreSQL that tests of standbys run on where the system's own decodes at no standby.
-install_newer_server() {
+# The PostgreSQL servers of releases that the system does not have.
+install_servers() {
   use_node
   install_node_modules "$THALWEG_ROOT/engine/test/servers"
 }
@@ -107,7 +108,7 @@ install_newer_server() {
 suite_backend() {
   export THALWEG_TEST_PORTS=${THALWEG_TEST_PORTS:-26000-31999} # other ones than the system's tests, which run beside these
   build_engine release thalwegd
-  install_newer_server
+  install_servers
   keep_tests_in_memory
   (export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
    cd "$THALWEG_ROOT/backend" && "$THALWEG_VENV/bin/pytest" -q -p no:cacheprovider --junitxml="$1/backend.xml")
@@ -123,7 +124,7 @@ suite_frontend() {
 suite_system() {
   export THALWEG_TEST_PORTS=${THALWEG_TEST_PORTS:-20000-25999}
   build_engine release thalwegd
-  install_newer_server
+  install_servers
   build_server_libraries
   keep_tests_in_memory
   (cd "$THALWEG_ROOT/engine/test/system" && THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd \

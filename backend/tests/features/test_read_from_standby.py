@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from newer_server import newer_server
+from packaged_servers import packaged_server
 
 from tests.conftest import Sides, made_sides
 from tests.features.test_streams import created
@@ -72,7 +72,7 @@ def made_pair(binaries: Path, **settings: str | int) -> Generator[Pair, None, No
 def newer() -> Generator[Path, None, None]:
     workspace = Path(tempfile.mkdtemp(prefix="thalweg-test-newer-"))
     workspace.chmod(0o755)
-    yield newer_server(workspace)
+    yield packaged_server(17, workspace)
     shutil.rmtree(workspace)
 
 

@@ -70,7 +70,7 @@ test("the log tells what became of a row, and the SQL brings it back", async ({ 
 
   await askForRow(page, "5");
   const found = page.getByRole("table", { name: "Changes" });
-  // What was committed a moment ago may not be mined yet.
+  // A commit of a moment ago may not be mined yet.
   await expect(async () => {
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await expect(found).toContainText("55.00 → 0.00", { timeout: 5000 });

@@ -53,6 +53,17 @@ class MinedSource {
     return rows->size() == 0 ? "" : std::string{rows->text(0, 0)};
   }
 
+  // `wish`, if this server knows it as a value of the setting: what is built for tests of other versions may lack lz4
+  // and zstd, and version 14 compresses images in one way only.
+  static std::string offered(pg::Connection& connection, const std::string& setting, const std::string& wish,
+                             const std::string& otherwise) {
+    const std::string knows = value(connection, "SELECT coalesce('" + wish +
+                                                    "' = ANY (enumvals), false) FROM "
+                                                    "pg_settings WHERE name = '" +
+                                                    setting + "'");
+    return knows == "t" ? wish : otherwise;
+  }
+
   // The first step of a start: WAL is kept from here on.
   void keep_wal() {
     pg::Connection connection = connect();

@@ -85,8 +85,8 @@ TEST_F(MinedFramesTest, WhatCannotBeReadCountsOnceItIsCommitted) {
 TEST_F(MinedFramesTest, ValuesOutsideOfTheirRows) {
   begin(
       "CREATE TABLE t (id int PRIMARY KEY, a text, b text, c bytea); ALTER TABLE t ALTER b SET STORAGE EXTERNAL;"
-      " ALTER TABLE t ALTER c SET COMPRESSION lz4; CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY "
-      "FULL");
+      " CREATE TABLE f (a int, b text); ALTER TABLE f REPLICA IDENTITY FULL; ALTER TABLE t ALTER c SET COMPRESSION " +
+      lz4());
   run("INSERT INTO t SELECT n, repeat(md5(n::text), n * 20), repeat(md5(n::text), n * 30),"
       " decode(repeat(md5(n::text), n * 40), 'hex') FROM generate_series(1, 40) n");
   run("UPDATE t SET a = a || 'x' WHERE id % 2 = 0");
@@ -159,7 +159,8 @@ TEST_F(MinedFramesTest, ValuesOfTheTypes) {
 TEST_F(MinedFramesTest, RandomTransactions) {
   begin(
       "CREATE TABLE a (id int PRIMARY KEY, x text, y int); CREATE TABLE b (id int, x text, y int);"
-      " ALTER TABLE b REPLICA IDENTITY FULL; CREATE TABLE c (id bigint PRIMARY KEY, x text COMPRESSION lz4, y int)");
+      " ALTER TABLE b REPLICA IDENTITY FULL; CREATE TABLE c (id bigint PRIMARY KEY, x text COMPRESSION " +
+      lz4() + ", y int)");
   std::mt19937 random(7);
   const auto pick = [&](uint32_t below) { return random() % below; };
   std::vector<pg::Connection> sessions;

@@ -57,6 +57,21 @@ class Frames final : public FrameSink {
     if (view->kind() == lcr::FrameKind::table && !described_.insert(frame).second) return;
     all.push_back(std::move(frame));
   }
+  // pgoutput of version 14 also sends transactions that have no change of the publication.
+  void drop_empty_transactions() {
+    const auto is_of = [](const Frame& frame, lcr::FrameKind kind) {
+      return frame.header.starts_with(fmt::format("kind {} ", static_cast<int>(kind)));
+    };
+    std::vector<Frame> kept;
+    for (Frame& frame : all) {
+      if (is_of(frame, lcr::FrameKind::commit) && !kept.empty() && is_of(kept.back(), lcr::FrameKind::begin)) {
+        kept.pop_back();
+      } else {
+        kept.push_back(std::move(frame));
+      }
+    }
+    all = std::move(kept);
+  }
   std::vector<Frame> all;
 
  private:
@@ -174,6 +189,8 @@ class MinedStreamTest : public ::testing::Test {
       : source_(dictionary::mined_options(std::move(settings))) {}
 
   void run(const std::string& sql) { MinedSource::value(session_, sql); }
+  // How long values are compressed where a test asks for lz4.
+  std::string lz4() { return MinedSource::offered(session_, "default_toast_compression", "lz4", "pglz"); }
   // The capture starts once `before` has run.
   void begin(const std::string& before) {
     run(before);
@@ -201,6 +218,7 @@ class MinedStreamTest : public ::testing::Test {
     const base::Lsn end = *base::parse_lsn(MinedSource::value(session_, "SELECT pg_current_wal_insert_lsn()"));
     ASSERT_TRUE(source_.catch_up());
     ASSERT_NO_FATAL_FAILURE(decode(end));
+    decoded_.drop_empty_transactions();
     ASSERT_FALSE(decoded_.all.empty());
     for (size_t i = 0; i < std::min(mined_.all.size(), decoded_.all.size()); ++i) {
       ASSERT_TRUE(mined_.all[i] == decoded_.all[i])

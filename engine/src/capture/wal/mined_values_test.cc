@@ -64,7 +64,7 @@ TEST_F(MinedValuesTest, OfEveryTypeAreThoseThatAreSent) {
     const uint32_t rows_now = std::min(kAtOnce, count - done);
     for (size_t i = 0; i < kGenerated.size(); ++i) {
       run(fmt::format("SELECT setseed({})", static_cast<double>((seed * 7919 + round * 31 + i) % 100'000) / 100'000));
-      run(fmt::format("SET default_toast_compression = {}", (round + i) % 2 == 0 ? "pglz" : "lz4"));
+      run(fmt::format("SET default_toast_compression = {}", (round + i) % 2 == 0 ? "pglz" : lz4()));
       run(rows(i, kGenerated[i], rows_now));
       run(fmt::format("UPDATE t{} SET id = -id WHERE id % 16 = 1", i));
       run(fmt::format("DELETE FROM t{} WHERE id % 8 = 3", i));

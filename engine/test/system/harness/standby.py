@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from newer_server import newer_server
+from packaged_servers import packaged_server
 
 from harness.cluster import PASSWORD, server_programs
 from harness.compare import Table
@@ -15,7 +15,7 @@ def programs_from(release: int, workspace: Path) -> Path:
     """The bin directory of the server under test, or of a newer one where that is older than this release."""
     given = server_programs()
     own = given.parent.name
-    return given if own.isdigit() and int(own) >= release else newer_server(workspace)
+    return given if own.isdigit() and int(own) >= release else packaged_server(17, workspace)
 
 
 def programs_that_decode_at_a_standby(workspace: Path) -> Path:
