@@ -8,7 +8,7 @@ for part in steps node builds; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 # Of 'all'. They are those of SCENARIOS in engine/bench/bench/results.py.
-scenarios=(staged staged1 bigtx drain wal latency wan fanout spill hotkeys copy preflight rules conflicts queue metadata charts)
+scenarios=(staged staged1 bigtx drain wal mine images streams latency wan fanout spill hotkeys copy preflight rules conflicts queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -39,6 +39,11 @@ run_scenario() {
     queue | metadata)
       step "build benchmark" "read the compiler's message above" build_engine release "${name}_bench"
       set -- --program "$(find "$THALWEG_BUILD/release" -name "${name}_bench" -type f -perm -u+x)" "$@"
+      ;;
+    mine | images)
+      build_path
+      step "build benchmark" "read the compiler's message above" build_engine release mining_bench
+      set -- --program "$(find "$THALWEG_BUILD/release" -name mining_bench -type f -perm -u+x)" "$@"
       ;;
     rules)
       build_path

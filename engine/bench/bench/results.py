@@ -83,7 +83,7 @@ def _fanout(document: Document) -> str:
             if figure["method"] == method:
                 by_count.setdefault(figure["destinations"], []).append(figure["source_cpu"])
         found.append((method, [(count, statistics.median(values)) for count, values in sorted(by_count.items())]))
-    return svg.lines("fanout: the source's CPU", "destinations", "seconds per million LCRs", found)
+    return svg.lines(f"{document['scenario']}: the source's CPU", "destinations", "seconds per million LCRs", found)
 
 
 def _lines(x: str, *ys: tuple[str, str]) -> Callable[[Document], str]:
@@ -123,6 +123,12 @@ SCENARIOS = [
     Scenario("wal", "Log mining", "3.2 or more, and at most 0.2 s of the source's processors",
              "Wong et al. 2009, III: capture mines the redo log, on another host too: the source decodes nothing.",
              _rates, versus_native=True, least=3.2),
+    Scenario("mine", "Mining alone", "15 or more, on one core, over native's drain on all of them",
+             "Wong et al. 2009, III: readers, preparers and a builder turn redo into LCRs.", _rates, least=15),
+    Scenario("images", "Images of pages after checkpoints", "near 1: the same changes, mined beside many images",
+             "Not in the paper: its redo has no images of pages.", _rates),
+    Scenario("streams", "Several streams of one source", "above 1: what native's walsenders cost the source, over ours",
+             "Wong et al. 2009, III: a downstream capture takes its work from the source.", _fanout, least=1),
     Scenario("latency", "Latency at 20 000 LCR/s", "1 or more, and below one second throughout",
              "Wong et al. 2009, figure 18: sub-second latency in a LAN, with a clock of one second.", _latency,
              versus_native=True, least=1),

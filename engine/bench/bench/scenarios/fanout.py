@@ -3,6 +3,7 @@
 import argparse
 import statistics
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from bench.drains import LIMIT_SECONDS, POLL_SECONDS, NativeDrain, StreamDrain, has_sentinel
@@ -116,9 +117,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     report = Report("fanout", arguments)
     report.method(f"{arguments.transactions} transactions of {ROWS} inserts.\n{METHOD}")
+    cpu = compare(report, arguments, (NativeFan, ThalwegFan))
+    report.ratio(growth(cpu, "native") / growth(cpu, "thalweg"))
+
+
+def growth(cpu: Mapping[tuple[str, int], float], method: str) -> float:
+    """How many times as much the most destinations take as one."""
+    return cpu[method, COUNTS[-1]] / cpu[method, 1]
+
+
+def compare(report: Report, arguments: argparse.Namespace,
+            ways: Sequence[Callable[[Rig, str, int], Fan]]) -> dict[tuple[str, int], float]:
+    """The source's CPU seconds for a million LCRs, the median, by method and destinations."""
     cpu: dict[tuple[str, int], list[float]] = {}
     with Rig(arguments.keep) as rig:
-        fans = _prepare(rig, arguments.rounds)
+        fans = _prepare(rig, arguments.rounds, ways)
         rig.source.run_script(SOURCE_DATABASE, "SET synchronous_commit = off; "
                               f"CALL stage({arguments.transactions});\nINSERT INTO sentinel VALUES (1);")
         report.say(f"{'round':>5}  {'method':<8} {'destinations':>12} {'seconds':>8}   "
@@ -126,22 +139,21 @@ def run(arguments: argparse.Namespace) -> None:
         for round_number, fan in fans:
             source = _drain(rig, report, fan, round_number, arguments.transactions * ROWS + 1)
             cpu.setdefault((fan.method, fan.count), []).append(source)
-    growth = {method: statistics.median(cpu[method, COUNTS[-1]]) / statistics.median(cpu[method, 1])
-              for method in ("native", "thalweg")}
-    for method, times in growth.items():
-        report.finding(f"{method}: {COUNTS[-1]} destinations take {times:.2f} times the source's CPU of one")
-    report.ratio(growth["native"] / growth["thalweg"])
+    medians = {key: statistics.median(found) for key, found in cpu.items()}
+    for method in dict.fromkeys(method for method, _ in medians):
+        report.finding(f"{method}: {COUNTS[-1]} destinations take {growth(medians, method):.2f} times the source's CPU "
+                       "of one")
+    return medians
 
 
-def _prepare(rig: Rig, rounds: int) -> list[tuple[int, Fan]]:
+def _prepare(rig: Rig, rounds: int, ways: Sequence[Callable[[Rig, str, int], Fan]]) -> list[tuple[int, Fan]]:
     rig.source.make_database(SOURCE_DATABASE)
     rig.source.run_script(SOURCE_DATABASE, SCHEMA + GENERATOR)
     rig.source.sql(SOURCE_DATABASE, "CREATE PUBLICATION native FOR TABLE entry, sentinel")
     fans: list[tuple[int, Fan]] = []
     for round_number in range(1, rounds + 1):
         for count in COUNTS:
-            name = str(round_number)
-            fans += [(round_number, NativeFan(rig, name, count)), (round_number, ThalwegFan(rig, name, count))]
+            fans += [(round_number, way(rig, str(round_number), count)) for way in ways]
     for _, fan in fans:
         for database in fan.databases:
             rig.destination.make_database(database)
