@@ -241,6 +241,7 @@ async def test_the_full_backlog_of_a_paused_destination_is_an_error_of_the_whole
     assert (alert["severity"], alert["evidence"]["destination_id"]) == ("critical", paused)
     assert alert["fired_at"] == alert["pending_at"], "at once"
     await admin.post(f"{path}/destinations/{paused}:start")
-    await wait_for(admin, path, state="REPLICATING")
+    # The whole backlog is applied first, and no less than its limit was written.
+    await wait_for(admin, path, 240, state="REPLICATING")
     deleted = (await admin.delete(path)).json()["operation_id"]
     await wait_for(admin, f"/api/v1/operations/{deleted}", state="succeeded")

@@ -55,7 +55,7 @@ def test_a_dead_destination_holds_up_nobody_and_loses_nothing(fan: FanOut, rando
     make_pgbench_tables(scene.source, scene.database, scale=1)
     fan.start_stream("a", "b", "c", queue_size=4096)
     log = scene.engine.directory / "pgbench.log"
-    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)):
+    with PgBench(scene.source, scene.database, rate=400, clients=4, log=log, seed=random_.randrange(2**31)) as load:
         time.sleep(1)
         fan.made["b"].relay.sever()
         found = fan.wait("b", lambda destination: destination["phase"] == "RETRYING"
@@ -75,6 +75,7 @@ def test_a_dead_destination_holds_up_nobody_and_loses_nothing(fan: FanOut, rando
         fan.wait_slot(fan.source_position())
         assert fan.status("b")["backlog"]["state"] == "ON DISK"
         fan.mend("b")
+        load.slow_down()
         fan.wait_phase("b", "REPLICATING", 2 * SECONDS)
         scene.engine.kill()
         scene.engine.start()
@@ -181,8 +182,10 @@ def test_a_destination_joins_under_load_and_another_pauses(fan: FanOut, random_:
     # Of a stream with one destination, without a backlog.
     fan.start_stream_without_backlog("a")
     log = scene.engine.directory / "pgbench.log"
-    with PgBench(scene.source, scene.database, rate=300, clients=4, log=log, seed=random_.randrange(2**31)):
+    with PgBench(scene.source, scene.database, rate=300, clients=4, log=log, seed=random_.randrange(2**31)) as load:
         fan.set_destinations([fan.made["a"].definition(), fan.make("b").definition(copy_range_rows=20_000)])
+        fan.wait("b", lambda found: found["phase"] not in ("INITIALIZING", "INSTANTIATING"), "is copied", 2 * SECONDS)
+        load.slow_down()
         fan.wait_phase("b", "REPLICATING", 2 * SECONDS)
         fan.change("a", status="DISABLED")
         fan.wait("a", lambda found: found["status"] == "DISABLED", "DISABLED")

@@ -76,6 +76,7 @@ def test_one_destination_goes_on_and_takes_a_name_and_a_backlog(scene: Scene, lo
         scene.engine.set_stream(scene.stream, destinations=[{**only, "backlog": True}])
         scene.engine.wait_status(scene.stream, lambda status: status["destinations"][0]["backlog"]["state"] != "NONE",
                                  60, "it has a backlog")
+        load.slow_down()
         scene.wait_replicating()
     scene.wait_applied()
     assert_not_copied(scene)

@@ -168,6 +168,7 @@ def assert_as_committed(changes: list[dict[str, Any]], wanted: dict[int, list[tu
             assert_is(change, operation, old, new)
 
 
+@pytest.mark.timeout(600)  # twenty searches, each through all of the WAL
 def test_what_is_found_was_committed(scene: Scene, random_: random.Random) -> None:
     """Under load, beside a transaction that comes in pieces, some of which was rolled back, and through restarts."""
     scene.run_at_source(TABLES)

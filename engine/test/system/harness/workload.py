@@ -28,8 +28,9 @@ class PgBench:
     """pgbench's TPC-B-like transactions for ever, over restarts of the server. Use it in a with statement."""
 
     def __init__(self, cluster: Cluster, database: str, rate: int, clients: int, log: Path, seed: int) -> None:
-        self.command = [str(server_programs() / "pgbench"), "--no-vacuum", f"--rate={rate}", f"--client={clients}",
-                        "--time=3600", f"--random-seed={seed}", cluster.conninfo(database, "thalweg")]
+        self.rate = rate
+        self.command = [str(server_programs() / "pgbench"), "--no-vacuum", f"--client={clients}", "--time=3600",
+                        f"--random-seed={seed}", cluster.conninfo(database, "thalweg")]
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
         self.stopping = threading.Event()
@@ -44,6 +45,11 @@ class PgBench:
         self._end_process()
         self.thread.join()
 
+    def slow_down(self) -> None:
+        """A tenth of the rate from now on: what applies no faster than the load writes would never catch up."""
+        self.rate //= 10
+        self._end_process()
+
     def _end_process(self) -> None:
         if self.process:
             self.process.terminate()
@@ -51,7 +57,8 @@ class PgBench:
     def _run(self) -> None:
         with self.log.open("ab") as log:
             while not self.stopping.is_set():
-                self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+                command = [self.command[0], f"--rate={self.rate}", *self.command[1:]]
+                self.process = subprocess.Popen(command, stdout=log, stderr=log)
                 if self.stopping.is_set():
                     self._end_process()
                 self.process.wait()
