@@ -91,13 +91,15 @@ bool MinedTables::enter(base::Lsn record) {
       std::find_if(std::next(reads_.begin()), reads_.end(), [&](const Read& read) { return read.from > record; });
   then_ = static_cast<size_t>(std::prev(next) - reads_.begin());
   next_ = next == reads_.end() ? base::Lsn{UINT64_MAX} : next->from;
-  for (auto& [table, wanted] : wanted_) {
-    const auto known = std::find_if(std::prev(next), reads_.end(),
-                                    [&, table = table](const Read& read) { return read.tables.contains(table); });
+  for (auto& entry : wanted_) {
+    const uint32_t table = entry.first;
+    Wanted& wanted = entry.second;
+    const auto known =
+        std::find_if(std::prev(next), reads_.end(), [&](const Read& read) { return read.tables.contains(table); });
     wanted = known->tables.at(table);
     // The source had changed the publication some moments before the read that says so. Updates without an identity it
     // takes only of what was given up; those that are from before they were taken back, the copy has, and apply skips.
-    const bool changes = std::any_of(known, reads_.end(), [&, table = table](const Read& read) {
+    const bool changes = std::any_of(known, reads_.end(), [&](const Read& read) {
       const auto there = read.tables.find(table);
       return there != read.tables.end() && there->second != wanted;
     });

@@ -1,0 +1,101 @@
+"""A source of PostgreSQL 18 and a destination of the system's older release: virtual columns, keys over time, and what
+else came with 18, is told before anything is made."""
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from packaged_servers import packaged_server
+
+from tests.conftest import Sides
+from tests.features.test_streams import STREAMS, body_of
+from tests.support.real_engine import RealEngine
+from tests.support.servers import Cluster, start_cluster
+from tests.support.serving import eventually
+from tests.test_collector import collector, wait_for  # noqa: F401
+from tests.test_older_destination import as_reader, checks_of, ids, left_at, rows_of, source  # noqa: F401
+from tests.test_real_engine import thalwegd  # noqa: F401
+
+STAYS = """
+CREATE TABLE stays (
+  id uuid DEFAULT uuidv7() PRIMARY KEY,
+  room integer NOT NULL,
+  during daterange CONSTRAINT some_time NOT NULL,
+  price numeric CONSTRAINT positive CHECK (price > 0) NOT ENFORCED,
+  CONSTRAINT one_guest UNIQUE (room, during WITHOUT OVERLAPS)
+);
+INSERT INTO stays (room, during, price) VALUES (1, '[2026-01-01,2026-01-03)', -3);
+"""
+DOUBLED = "CREATE TABLE doubled (id integer PRIMARY KEY, twice integer GENERATED ALWAYS AS (id * 2) VIRTUAL)"
+
+
+@pytest.fixture(scope="module")
+def newer() -> Generator[Cluster, None, None]:
+    workspace = Path(tempfile.mkdtemp(prefix="thalweg-test-newest-"))
+    workspace.chmod(0o755)
+    cluster = start_cluster(packaged_server(18, workspace))
+    yield cluster
+    cluster.stop()
+    shutil.rmtree(workspace)
+
+
+def with_gist(cluster: Cluster, dbname: str) -> None:
+    cluster.execute("CREATE EXTENSION btree_gist", dbname=dbname)
+
+
+async def test_what_came_with_18_is_left_out_with_consent(
+    operator: httpx.AsyncClient, ids: dict[str, str], source: Sides, sides: Sides, thalwegd: RealEngine,  # noqa: F811
+    collector: Any,  # noqa: F811
+) -> None:  # fmt: skip
+    with_gist(source.cluster, source.source["dbname"])
+    as_reader(source, STAYS)
+    before = left_at(source, sides)
+    (lacks, *_) = (await checks_of(operator, ids, ["stays"]))["left_out_there"]["items"]
+    assert "lacks the extension btree_gist" in lacks
+    with_gist(sides.cluster, sides.destination["dbname"])
+    asked = (await checks_of(operator, ids, ["stays"]))["left_out_there"]
+    found = "\n".join(asked["items"])
+    assert len(asked["items"]) == 3, found
+    for part in ("default of id of", "uuidv7()", "constraint positive of", "constraint one_guest of"):
+        assert part in found, found
+    assert "PostgreSQL 18 of the source" in asked["cure"]
+    assert left_at(source, sides) == before
+
+    body = body_of(ids, rules={"include": [{"schema": "public", "table": "stays"}]})
+    made = await operator.post(STREAMS, json={**body, "accept": [asked["consent"]]})
+    assert made.status_code == 202, made.text
+    await wait_for(operator, f"{STREAMS}/{made.json()['stream_id']}", phase="REPLICATING")
+    as_reader(source, "INSERT INTO stays (room, during, price) VALUES (1, '[2026-01-03,2026-01-04)', 8)")
+
+    async def same() -> bool:
+        query = "SELECT * FROM stays ORDER BY id"
+        there = rows_of(sides.cluster, sides.destination, query)
+        return len(there) == 2 and there == rows_of(source.cluster, source.source, query)
+
+    await eventually(same)
+    thalwegd.stop()
+
+    async def slot_is_free() -> bool:
+        return not source.cluster.value("SELECT bool_or(active) FROM pg_replication_slots")
+
+    await eventually(slot_is_free)
+
+
+async def test_a_table_with_a_virtual_column_is_refused(
+    operator: httpx.AsyncClient, ids: dict[str, str], source: Sides, sides: Sides,  # noqa: F811
+) -> None:  # fmt: skip
+    as_reader(source, DOUBLED)
+    before = left_at(source, sides)
+    check = (await checks_of(operator, ids, ["doubled"]))["definitions"]
+    assert check["status"] == "failed", check
+    (item,) = check["items"]
+    assert "doubled" in item and "VIRTUAL" in item
+    assert "PostgreSQL 18 of the source" in check["cure"]
+    body = body_of(ids, rules={"include": [{"schema": "public", "table": "doubled"}]})
+    refused = await operator.post(STREAMS, json=body)
+    assert (refused.status_code, refused.json()["code"]) == (409, "preflight_failed")
+    assert left_at(source, sides) == before
