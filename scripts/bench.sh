@@ -8,7 +8,7 @@ for part in steps node builds; do
   source "$THALWEG_ROOT/scripts/lib/$part.sh"
 done
 # Of 'all'. They are those of SCENARIOS in engine/bench/bench/results.py.
-scenarios=(staged staged1 bigtx drain wal mine images streams latency wan fanout spill hotkeys copy preflight rules conflicts queue metadata charts)
+scenarios=(staged staged1 bigtx drain wal mine images streams latency wan fanout spill hotkeys table1 copy preflight rules conflicts queue metadata charts)
 results=$THALWEG_ROOT/docs/results
 scenario=${1:-staged}
 shift || true
@@ -18,7 +18,7 @@ export THALWEG_ENGINE=$THALWEG_BUILD/release/src/daemon/thalwegd
 packages=(build extension runtime)
 case $scenario in
   charts | console) packages+=(test) ;; # Chromium
-  copy) packages+=(bench) ;;
+  copy | table1) packages+=(bench) ;;
 esac
 if [[ -z ${THALWEG_GUARDED:-} ]]; then
   step "install packages" "run apt-get by hand and read what it says" "$THALWEG_ROOT/scripts/install.sh" "${packages[@]}"

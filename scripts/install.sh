@@ -19,7 +19,7 @@ packages_of() {
     runtime) packages_of postgresql && packages_of redis && packages_of control && packages_of engine ;;
     system) echo iproute2 openssl ;;
     test) echo pgbouncer chromium clang-19 libclang-rt-19-dev clang-format-19 shellcheck systemd ;;
-    bench) echo pgcopydb ;;
+    bench) echo pgcopydb valgrind ;;
     *) echo "unknown group '$1': build, extension, runtime (postgresql, redis, control, engine), system, test or bench" >&2; return 1 ;;
   esac
 }

@@ -9,7 +9,6 @@ import psycopg
 from harness.lcr_frames import Target, call, int4, int8, table_list, target
 
 Session = psycopg.Connection[Any]
-SET_ROWS = 500  # of one statement
 CALL_BYTES = 96 * 1024  # of one call of the data layer, as apply makes them
 
 
@@ -50,60 +49,72 @@ class Change:
     row: list[int | str] | None
 
 
-Writer = Callable[[Session, Shape, Sequence[Change]], None]
+Write = Callable[[Sequence[Change]], None]  # changes of one kind, each of another row
+Writer = Callable[[Session, Shape], Write]
 
 
-def statement_a_row(session: Session, shape: Shape, changes: Sequence[Change]) -> None:
+def statement_a_row(session: Session, shape: Shape) -> Write:
     names = [name for name, _ in shape.columns]
-    for change in changes:
-        if change.row is None:
-            text = f"DELETE FROM {shape.name} WHERE id = {change.key}"
-        elif change.key is None:
-            text = f"INSERT INTO {shape.name} ({', '.join(names)}) VALUES ({', '.join(map(_literal, change.row))})"
-        else:
-            parts = ", ".join(f"{name} = {_literal(value)}" for name, value in zip(names, change.row, strict=True))
-            text = f"UPDATE {shape.name} SET {parts} WHERE id = {change.key}"
-        session.execute(text)
+
+    def write(changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.row is None:
+                text = f"DELETE FROM {shape.name} WHERE id = {change.key}"
+            elif change.key is None:
+                text = f"INSERT INTO {shape.name} ({', '.join(names)}) VALUES ({', '.join(map(_literal, change.row))})"
+            else:
+                parts = ", ".join(f"{name} = {_literal(value)}" for name, value in zip(names, change.row, strict=True))
+                text = f"UPDATE {shape.name} SET {parts} WHERE id = {change.key}"
+            session.execute(text)
+    return write
 
 
-def prepared(session: Session, shape: Shape, changes: Sequence[Change]) -> None:
+def prepared(session: Session, shape: Shape) -> Write:
     names = [name for name, _ in shape.columns]
     values = [f"%b::{kind}" for _, kind in shape.columns]
     insert = f"INSERT INTO {shape.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
     assignments = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
     update = f"UPDATE {shape.name} SET {assignments} WHERE id = %b::int8"
-    with session.pipeline():
-        for change in changes:
-            if change.row is None:
-                session.execute(f"DELETE FROM {shape.name} WHERE id = %b::int8", [change.key], prepare=True)
-            elif change.key is None:
-                session.execute(insert, change.row, prepare=True)
-            else:
-                session.execute(update, [*change.row, change.key], prepare=True)
+
+    def write(changes: Sequence[Change]) -> None:
+        with session.pipeline():
+            for change in changes:
+                if change.row is None:
+                    session.execute(f"DELETE FROM {shape.name} WHERE id = %b::int8", [change.key], prepare=True)
+                elif change.key is None:
+                    session.execute(insert, change.row, prepare=True)
+                else:
+                    session.execute(update, [*change.row, change.key], prepare=True)
+    return write
 
 
-def sets(session: Session, shape: Shape, changes: Sequence[Change]) -> None:
+def sets(session: Session, shape: Shape) -> Write:
     names = [name for name, _ in shape.columns]
     arrays = ", ".join(f"%b::{kind}[]" for _, kind in shape.columns)
-    for start in range(0, len(changes), SET_ROWS):
-        part = changes[start:start + SET_ROWS]
-        keys = [change.key for change in part]
-        columns = [list(column) for column in zip(*(change.row or [] for change in part), strict=True)]
-        if part[0].row is None:
+    assignments = ", ".join(f"{name} = s.{name}" for name in names)
+    update = (f"UPDATE {shape.name} t SET {assignments} FROM unnest(%b::int8[], {arrays}) "
+              f"AS s (key, {', '.join(names)}) WHERE t.id = s.key")
+
+    def write(changes: Sequence[Change]) -> None:
+        keys = [change.key for change in changes]
+        columns = [list(column) for column in zip(*(change.row or [] for change in changes), strict=True)]
+        if changes[0].row is None:
             session.execute(f"DELETE FROM {shape.name} t USING unnest(%b::int8[]) AS s (id) WHERE t.id = s.id", [keys],
                             prepare=True)
-        elif part[0].key is None:
+        elif changes[0].key is None:
             session.execute(f"INSERT INTO {shape.name} SELECT * FROM unnest({arrays})", columns, prepare=True)
         else:
-            assignments = ", ".join(f"{name} = s.{name}" for name in names)
-            session.execute(f"UPDATE {shape.name} t SET {assignments} FROM unnest(%b::int8[], {arrays}) "
-                            f"AS s (key, {', '.join(names)}) WHERE t.id = s.key", [keys, *columns], prepare=True)
+            session.execute(update, [keys, *columns], prepare=True)
+    return write
 
 
-def data_layer(session: Session, shape: Shape, changes: Sequence[Change]) -> None:
+def data_layer(session: Session, shape: Shape) -> Write:
     written = target(session, shape.name)
-    for frames in _calls(_frame(written, shape, change) for change in changes):
-        call(session, table_list(written), frames)
+
+    def write(changes: Sequence[Change]) -> None:
+        for frames in _calls(_frame(written, shape, change) for change in changes):
+            call(session, table_list(written), frames)
+    return write
 
 
 WRITERS: dict[str, Writer] = {"a statement a row": statement_a_row, "prepared, pipelined": prepared, "sets": sets,
