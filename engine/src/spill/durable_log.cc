@@ -392,17 +392,25 @@ Result<void> DurableLog::begin_later(base::Lsn from) {
 void DurableLog::drop_before(uint32_t number, base::Lsn needed_from) {
   number = std::min(number, read_number_);
   if (marked_last_) number = std::min(number, *marked_last_);
-  if (segments_.empty() || segments_.front().number >= number || !segments_.front().ended) return;
-  if (auto begun = begin_later(needed_from); !begun) {
-    return base::log_error("spill_not_removed", begun.error(), {{"folder", folder_.string()}});
-  }
+  std::vector<Segment> going;
   while (!segments_.empty() && segments_.front().number < number && segments_.front().ended) {
-    kept_.subtract(segments_.front().count);
-    read_.subtract(segments_.front().count);
-    publish();
-    remove(segments_.front());
+    going.push_back(std::move(segments_.front()));
     segments_.pop_front();
+    kept_.subtract(going.back().count);
+    read_.subtract(going.back().count);
   }
+  if (going.empty()) return;
+  if (auto begun = begin_later(needed_from); !begun) {
+    base::log_error("spill_not_removed", begun.error(), {{"folder", folder_.string()}});
+    for (; !going.empty(); going.pop_back()) {
+      kept_.add(going.back().count);
+      read_.add(going.back().count);
+      segments_.push_front(std::move(going.back()));
+    }
+    return;
+  }
+  publish();
+  for (const Segment& segment : going) remove(segment);
 }
 
 void DurableLog::remove(const Segment& segment) {
