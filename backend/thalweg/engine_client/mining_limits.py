@@ -16,7 +16,8 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
         "name": "wal_keep_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 1024,
         "minimum": 0, "maximum": 16777216, "unit": "MiB", "live": False,
         "description": "Only for log mining: how much of the source's WAL the engine keeps, for searches and for "
-        "destinations that are restored to an earlier state, although none needs it any more. It counts within staging_limit_mb, and goes first. 0: none.",
+        "destinations that are restored to an earlier state, although none needs it any more. It counts within "
+        "staging_limit_mb, and goes first. 0: none.",
     },
     {
         "name": "capture_memory_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 256,
