@@ -15,8 +15,9 @@ MINING_LIMITS: Final[list[dict[str, Any]]] = [
     {
         "name": "wal_keep_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 1024,
         "minimum": 0, "maximum": 16777216, "unit": "MiB", "live": False,
-        "description": "Only for log mining: how much of the source's WAL the engine keeps for searches although no "
-        "destination needs it any more. It counts within staging_limit_mb, and goes first. 0: none.",
+        "description": "Only for log mining: how much of the source's WAL the engine keeps, for searches and for "
+        "destinations that are restored to an earlier state, although none needs it any more. It counts within "
+        "staging_limit_mb, and goes first. 0: none.",
     },
     {
         "name": "capture_memory_mb", "component": "CAPTURE", "scope": "STREAM", "type": "integer", "default": 256,

@@ -91,7 +91,7 @@ base::Result<Lsn> Destination::start_consumer(const control::Delivery& of, const
       return std::unexpected(goes_on.error());
     }
   }
-  note_confirmed(*at);
+  note_reached(*at);
   if (options_.effect != nullptr) options_.effect->reached(consumer->begins_at());
   std::unique_lock lock(session_lock_);
   ruled_ = std::move(ruled);
@@ -130,6 +130,8 @@ Lsn Destination::confirmed() const {
   std::shared_lock lock(session_lock_);
   return std::max(from_, durable());
 }
+
+void Destination::note_reached(Lsn lsn) { durable_.store(lsn.value, std::memory_order_release); }
 
 std::optional<base::Error> Destination::unresolved_trouble() const {
   return options_.tables == nullptr ? std::nullopt : options_.tables->unresolved();

@@ -97,6 +97,8 @@ class Destination {
   virtual bool has_caught_up(QueueProducer& producer) const = 0;
   // It is behind: from the next session on it keeps to the disk for a while, if it can.
   virtual void keep_to_disk() {}
+  // It was restored to an earlier state, and needs again what commits from there on; zero: it does not.
+  virtual base::Lsn lacks_from() const { return {}; }
   // Only a new session of the capture brings it on.
   virtual bool needs_session() const = 0;
   // Applies or sends the contents of the queue, as far as it can, until has_ended() or until end() cuts it short.
@@ -153,6 +155,8 @@ class Destination {
   void await_effect();
   void release_consumer();  // it has ended
   void note_confirmed(base::Lsn lsn);
+  // The destination says how far it has got, which may be less than it had before it was restored to an earlier state.
+  void note_reached(base::Lsn lsn);
   base::Lsn durable() const { return {durable_.load(std::memory_order_acquire)}; }
   std::optional<base::Error> unresolved_trouble() const;
 

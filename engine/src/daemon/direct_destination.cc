@@ -1,8 +1,10 @@
 #include "daemon/direct_destination.h"
 
 #include "base/file.h"
+#include "capture/wal/wal_start.h"
 #include "daemon/earlier_logs.h"
 #include "daemon/source_objects.h"
+#include "daemon/source_slot.h"
 
 // Nothing of this is between a change and its apply.
 
@@ -107,7 +109,13 @@ StartContext DirectDestination::start_context() {
 }
 
 base::Result<void> DirectDestination::go_on_from(base::Lsn reached) {
-  return check_joins(reached, from_, slot_made_at_, options_.delivery.destination.name);
+  auto joins = check_joins(reached, from_, slot_made_at_, options_.delivery.destination.name);
+  if (joins || !mines(options_.delivery.stream)) return joins;
+  auto kept = capture::check_kept(mining_folder(options_.directory), reached);
+  if (!kept) return joins.error().code == base::ErrorCode::slot_lost ? joins : kept;
+  std::unique_lock lock(session_lock_);
+  from_ = reached;
+  return {};
 }
 
 control::DestinationStatus DirectDestination::status() const {

@@ -151,6 +151,13 @@ base::Result<void> EarlierLogs::check_reach(Lsn reached, Lsn session_from, Lsn s
                                 end ? "left that one at " + base::to_string(*end) : "was never on that one"));
 }
 
+void EarlierLogs::give_up() {
+  drop_strays();
+  for (const auto& log : logs_) log->remove();
+  logs_.clear();
+  logged_ = {};
+}
+
 void EarlierLogs::drop_front() { logs_.pop_front(); }
 
 uint64_t EarlierLogs::frames_left() const {

@@ -51,6 +51,9 @@ class EarlierLogs {
   base::Result<void> check_reach(base::Lsn reached, base::Lsn session_from, base::Lsn slot_made_at,
                                  const std::string& name) const;
 
+  // Removes all of them: everything from the destination's position on comes again.
+  void give_up();
+
   bool empty() const { return logs_.empty(); }
   spill::DurableLog& front() { return *logs_.front(); }
   void drop_front();  // the caller has removed it from the disk

@@ -131,5 +131,17 @@ TEST_F(EarlierLogsTest, AClosedSessionKeepsWhatWasLogged) {
   EXPECT_TRUE(fs::exists(directory_ / "backlog" / "0000000001"));
 }
 
+TEST_F(EarlierLogsTest, AreGivenUpWhereEverythingComesAgain) {
+  session(100, 200);
+  session(200, 300);
+  ASSERT_TRUE(logs_->begin_session(pg::TimelineHistory(1), false));
+  logs_->give_up();
+  EXPECT_TRUE(logs_->empty());
+  EXPECT_FALSE(logs_->logged()) << "no position is claimed for them";
+  EXPECT_TRUE(reaches(50, 50));
+  ASSERT_TRUE(logs_->begin_session(pg::TimelineHistory(1), false));
+  EXPECT_TRUE(logs_->empty()) << "they are gone from the disk";
+}
+
 }  // namespace
 }  // namespace thalweg::daemon

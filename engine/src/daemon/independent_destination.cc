@@ -28,6 +28,7 @@ constexpr std::chrono::minutes kSessionPauseLast{2};  // every session interrupt
 
 IndependentDestination::IndependentDestination(const DestinationOptions& options)
     : Destination(options, {.apply = options.directory / "apply", .rules = options.directory.parent_path()}),
+      mined_wal_(mining_folder(options_.directory.parent_path())),
       space_(options_.directory, options_.delivery.destination.parameters.queue_spill_limit_bytes(), *options_.clock,
              spill::SpillSpace::kFreeBytesMin, "queue_spill_limit_mb"),
       session_backoff_(std::hash<std::string>{}(options_.delivery.destination.id), kSessionPauseLast),
@@ -47,6 +48,7 @@ void IndependentDestination::begin_own_session(const SourceSlot& slot) {
   std::lock_guard lock(mutex_);
   course_.begin();
   session_wish_ = SessionWish::none;
+  lacks_from_ = {};
   caught_up_ = false;
 }
 
@@ -67,6 +69,7 @@ base::Result<void> IndependentDestination::begin(SessionStart& session) {
     begin_removal();
     return {};
   }
+  const Lsn lacked = lacks_from();
   begin_own_session(session.slot);
   source_end_ = &session.source_end;
   THALWEG_TRY(base::make_folders(options_.directory / "backlog"));
@@ -80,6 +83,7 @@ base::Result<void> IndependentDestination::begin(SessionStart& session) {
     // The destination's, not the stream's: it says so, and its frames wait on disk. One that has given up keeps its
     // error: whoever retries it meets this one.
     if (!opened && !has_given_up()) give_up_or_wait(opened.error());
+    if (lacked && from_ <= lacked) logs_.give_up();
     EarlierLogs::Own own = logs_.own(source_.timeline);
     backlog_ = std::make_unique<queue::BacklogConsumer>(
         session.queue, session.next_consumer++, space_, *options_.clock,
@@ -173,8 +177,14 @@ void IndependentDestination::keep_to_disk() {
                   {{"stream", options_.delivery.stream.id}, {"destination", options_.delivery.destination.id}});
 }
 
+Lsn IndependentDestination::lacks_from() const {
+  std::lock_guard lock(mutex_);
+  return lacks_from_;
+}
+
 Lsn IndependentDestination::confirmed() const {
   std::shared_lock lock(session_lock_);
+  if (const Lsn lacked = lacks_from()) return lacked;
   Lsn out = std::max({from_, durable(), logs_.logged()});
   if (backlog_) out = std::max(out, backlog_->logged());
   return out;
@@ -214,8 +224,9 @@ void IndependentDestination::run() {
       if (course_.ending() == Ending::now || (course_.ending() == Ending::drained && ran)) return;
       course_.enter(Phase::resting);
     }
-    if (!ran && !was_cut_short) note_failure(ran.error());
-    if (!again && !await_session()) return;
+    const bool lacks = static_cast<bool>(lacks_from());
+    if (!ran && !was_cut_short && !lacks) note_failure(ran.error());
+    if ((!again || lacks) && !await_session()) return;
   }
 }
 
@@ -318,17 +329,17 @@ StartContext IndependentDestination::start_context() {
           .joins_capture = true,
           .session = source_,
           .progress = options_.progress,
-          .folder = mining_folder(options_.directory.parent_path()),
+          .folder = mined_wal_,
           .work = {.stop = &course_.interrupt(), .board = options_.board},
           .on_copy = [this] { observe(State::instantiating); },
-          .check_backlog =
-              [this](Lsn low_watermark, int came_from) {
-                {
-                  std::unique_lock lock(session_lock_);
-                  logs_.set_strays_aside(came_from);
-                }
-                return check_reach(low_watermark);
-              }};
+          .check_backlog = [this](Lsn low_watermark, int came_from) -> base::Result<void> {
+            {
+              std::unique_lock lock(session_lock_);
+              logs_.set_strays_aside(came_from);
+            }
+            THALWEG_TRY(joins_backlog(low_watermark));
+            return {};
+          }};
 }
 
 void IndependentDestination::enter(DestinationCourse::Phase phase) {

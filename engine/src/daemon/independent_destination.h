@@ -54,8 +54,9 @@ class IndependentDestination final : public Destination {
   bool has_caught_up(QueueProducer& producer) const override;
   // No effect where it keeps to the disk already.
   void keep_to_disk() override;
-  // Something that its agent had taken is lost to it, it has been behind the others for too long, or its backlog has
-  // not become durable.
+  base::Lsn lacks_from() const override;
+  // Something that its agent had taken is lost to it, or what it lacks is mined again, it has been behind the others
+  // for too long, or its backlog has not become durable.
   bool needs_session() const override;
   // If its agent is gone, or it is behind, the next session brings the queue's contents again.
   void drain() override;
@@ -98,7 +99,7 @@ class IndependentDestination final : public Destination {
   base::Result<void> go_live(const control::Delivery& delivery, const StartedDestination& started);
   base::Result<void> watch(base::Lsn until);
   bool has_caught_up(base::Lsn target);
-  base::Result<void> check_reach(base::Lsn reached) const;
+  base::Result<bool> joins_backlog(base::Lsn reached) const;
   base::Result<void> go_on_from(base::Lsn reached) override;
   StartContext start_context() override;
   control::Delivery present_delivery() const override;
@@ -122,6 +123,7 @@ class IndependentDestination final : public Destination {
   bool has_given_up() const;
   bool is_disabled() const { return course_.desired() == control::DesiredStatus::disabled; }
 
+  const std::filesystem::path mined_wal_;  // of the stream, where it mines
   spill::SpillSpace space_;
   std::jthread thread_;
 
@@ -140,6 +142,7 @@ class IndependentDestination final : public Destination {
   std::optional<std::chrono::steady_clock::time_point> retry_due_;
   DestinationCourse course_;
   SessionWish session_wish_ = SessionWish::none;
+  base::Lsn lacks_from_;    // what commits from there on is to be mined again, by another session; zero: nothing
   bool caught_up_ = false;  // since its consumer began to read this session's backlog
   bool forgotten_ = false;
   control::TableRules rules_;  // in effect once its consumer starts

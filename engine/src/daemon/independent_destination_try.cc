@@ -1,5 +1,7 @@
+#include "capture/wal/wal_start.h"
 #include "daemon/independent_destination.h"
 #include "daemon/log_frames.h"
+#include "daemon/source_slot.h"
 
 // One try at a destination with a backlog: its copy, the logs of earlier sessions, then this one's LCRs.
 
@@ -25,7 +27,7 @@ base::Result<void> IndependentDestination::run_once(const control::Delivery& del
     THALWEG_ASSIGN(started, start_destination(delivery, start_context()));
     if (options_.tables != nullptr) options_.tables->refresh();
     THALWEG_TRY(go_on_from(started.low_watermark));
-    note_confirmed(started.low_watermark);
+    note_reached(started.low_watermark);
   }
   backlog_->stay_on_disk(static_cast<bool>(started.constraints_from));
   while (!logs_.empty() && !is_interrupted()) {
@@ -39,12 +41,29 @@ base::Result<void> IndependentDestination::run_once(const control::Delivery& del
   return go_live(delivery, started);
 }
 
-base::Result<void> IndependentDestination::check_reach(Lsn reached) const {
-  return logs_.check_reach(reached, from_, slot_made_at_, options_.delivery.destination.name);
+// False: what is between is to be had from the WAL that the capture keeps.
+base::Result<bool> IndependentDestination::joins_backlog(Lsn reached) const {
+  const Lsn begins_at = std::max(from_, backlog_->begins_at());
+  auto joins = logs_.check_reach(reached, begins_at, slot_made_at_, options_.delivery.destination.name);
+  if (joins) return true;
+  const bool captures = mines(options_.delivery.stream) && !options_.delivery.stream.receive_from;
+  if (joins.error().code == base::ErrorCode::source_diverged || !captures) {
+    return std::unexpected(std::move(joins.error()));
+  }
+  auto kept = capture::check_kept(mined_wal_, reached);
+  if (kept) return false;
+  // A slot that was lost says more than what the next one keeps.
+  return std::unexpected(std::move(joins.error().code == base::ErrorCode::slot_lost ? joins.error() : kept.error()));
 }
 
+// Its destination was restored to an earlier state, perhaps: then this session has nothing that it could apply.
 base::Result<void> IndependentDestination::go_on_from(Lsn reached) {
-  THALWEG_TRY(check_reach(reached));
+  THALWEG_ASSIGN(const bool joins, joins_backlog(reached));
+  if (!joins) {
+    std::lock_guard lock(mutex_);
+    lacks_from_ = reached;
+    return base::fail(base::ErrorCode::position_gap, "What it lacks is mined again");
+  }
   std::unique_lock lock(session_lock_);
   logs_.drop_strays();  // it needs nothing of them
   return {};

@@ -130,13 +130,23 @@ base::Result<SourceSlot> Sessions::prepare_source() {
   if (std::ranges::any_of(destinations_, [](const auto& destination) { return destination->prepares_source(); }))
     return SourceSlot{};
   THALWEG_ASSIGN(SourceSlot slot, start_source(options_.definition, {.stop = options_.stop, .board = options_.board},
-                                               mining_folder(options_.spill_directory)));
+                                               mining_folder(options_.spill_directory), lacked_from()));
   if (slot.made_at) {
     THALWEG_TRY(note_made_slot(options_.spill_directory, slot.made_at));
   } else {
     slot.made_at = read_made_slot(options_.spill_directory);
   }
   return slot;
+}
+
+// The lowest position from which on a destination lacks what has been captured; zero: none does.
+Lsn Sessions::lacked_from() const {
+  Lsn lowest;
+  for (const auto& destination : destinations_) {
+    const Lsn lacked = destination->lacks_from();
+    if (lacked && !destination->is_dropped() && (!lowest || lacked < lowest)) lowest = lacked;
+  }
+  return lowest;
 }
 
 // At each session: its administrator may have changed it.

@@ -109,6 +109,7 @@ class Sessions {
  private:
   base::Result<void> run_to_the_end();
   base::Result<SourceSlot> prepare_source();
+  base::Lsn lacked_from() const;
   base::Result<void> find_archive();
   base::Result<void> run_session(const SourceSlot& slot);
   base::Result<void> begin(const SourceSlot& slot);

@@ -74,8 +74,22 @@ base::Result<void> drop_slot_without_mining(pg::Connection& source, const Stream
                             std::chrono::seconds(10));
 }
 
+// The position with which the session goes on. What a destination lacks may be gone by now: it says so itself, and the
+// others go on.
+base::Result<base::Lsn> goes_on_at(const std::filesystem::path& folder, const shipment::WalIdentity& wal,
+                                   base::Lsn again_from) {
+  capture::WalFolder mined(folder);
+  auto reached = capture::check_mining(mined, wal, again_from);
+  if (reached && reached->again_until) return again_from;
+  if (!reached && again_from && reached.error().code == base::ErrorCode::position_gap) {
+    reached = capture::check_mining(mined, wal, {});
+  }
+  if (!reached) return std::unexpected(std::move(reached.error()));
+  return reached->state.at.confirmed;
+}
+
 base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, const DatabaseWork& work,
-                                        const std::filesystem::path& folder) {
+                                        const std::filesystem::path& folder, base::Lsn again_from) {
   const auto at_source = [&]<typename T>(base::Result<T> result) {
     return on_side("Source", definition.source.name, std::move(result));
   };
@@ -122,23 +136,21 @@ base::Result<SourceSlot> prepare_source(const StreamDefinition& definition, cons
                                                                       .system_identifier = "",
                                                                       .at_standby = definition.source.reads_standby,
                                                                       .is_physical = mines(definition)}));
-  base::Lsn goes_on_at = state.confirmed_flush;
+  base::Lsn confirmed = state.confirmed_flush;
   if (mines(definition)) {
-    capture::WalFolder mined(folder);
-    THALWEG_ASSIGN(const capture::MiningState reached, capture::check_mining(mined, wal, {}));
-    goes_on_at = reached.at.confirmed;
+    THALWEG_ASSIGN(confirmed, goes_on_at(folder, wal, again_from));
   }
   return SourceSlot{.identity = identity_of(identity),
                     .history = history.value_or(pg::TimelineHistory(identity.timeline)),
-                    .confirmed_flush = goes_on_at,
+                    .confirmed_flush = confirmed,
                     .made_at = made_at};
 }
 
 }  // namespace
 
 base::Result<SourceSlot> start_source(const StreamDefinition& definition, const DatabaseWork& work,
-                                      const std::filesystem::path& folder) {
-  auto prepared = prepare_source(definition, work, folder);
+                                      const std::filesystem::path& folder, base::Lsn again_from) {
+  auto prepared = prepare_source(definition, work, folder, again_from);
   if (!prepared && work.is_given_up()) log_undone(definition, work.end_given_up(definition.source.conninfo));
   return prepared;
 }

@@ -58,9 +58,10 @@ struct SourceSlot {
   base::Lsn made_at = {};          // by this engine; zero: it was there, or nobody knows
 };
 // Publications and slot of a stream whose destinations join its capture, made where they are missing. `folder`: of its
-// mining, if it mines.
+// mining, if it mines. `again_from`: a destination lacks what commits from there on, which is mined again where it is
+// kept; zero: none does.
 base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work,
-                                      const std::filesystem::path& folder);
+                                      const std::filesystem::path& folder, base::Lsn again_from);
 // Whether start_source would leave the publications as they are.
 base::Result<bool> publishes_all(const control::StreamDefinition& definition, const DatabaseWork& work);
 

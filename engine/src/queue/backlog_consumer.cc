@@ -248,6 +248,11 @@ bool BacklogConsumer::go_to_disk(base::Lsn durable) {
   return true;
 }
 
+base::Lsn BacklogConsumer::begins_at() const {
+  const std::lock_guard lock(mutex_);
+  return log_ ? log_->from() : from_;
+}
+
 void BacklogConsumer::discard() {
   const std::lock_guard lock(mutex_);
   discarding_ = true;
@@ -268,11 +273,12 @@ void BacklogConsumer::confirm(base::Lsn durable) {
   if (passed) {
     log_->remove();
     log_.reset();
+    from_ = std::max(from_, ledger_.position());
     ledger_ = BacklogLedger({}, ledger_.tables());  // where nothing is taken from memory, the next log begins with them
     note_durability();
     return;
   }
-  log_->drop_before(ledger_.first_needed(durable, log_->segment()));
+  log_->drop_before(ledger_.first_needed(durable, log_->segment()), durable);
 }
 
 void BacklogConsumer::stay_on_disk(bool stay) {

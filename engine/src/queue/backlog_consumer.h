@@ -84,6 +84,8 @@ class BacklogConsumer final : public FrameSource, public Spillable {
   // some of it was in memory and is gone; only a new start of the capture brings it back. `durable`: transactions that
   // commit below are durable at the destination. Of an agent that was cut nothing is gone if that is all it got.
   bool leave(base::Lsn durable);
+  // The next agent gets every transaction whole that commits from there on. Until one has taken something from memory.
+  base::Lsn begins_at() const;
   // From now on discards what it holds and what comes: the operator has given the destination up. The agent has ended.
   void discard();
   // Transactions that commit below `durable` are durable at the destination: removes them from the log.

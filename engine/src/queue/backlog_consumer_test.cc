@@ -154,6 +154,7 @@ TEST_F(BacklogConsumerTest, ALogAfterOneThatIsDurableHasTheDescriptions) {
   consumer_->confirm({2008});
   EXPECT_FALSE(fs::exists(directory_ / "log"));
   EXPECT_TRUE(consumer_->leave({2008}));
+  EXPECT_EQ(consumer_->begins_at(), base::Lsn{2008});
   put_transaction(2100);
   while (consumer_->move()) {
   }
@@ -195,6 +196,7 @@ TEST_F(BacklogConsumerTest, ConfirmedSegmentsGoFromTheFront) {
   ASSERT_GT(before, 1);
   consumer_->confirm({commit});
   EXPECT_EQ(segments(), before);  // transaction 9 is open
+  EXPECT_EQ(consumer_->begins_at(), base::Lsn{1000});
   put(lcr::make_commit_frame({9}, true, mark(commit)));
   take(*consumer_);
   // The log keeps what its newest mark names, so it goes once a mark names the last segment.
@@ -203,6 +205,7 @@ TEST_F(BacklogConsumerTest, ConfirmedSegmentsGoFromTheFront) {
   consumer_->confirm({commit + 8});
   EXPECT_EQ(segments(), 1);
   EXPECT_TRUE(consumer_->leave({}));
+  EXPECT_EQ(consumer_->begins_at(), base::Lsn{commit + 8}) << "whoever is behind it lacks something";
   const auto again = take(*consumer_);
   ASSERT_FALSE(again.empty());
   EXPECT_EQ(again.front().first, FrameKind::table);

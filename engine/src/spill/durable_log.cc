@@ -296,8 +296,8 @@ Result<void> DurableLog::write_mark(base::Lsn position) {
   mark.log = id_;
   mark.from = from_.value;
   mark.synced = position.value;
-  mark.frames = kept_.frames;
-  mark.changes = kept_.changes;
+  mark.frames = kept_.frames - buffered_.frames;
+  mark.changes = kept_.changes - buffered_.changes;
   mark.first_segment = segments_.empty() ? next_number_ : segments_.front().number;
   mark.end_segment = next_number_;
   if (!segments_.empty()) {
@@ -372,16 +372,45 @@ void DurableLog::rewind() {
   publish();
 }
 
-void DurableLog::drop_before(uint32_t number) {
+// On the disk before anything goes: whoever opens the log compares that with what its destination has, which may be an
+// earlier state of it. What is buffered stays so, because a full disk must be able to get room by this.
+Result<void> DurableLog::begin_later(base::Lsn from) {
+  if (from <= from_) return {};
+  const base::Lsn before = std::exchange(from_, from);
+  if (sync_failure_) return {};
+  const auto marked = [&]() -> Result<void> {
+    if (file_.is_open()) THALWEG_TRY(keep(file_.sync()));
+    if (folder_dirty_) THALWEG_TRY(keep(sync_folder(folder_)));
+    folder_dirty_ = false;
+    return write_mark(synced_);
+  };
+  auto done = marked();
+  if (!done) from_ = before;
+  return done;
+}
+
+void DurableLog::drop_before(uint32_t number, base::Lsn needed_from) {
   number = std::min(number, read_number_);
   if (marked_last_) number = std::min(number, *marked_last_);
+  std::vector<Segment> going;
   while (!segments_.empty() && segments_.front().number < number && segments_.front().ended) {
-    kept_.subtract(segments_.front().count);
-    read_.subtract(segments_.front().count);
-    publish();
-    remove(segments_.front());
+    going.push_back(std::move(segments_.front()));
     segments_.pop_front();
+    kept_.subtract(going.back().count);
+    read_.subtract(going.back().count);
   }
+  if (going.empty()) return;
+  if (auto begun = begin_later(needed_from); !begun) {
+    base::log_error("spill_not_removed", begun.error(), {{"folder", folder_.string()}});
+    for (; !going.empty(); going.pop_back()) {
+      kept_.add(going.back().count);
+      read_.add(going.back().count);
+      segments_.push_front(std::move(going.back()));
+    }
+    return;
+  }
+  publish();
+  for (const Segment& segment : going) remove(segment);
 }
 
 void DurableLog::remove(const Segment& segment) {

@@ -58,12 +58,14 @@ class DurableLog {
   bool read_all() const;
 
   // Removes the segments before `number`; none that the reader has not passed, nor the last one of the newest mark.
-  void drop_before(uint32_t number);
+  // They hold nothing of a transaction that commits at `needed_from` or behind it. No effect while the disk does not
+  // take that.
+  void drop_before(uint32_t number, base::Lsn needed_from);
   // Removes all of it from the disk. Nothing else may be called afterwards.
   void remove();
 
   uint64_t id() const { return id_; }
-  base::Lsn from() const { return from_; }
+  base::Lsn from() const { return from_; }      // rises as segments go
   base::Lsn synced() const { return synced_; }  // `from` until the first sync
   // The segment that takes the next frame, and its bytes on disk.
   uint32_t segment() const { return is_open() ? next_number_ - 1 : next_number_; }
@@ -103,12 +105,13 @@ class DurableLog {
   base::Result<void> keep(base::Result<void> synced);
   base::Error unreadable(base::Error error) const;
   base::Result<void> write_mark(base::Lsn position);
+  base::Result<void> begin_later(base::Lsn from);
   void remove(const Segment& segment);
 
   SpillSpace& space_;
   const std::filesystem::path folder_;
   const uint64_t id_;
-  const base::Lsn from_;
+  base::Lsn from_;
   base::Lsn synced_;
   uint64_t mark_sequence_ = 0;
   base::File mark_;

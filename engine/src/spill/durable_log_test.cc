@@ -84,7 +84,7 @@ TEST_F(DurableLogTest, AReaderFollowsTheWriterThroughItsSegments) {
   append(500, 900);
   EXPECT_EQ(log_->frames_left(), 400u);
   EXPECT_EQ(read(*log_, 500), 900u);
-  log_->drop_before(log_->segment());
+  log_->drop_before(log_->segment(), {100});
   append(900, 950);
   log_->rewind();
   EXPECT_EQ(read(*log_, 500), 950u);  // the first segment has gone
@@ -121,7 +121,7 @@ TEST_F(DurableLogTest, ASegmentRepeatsDescriptionsForAReaderThatBeginsThere) {
     ASSERT_TRUE(log_->end_segment());
   }
   EXPECT_EQ(kinds_of(*log_), " table 3 row row table 3 row table 4 row row table 4 row");
-  log_->drop_before(3);
+  log_->drop_before(3, {100});
   log_->rewind();
   EXPECT_EQ(kinds_of(*log_), " table 3 table 4 row row table 4 row");
   EXPECT_TRUE(log_->read_all());
@@ -152,10 +152,30 @@ TEST_F(DurableLogTest, SegmentsThatWentAfterTheLastMarkAreNotMissed) {
   append(300, 600);
   ASSERT_TRUE(log_->sync({5000}));
   EXPECT_EQ(read(*log_, 0), 600u);
-  log_->drop_before(1);
+  log_->drop_before(1, {2000});
   auto found = reopen();
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(read(**found, 300), 600u);
+}
+
+// A destination that was restored to an earlier state lacks what has gone, however the process ends.
+TEST_F(DurableLogTest, ALogBeginsLaterOnceSegmentsHaveGone) {
+  append(0, 300);
+  ASSERT_TRUE(log_->end_segment());
+  append(300, 600);
+  ASSERT_TRUE(log_->sync({5000}));
+  append(600, 650);
+  EXPECT_EQ(read(*log_, 0), 650u);  // which writes what was buffered
+  log_->drop_before(0, {1000});
+  EXPECT_EQ(log_->from(), base::Lsn{100}) << "nothing has gone";
+  log_->drop_before(1, {2000});
+  EXPECT_EQ(log_->from(), base::Lsn{2000});
+  auto found = reopen();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)->from(), base::Lsn{2000});
+  EXPECT_EQ((*found)->synced(), base::Lsn{5000});
+  EXPECT_EQ((*found)->frames_left(), 350u);
+  EXPECT_EQ(read(**found, 300), 650u);
 }
 
 TEST_F(DurableLogTest, TheLastSegmentOfAMarkStaysUntilThereIsAnotherMark) {
@@ -164,10 +184,10 @@ TEST_F(DurableLogTest, TheLastSegmentOfAMarkStaysUntilThereIsAnotherMark) {
   ASSERT_TRUE(log_->end_segment());
   append(300, 600);
   EXPECT_EQ(read(*log_, 0), 600u);
-  log_->drop_before(1);
+  log_->drop_before(1, {2000});
   fs::copy(folder(), directory_ / "as_a_crash_leaves_it");
   ASSERT_TRUE(log_->sync({6000}));
-  log_->drop_before(1);
+  log_->drop_before(1, {2000});
   EXPECT_FALSE(fs::exists(folder() / "00000000"));
   const auto found = DurableLog::open(*space_, directory_ / "as_a_crash_leaves_it");
   ASSERT_TRUE(found) << found.error().message;

@@ -24,6 +24,7 @@ type Words = [tone: Tone, definition: string];
 const ofComponents: Record<string, Words> = {
   "CAPTURING CHANGES": ["good", "Changes arrive from the source and are turned into LCRs."],
   "DICTIONARY INITIALIZATION": ["busy", "Reads the WAL up to the position with which the stream begins."],
+  "MINING AGAIN": ["busy", "Reads kept WAL again, for a destination that was restored to an earlier state."],
   "RECEIVING WAL": ["good", "The source's WAL arrives and is staged on the engine's disk."],
   "FETCHING ARCHIVED WAL": [
     "busy",

@@ -50,7 +50,8 @@ void Assembler::drop_fill(Open& open) {
   open.fill = nullptr;
 }
 
-base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& frame, size_t spill_above) {
+base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& frame, size_t spill_above,
+                                                          bool is_applied) {
   spilling_ = false;
   switch (frame.kind()) {
     case FrameKind::begin:
@@ -87,7 +88,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
       abort(frame);
       return nullptr;
     case FrameKind::commit:
-      return finish(frame);
+      return finish(frame, is_applied);
     default:
       return nullptr;
   }
@@ -263,7 +264,7 @@ void Assembler::abort(const lcr::FrameView& frame) {
   counters_.aborted_transactions.add();
 }
 
-base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame) {
+base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame, bool is_applied) {
   std::unique_ptr<Transaction> transaction;
   uint64_t frames = 0;
   if (frame.has(lcr::kStreamed)) {
@@ -295,6 +296,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     transaction->lcrs = frames;
     transaction->bytes = transaction->spilled->bytes();
   }
+  if (is_applied) return transaction;
   const auto serialization = shared_.parameters.commit_serialization.load(std::memory_order_relaxed);
   THALWEG_TRY(write_sets_.build(*transaction, serialization != CommitSerialization::none));
   return transaction;

@@ -33,8 +33,10 @@ class Assembler {
   ~Assembler();
 
   // A row, truncate, begin, commit or abort frame. COMMIT gives the transaction, hashed and ready.
-  // `spill_above`: LCRs. Fails with corrupt_frame, a file's error, or as TableWriter::find.
-  base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame, size_t spill_above);
+  // `spill_above`: LCRs. `is_applied`: of a COMMIT, that the destination has it, whose tables may be others by now; so
+  // it is not hashed. Fails with corrupt_frame, a file's error, or as TableWriter::find.
+  base::Result<std::unique_ptr<Transaction>> add(const lcr::FrameView& frame, size_t spill_above,
+                                                 bool is_applied = false);
   // Whether add() of this frame is a moment's work: of a transaction of at most `frames_max` frames, in memory, whose
   // tables the metadata cache has. Neither a disk nor the destination is waited for.
   bool takes_at_once(const lcr::FrameView& frame, uint64_t frames_max) const;
@@ -71,7 +73,7 @@ class Assembler {
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
   base::Result<void> with_space(const std::function<base::Result<void>()>& write);
   base::Result<void> finish_spill(Open& open);
-  base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame);
+  base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame, bool is_applied);
   void abort(const lcr::FrameView& frame);
   void drop_fill(Open& open);
 

@@ -169,13 +169,14 @@ base::Result<std::unique_ptr<Transaction>> Reader::handle(const lcr::FrameView& 
     if (frame.kind() == FrameKind::truncate) return handle_truncate(frame, spill_above);
     if (tables_.leaves_out(frame.relation())) return nullptr;
   }
-  THALWEG_ASSIGN(auto transaction, assembler_.add(frame, spill_above));
+  const bool is_applied = frame.kind() == FrameKind::commit && is_duplicate(frame.transaction_mark().commit_lsn);
+  THALWEG_ASSIGN(auto transaction, assembler_.add(frame, spill_above, is_applied));
   if (!transaction) {
     state_.set(assembler_.is_spilling() ? "SPILLING" : "DEQUEUE MESSAGES");
     return nullptr;
   }
   transactions_.add();
-  if (is_duplicate(transaction->commit_lsn)) {
+  if (is_applied) {
     duplicates_.add();
     return passed(transaction->end_lsn);  // nothing may come behind it that says so: it may end a log
   }

@@ -62,8 +62,12 @@ base::Result<void> TableWriter::describe(const lcr::FrameView& frame) {
   }
   latest = source;
   sources_[place(source->description.relation, source->description.version)] = source;
-  THALWEG_TRY(load(source));
-  return {};
+  // A change that needs the table meets what is wrong with it. There may be none: what another destination of the
+  // stream lacks comes for all, as its table was then, and this one may have followed a later change of the columns.
+  const auto loaded = load(source);
+  const bool waits = loaded || loaded.error().code == ErrorCode::destination_table_differs ||
+                     loaded.error().code == ErrorCode::missing_table;
+  return waits ? base::Result<void>{} : std::unexpected(loaded.error());
 }
 
 const CatchUpSpan* TableWriter::span_of(const lcr::TableDescription& description) const {

@@ -34,7 +34,7 @@ class TableWriter {
     const metadata::TableMetadata* metadata = nullptr;
   };
 
-  // A TABLE frame. Fails as TableLoader::load.
+  // A TABLE frame. Fails as TableLoader::load, but for what is wrong with the table, which find() and latest() tell.
   base::Result<void> describe(const lcr::FrameView& frame);
   // Whether the table is stopped, or not one of the stream's (another one that has taken over its name): its changes
   // are left out.

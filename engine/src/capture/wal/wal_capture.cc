@@ -111,7 +111,9 @@ base::Result<void> WalCapture::connect() {
                                   source_.history.timeline()),
                       base::ErrorSide::source);
   }
-  THALWEG_ASSIGN(state_on_disk_, check_mining(folder_, source_, options_.start));
+  THALWEG_ASSIGN(GoingOn going_on, check_mining(folder_, source_, options_.start));
+  state_on_disk_ = std::move(going_on.state);
+  again_until_ = going_on.again_until;
   if (state_on_disk_.segment_bytes != source_.segment_bytes) {
     // An earlier engine has not written it. Searches read it from the disk.
     state_on_disk_.segment_bytes = source_.segment_bytes;
@@ -177,6 +179,11 @@ base::Result<void> WalCapture::begin_mining() {
                   {{"stream", options_.stream_id},
                    {"mines_from", base::to_string(begun.from)},
                    {"captures_from", base::to_string(from)}});
+  if (again_until_) {
+    base::log_event(
+        base::LogLevel::warning, "mining_goes_back",
+        {{"stream", options_.stream_id}, {"from", base::to_string(from)}, {"to", base::to_string(again_until_)}});
+  }
   return {};
 }
 
@@ -186,7 +193,9 @@ base::Result<void> WalCapture::mine_until_stopped() {
     THALWEG_ASSIGN(const auto bytes, staged_->read(readable_end()));
     if (!bytes.empty()) {
       time_.enter(Activity::busy);
-      state_.set(dictionary_->is_ready() ? "CAPTURING CHANGES" : "DICTIONARY INITIALIZATION");
+      state_.set(!dictionary_->is_ready() ? "DICTIONARY INITIALIZATION"
+                 : mined_ < again_until_  ? "MINING AGAIN"
+                                          : "CAPTURING CHANGES");
       THALWEG_TRY(mine(bytes));
       shipment_.set_read_to(staged_->position());
       THALWEG_TRY(serve_timers());
@@ -347,8 +356,9 @@ base::Result<void> WalCapture::save_due_dictionary(bool at_once) {
   THALWEG_ASSIGN(const bool is_saved, folder_.save(*dictionary_));
   if (!is_saved) return {};
   saved_at_ = mined_;
-  // At the end the builder may stand in the middle of a commit.
-  if (!at_once) add_mark(true);
+  // At the end the builder may stand in the middle of a commit. Where dictionaries are far apart, mining may not have
+  // come to its position yet.
+  if (!at_once && mined_ >= state_on_disk_.at.confirmed) add_mark(true);
   return {};
 }
 

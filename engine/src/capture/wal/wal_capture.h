@@ -101,7 +101,9 @@ class WalCapture final : public CaptureAgent, private mining::ChangeSink {
   std::optional<mining::Builder> builder_;
   wal::RecordParts parts_;
   PgoutputMessage message_;
-  base::Lsn mined_;     // behind the last record that was taken
+  base::Lsn mined_;  // behind the last record that was taken
+  // Position that had been confirmed before this start, which went back behind it; zero: it did not.
+  base::Lsn again_until_;
   base::Lsn saved_at_;  // where the dictionary was saved last; none: it was not yet
   base::Lsn progress_enqueued_;
   base::UnixMicros committed_at_;  // time of the last commit that was mined, by the source's clock

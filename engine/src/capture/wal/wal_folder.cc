@@ -143,6 +143,11 @@ std::optional<base::Lsn> WalFolder::newest_before(base::Lsn restart) const {
   return behind == saved_.begin() ? std::nullopt : std::optional{*std::prev(behind)};
 }
 
+bool WalFolder::has_dictionary_for(base::Lsn restart) const {
+  std::error_code missing;
+  return newest_before(restart) || std::filesystem::exists(first_contents(), missing);
+}
+
 base::Result<bool> WalFolder::save(const dictionary::Dictionary& dictionary) {
   const base::Lsn position = dictionary.position();
   if (std::ranges::binary_search(saved_, position)) return true;
@@ -177,16 +182,22 @@ base::Result<std::optional<base::Lsn>> WalFolder::left_at(const shipment::WalIde
 
 base::Result<std::optional<MiningState>> WalFolder::back_to(base::Lsn end, const MiningState& state) {
   THALWEG_TRY(find_dictionaries());
-  std::error_code missing;
-  const bool has_first = std::filesystem::exists(first_contents(), missing);
   MiningState before = state;
   while (before.at.confirmed > end) {
     if (before.earlier.empty()) return std::nullopt;
     before.at = before.earlier.back();
     before.earlier.pop_back();
   }
-  if (!has_first && !newest_before(before.at.restart)) return std::nullopt;
+  if (!has_dictionary_for(before.at.restart)) return std::nullopt;
   return before;
+}
+
+base::Result<base::Lsn> WalFolder::reaches_back_to(const MiningState& state) {
+  THALWEG_TRY(find_dictionaries());
+  for (const MiningPosition& position : state.earlier) {
+    if (has_dictionary_for(position.restart)) return position.confirmed;
+  }
+  return state.at.confirmed;
 }
 
 base::Result<void> WalFolder::cut_back(base::Lsn end, const MiningState& state) {
@@ -242,6 +253,14 @@ base::Result<base::Lsn> WalFolder::drop_unneeded(MiningState& state, const Keepi
   const auto needed = newest_before(state.at.restart);
   if (!needed) return state.kept_from;
   needed_ = *needed;
+  // With them a destination that was restored to a moment of its copy can be mined for.
+  std::error_code missing;
+  keeps_first_ = needed_.value - state.kept_from.value <= keeping.bytes && state.kept_from >= keeping.possible_from &&
+                 std::filesystem::exists(first_contents(), missing);
+  if (keeps_first_) {
+    THALWEG_TRY(thin(state, keeping));
+    return state.kept_from;
+  }
   THALWEG_TRY(remove_file(first_contents()));
   const base::Lsn oldest = oldest_kept(*needed, keeping);
   while (saved_.front() < oldest) {

@@ -82,6 +82,8 @@ class WalFolder {
   base::Result<std::optional<base::Lsn>> left_at(const shipment::WalIdentity& source) const;
   // The state as of a position at `end` or before it from which everything is to be had; none: it has gone too far.
   base::Result<std::optional<MiningState>> back_to(base::Lsn end, const MiningState& state);
+  // The lowest position that back_to() has something for.
+  base::Result<base::Lsn> reaches_back_to(const MiningState& state);
   // Makes `state` the one on the disk, and removes what was kept of the WAL behind `end`, but for the staged WAL.
   base::Result<void> cut_back(base::Lsn end, const MiningState& state);
   // Removes what no state that is this one, or comes after it, needs, but for what is kept. Gives the position from
@@ -90,7 +92,7 @@ class WalFolder {
   // Dictionaries that are needed, as of the last drop_unneeded().
   size_t dictionaries() const;
   // Whether there are others as well.
-  bool keeps() const { return !saved_.empty() && saved_.front() < needed_; }
+  bool keeps() const { return keeps_first_ || (!saved_.empty() && saved_.front() < needed_); }
   // The first position that a restart needs, as of the last drop_unneeded(): what is before it is only kept.
   base::Lsn needed_from() const { return needed_; }
   // Positions of all dictionaries, as they lie on the disk now: rising.
@@ -101,12 +103,14 @@ class WalFolder {
  private:
   base::Result<void> find_dictionaries();
   std::optional<base::Lsn> newest_before(base::Lsn restart) const;
+  bool has_dictionary_for(base::Lsn restart) const;
   base::Lsn oldest_kept(base::Lsn needed, const Keeping& keeping) const;
   base::Result<void> thin(MiningState& state, const Keeping& keeping);
 
   const std::filesystem::path path_;
   std::vector<base::Lsn> saved_;  // positions of the dictionaries, rising
   base::Lsn needed_;              // of the oldest one that is needed
+  bool keeps_first_ = false;      // the first contents are kept, and not needed
 };
 
 }  // namespace thalweg::capture

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "capture/wal/wal_start.h"
 #include "dictionary/first_contents_file.h"
 #include "dictionary/mined_source.h"
 
@@ -115,6 +116,7 @@ TEST_F(WalFolderTest, GoesBackBeforeTheEndOfATimeline) {
   EXPECT_EQ((*back)->earlier, (std::vector<MiningPosition>{{.confirmed = {120}, .restart = {110}}}));
   EXPECT_EQ((*folder.back_to({320}, state))->at, state.at);
   EXPECT_FALSE(*folder.back_to({119}, state)) << "nothing that was noted lies there";
+  EXPECT_EQ(*folder.reaches_back_to(state), base::Lsn{120});
   ASSERT_TRUE(folder.cut_back({250}, **back));
   EXPECT_FALSE(std::filesystem::exists(dictionary(300)));
   EXPECT_TRUE(std::filesystem::exists(dictionary(200)));
@@ -126,6 +128,41 @@ TEST_F(WalFolderTest, GoesBackBeforeTheEndOfATimeline) {
   EXPECT_EQ(*folder.drop_unneeded(state), base::Lsn{200});
   EXPECT_EQ(state.earlier, std::vector<MiningPosition>{}) << "no dictionary and no WAL is kept for them";
   EXPECT_FALSE(*folder.back_to({190}, state));
+  EXPECT_EQ(*folder.reaches_back_to(state), base::Lsn{240});
+}
+
+TEST_F(WalFolderTest, GoesBackToWhereARestoredDestinationIs) {
+  WalFolder folder(path_);
+  const shipment::WalIdentity source{.system_identifier = 7, .history = pg::TimelineHistory(1)};
+  EXPECT_EQ(check_mining(folder, source, {250}).error().code, base::ErrorCode::position_gap) << "nothing is left";
+  EXPECT_EQ(check_kept(path_, {250}).error().code, base::ErrorCode::position_gap);
+  std::ofstream(path_ / fmt::format("dictionary-{:016X}", 100)) << "x";
+  MiningState state{.system_identifier = "7", .at = {.confirmed = {90}, .restart = {80}}};
+  for (const uint64_t at : {180, 260, 320}) state.advance({.confirmed = {at}, .restart = {at - 10}});
+  ASSERT_TRUE(folder.write_state(state));
+
+  for (const uint64_t at : {0, 320, 400}) {
+    const auto on = check_mining(folder, source, {at});
+    ASSERT_TRUE(on) << on.error().message;
+    EXPECT_EQ(on->state.at, state.at);
+    EXPECT_FALSE(on->again_until);
+  }
+  const auto back = check_mining(folder, source, {319});
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->state.at, (MiningPosition{.confirmed = {260}, .restart = {250}}));
+  EXPECT_EQ(back->again_until, base::Lsn{320});
+  EXPECT_EQ((*folder.read_state())->at, state.at) << "nothing is written before something is mined";
+  EXPECT_EQ(check_mining(folder, source, {180})->state.at.confirmed, base::Lsn{180});
+  EXPECT_TRUE(check_kept(path_, {180}));
+
+  const auto gap = check_mining(folder, source, {179});
+  ASSERT_FALSE(gap);
+  EXPECT_EQ(gap.error().code, base::ErrorCode::position_gap);
+  EXPECT_EQ(gap.error().lsn, base::Lsn{179});
+  EXPECT_NE(gap.error().message.find("from 0/B4 on"), std::string::npos) << gap.error().message;
+  EXPECT_NE(gap.error().message.find("1 bytes"), std::string::npos) << gap.error().message;
+  EXPECT_NE(gap.error().message.find("wal_keep_mb"), std::string::npos) << gap.error().message;
+  EXPECT_EQ(check_kept(path_, {179}).error().message, gap.error().message);
 }
 
 class KeptWalFolderTest : public WalFolderTest {
@@ -167,6 +204,25 @@ TEST_F(KeptWalFolderTest, SearchesHaveWhatIsKeptForThem) {
   EXPECT_FALSE(again.keeps());
   EXPECT_EQ(*again.drop_unneeded(read), base::Lsn{5000});
   EXPECT_EQ(positions(again), (std::vector<uint64_t>{5000, 6000}));
+}
+
+TEST_F(KeptWalFolderTest, FirstContentsAreKeptAsLongAsTheirWal) {
+  make_dictionaries(1000, 3000, 1000);
+  WalFolder folder(path_);
+  std::ofstream(folder.first_contents()) << "x";
+  MiningState state{.kept_from = {500}, .started_at = {900}, .at = {.confirmed = {900}, .restart = {500}}};
+  for (const uint64_t at : {1500, 3500}) state.advance({.confirmed = {at}, .restart = {at - 100}});
+  EXPECT_EQ((*folder.back_to({950}, state))->at.confirmed, base::Lsn{900});
+  EXPECT_EQ(*folder.drop_unneeded(state, {.bytes = 2500}), base::Lsn{500});
+  EXPECT_TRUE(folder.keeps());
+  EXPECT_EQ(positions(folder), (std::vector<uint64_t>{1000, 2000, 3000}));
+  EXPECT_EQ(*folder.reaches_back_to(state), base::Lsn{900});
+
+  EXPECT_EQ(*folder.drop_unneeded(state, {.bytes = 2500, .possible_from = {501}}), base::Lsn{1000})
+      << "there is no room";
+  EXPECT_FALSE(std::filesystem::exists(folder.first_contents()));
+  EXPECT_EQ(*folder.reaches_back_to(state), base::Lsn{1500});
+  EXPECT_FALSE(*folder.back_to({950}, state));
 }
 
 TEST_F(KeptWalFolderTest, WhatIsCutBackIsNotKept) {

@@ -41,6 +41,26 @@ base::Result<WalStart> begin(const WalStartOptions& options, MinedTables& tables
   return WalStart{.stream = std::move(stream), .slot = std::move(slot), .identity = std::move(identity)};
 }
 
+std::unexpected<base::Error> gap(base::Lsn from, std::string message) {
+  base::Error error = base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
+  error.lsn = from;
+  return std::unexpected(std::move(error));
+}
+
+std::unexpected<base::Error> nothing_left(base::Lsn from) {
+  return gap(from, "The engine has lost what it had staged and mined of the source's WAL.");
+}
+
+base::Result<MiningState> from_before(WalFolder& folder, base::Lsn from, const MiningState& state) {
+  THALWEG_ASSIGN(auto back, folder.back_to(from, state));
+  if (back) return *std::move(back);
+  THALWEG_ASSIGN(const base::Lsn oldest, folder.reaches_back_to(state));
+  return gap(from, fmt::format("The engine keeps the WAL of what commits from {} on, and the destination has applied "
+                               "up to {} only: {} bytes of WAL between them are gone. A larger wal_keep_mb keeps more "
+                               "of it, for the next time that a destination is restored to an earlier state.",
+                               base::to_string(oldest), base::to_string(from), oldest.value - from.value));
+}
+
 }  // namespace
 
 base::Result<WalStart> start_wal(const WalStartOptions& options) {
@@ -61,14 +81,9 @@ base::Result<WalStart> start_wal(const WalStartOptions& options) {
   return begun;
 }
 
-base::Result<MiningState> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from) {
-  const auto gap = [&](std::string message) {
-    base::Error error = base::fail(base::ErrorCode::position_gap, std::move(message), base::ErrorSide::engine).error();
-    error.lsn = from;
-    return std::unexpected(std::move(error));
-  };
+base::Result<GoingOn> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from) {
   THALWEG_ASSIGN(auto state, folder.read_state());
-  if (!state) return gap("The engine has lost what it had staged and mined of the source's WAL.");
+  if (!state) return nothing_left(from);
   if (state->system_identifier != std::to_string(source.system_identifier)) {
     return base::fail(base::ErrorCode::source_changed,
                       fmt::format("The source's system identifier is {}, the WAL was staged from {}.",
@@ -90,10 +105,18 @@ base::Result<MiningState> check_mining(WalFolder& folder, const shipment::WalIde
       return std::unexpected(std::move(error));
     }
   }
-  if (!from || from >= state->at.confirmed) return *state;
-  return gap(
-      fmt::format("The engine has the WAL of what commits from {} on, and the destination has applied up to {} only.",
-                  base::to_string(state->at.confirmed), base::to_string(from)));
+  const base::Lsn reached = state->at.confirmed;
+  if (!from || from >= reached) return GoingOn{.state = *std::move(state)};
+  THALWEG_ASSIGN(auto back, from_before(folder, from, *state));
+  return GoingOn{.state = std::move(back), .again_until = reached};
+}
+
+base::Result<void> check_kept(const std::filesystem::path& folder, base::Lsn from) {
+  WalFolder kept(folder);
+  THALWEG_ASSIGN(const auto state, kept.read_state());
+  if (!state) return nothing_left(from);
+  THALWEG_TRY(from_before(kept, from, *state));
+  return {};
 }
 
 }  // namespace thalweg::capture

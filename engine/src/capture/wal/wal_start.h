@@ -34,8 +34,20 @@ struct WalStart {
 // and with unsupported_table where a column cannot be mined.
 base::Result<WalStart> start_wal(const WalStartOptions& options);
 
-// Where what was mined goes on from `from`, where it is one: source_changed, or position_gap, also where nothing is
-// left of it. Of a source that has left the timeline, as of before it did; source_diverged where that is not to be had.
-base::Result<MiningState> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from);
+struct GoingOn {
+  MiningState state;
+  // Position that had been confirmed. What commits before it is mined again, for a destination that was restored to an
+  // earlier state; zero: nothing is.
+  base::Lsn again_until = {};
+};
+
+// Where what was mined goes on from `from`, where it is one, also if that takes WAL that is only kept. Fails with
+// source_changed, or position_gap, also where nothing is left of it. Of a source that has left the timeline, as of
+// before it did; source_diverged where that is not to be had.
+base::Result<GoingOn> check_mining(WalFolder& folder, const shipment::WalIdentity& source, base::Lsn from);
+
+// Whether mining could begin again at `from`, as far as the folder tells while somebody else mines: position_gap, which
+// says how far back the WAL is kept.
+base::Result<void> check_kept(const std::filesystem::path& folder, base::Lsn from);
 
 }  // namespace thalweg::capture

@@ -83,6 +83,11 @@ class Cluster:
     def reload(self) -> None:
         self._control("reload")
 
+    def back_up(self, directory: Path) -> None:
+        """A base backup of the running server, with the WAL that it needs; `directory` comes into being."""
+        self._run("pg_basebackup", f"--dbname={self.conninfo('postgres')}", f"--pgdata={directory}",
+                  "--checkpoint=fast", "--wal-method=stream", "--no-sync")
+
     def start(self) -> None:
         self._control("start", "--wait", "--timeout=60", f"--log={self.log}")
 

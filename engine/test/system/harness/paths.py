@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from harness.compare import user_tables
+from harness.compare import Table, user_tables
 from harness.engine import SECONDS, Engine, applied_there
 from harness.place import HERE, Place
 from harness.relay import Relay
@@ -49,14 +49,16 @@ class EnginePair:
         self.authority.enrol(self.sender, "alpha")
         self.authority.enrol(self.receiver, "bravo")
 
-    def start_stream(self, wait: bool = True, **parameters: int | str | bool) -> None:
+    def start_stream(self, wait: bool = True, tables: list[Table] | None = None, capture_kind: str = "logical",
+                     **parameters: int | str | bool) -> None:
         scene = self.scene
-        tables = user_tables(scene.source, scene.database)
-        self.sender.define_stream(scene.stream, scene.source_conninfo, "", tables, parameters)
+        tables = tables or user_tables(scene.source, scene.database)
+        self.sender.define_stream(scene.stream, scene.source_conninfo, "", tables, parameters,
+                                  capture_kind=capture_kind)
         self.sender.set_stream(scene.stream, destinations=[
             applied_there("bravo", self.receiver.place.address, self.port)])
         self.receiver.put_stream(scene.stream, scene.source_conninfo, scene.destination_conninfo, tables, parameters,
-                                 receive_from={"engine": "alpha"})
+                                 receive_from={"engine": "alpha"}, capture_kind=capture_kind)
         if wait:
             self.wait_replicating()
 
