@@ -17,7 +17,7 @@ typedef struct FilterColumn
 
 typedef struct FilterNode FilterNode;
 
-/* What is read, and where errors are. */
+/* A text that is read; the rest of it. */
 typedef struct FilterText
 {
 	const char *at;

@@ -13,6 +13,10 @@
 
 #include "filter_expression.h"
 
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 typedef enum Binding
 {
 	UNKNOWN,
@@ -150,18 +154,20 @@ forget_schemas(Datum unused, int cache, uint32 hash)
 		forget_all();
 }
 
-static AttrNumber
-find_attribute(TupleDesc descriptor, const FilterColumn *column)
+/* One without a type must not be there. */
+static bool
+bind_column(TupleDesc descriptor, const FilterColumn *column, AttrNumber *number)
 {
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
-		if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), column->name) == 0)
-			return attribute->atttypid == column->type && attribute->attcollation == column->collation
-				? attribute->attnum : InvalidAttrNumber;
+		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), column->name) != 0)
+			continue;
+		*number = attribute->attnum;
+		return attribute->atttypid == column->type && attribute->attcollation == column->collation;
 	}
-	return InvalidAttrNumber;
+	return !OidIsValid(column->type);
 }
 
 /* The rows of partitions come as their root's, and another name may stand for other rules. */
@@ -179,10 +185,7 @@ fits(Filter *filter, Relation relation)
 	if (schema != NULL)
 		pfree(schema);
 	for (int i = 0; same && i < filter->count; i++)
-	{
-		filter->attributes[i] = find_attribute(RelationGetDescr(relation), &filter->columns[i]);
-		same = filter->attributes[i] != InvalidAttrNumber;
-	}
+		same = bind_column(RelationGetDescr(relation), &filter->columns[i], &filter->attributes[i]);
 	return same;
 }
 
@@ -198,6 +201,9 @@ load(Filter *filter, Relation relation, HeapTuple row)
 	{
 		NullableDatum *value = &filter->values[i];
 
+		value->isnull = true;
+		if (!OidIsValid(filter->columns[i].type))
+			continue;
 		value->value = heap_getattr(row, filter->attributes[i], descriptor, &value->isnull);
 		if (!value->isnull && TupleDescAttr(descriptor, filter->attributes[i] - 1)->attlen == -1 &&
 			VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value->value)))
@@ -250,6 +256,16 @@ row_filters_pass(Relation relation, const ReorderBufferChange *change)
 
 /* --- the session */
 
+/* For errors of the functions that read constants. */
+static void
+name_table(void *rest)
+{
+	const char *table = ((FilterText *) rest)->table;
+
+	if (table != NULL)
+		errcontext("row filter of table %s", table);
+}
+
 /* Runs when the decoding context is freed: what the filters point at goes with it. */
 static void
 end(void *unused)
@@ -266,6 +282,7 @@ row_filters_begin(LogicalDecodingContext *context, const char *text)
 				before;
 	HASHCTL		how = {.keysize = sizeof(Oid), .entrysize = sizeof(FilteredTable)};
 	FilterText	rest = {.at = text};
+	ErrorContextCallback errors = {.callback = name_table, .arg = &rest, .previous = error_context_stack};
 
 	if (!is_told_of_changes)
 	{
@@ -283,7 +300,9 @@ row_filters_begin(LogicalDecodingContext *context, const char *text)
 	};
 	MemoryContextRegisterResetCallback(kept, at_end);
 	before = MemoryContextSwitchTo(kept);
+	error_context_stack = &errors;
 	while (!filter_is_at_end(&rest))
 		read_filter(&rest);
+	error_context_stack = errors.previous;
 	MemoryContextSwitchTo(before);
 }

@@ -109,7 +109,7 @@ class RowFilters {
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
   // A transformation of the table as it is at that change. Fails with transformation_refused, or as make() does.
   base::Result<MadeTransformation> make_transformation(const lcr::TableDescription& table, const ChangePlace& change);
-  // What the source's output plugin can evaluate of them. After locate(), and once a session.
+  // Filters of rows that the source's output plugin can evaluate. After locate(), and once a session.
   base::Result<std::string> write_for_source();
   SourceFilters& at_source() { return source_filters_; }
   // Counts of every table with rules. Thread-safe.

@@ -46,25 +46,25 @@ base::Result<std::string> SourceFilters::write(pg::Connection& source, const Str
     if (of == rules.tables.end() || !of->second.has_any()) continue;
     Filters filters = make(of->second, now.table, rules.source);
     if (now.is_partition) filters = {.inserts = at_engine("the table is a partition"), .updates = filters.inserts};
-    std::string both =
-        entry(now.relation, "insert", filters.inserts) + entry(now.relation, "update", filters.updates);
+    std::string both = entry(now.relation, "insert", filters.inserts) + entry(now.relation, "update", filters.updates);
     if (option.size() + both.size() > kBytesMax) {
       filters = {.inserts = at_engine("the rules of all tables are too long together"), .updates = filters.inserts};
       both.clear();
     }
     option += both;
-    set(of->first, place_of(filters));
     tables_[now.relation] = of->first;
     filters_[now.relation] = std::move(filters);
   }
   return option;
 }
 
-void SourceFilters::accepted() { are_accepted_ = true; }
+void SourceFilters::accepted() {
+  are_accepted_ = true;
+  for (const auto& [relation, filters] : filters_) set(tables_.at(relation), place_of(filters));
+}
 
 void SourceFilters::left_to_engine(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  places_.clear();
   reason_ = reason;
 }
 
@@ -89,7 +89,8 @@ void SourceFilters::look_again(base::RelationId relation, const TableKey& table,
 
 telemetry::RulePlace SourceFilters::place_of(const Filters& filters) {
   telemetry::RulePlace place{.inserts_at_source = filters.inserts.place == Place::source,
-                             .updates_at_source = filters.updates.place == Place::source};
+                             .updates_at_source = filters.updates.place == Place::source,
+                             .reason = {}};
   for (const rules::SourceFilter& filter : {filters.updates, filters.inserts}) {
     if (filter.place == Place::engine) place.reason = filter.reason;
   }

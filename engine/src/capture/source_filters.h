@@ -11,7 +11,7 @@
 #include "rules/source_filter.h"
 #include "telemetry/rule_sample.h"
 
-// Which of a stream's rules the source's output plugin evaluates, so that rows that they drop are never sent
+// Rules of a stream that the source's output plugin evaluates, so that rows that they drop are never sent
 // (docs/formats/row-filters.md). The capture judges what comes as if there were none of it.
 
 namespace thalweg::capture {

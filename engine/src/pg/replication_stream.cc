@@ -257,8 +257,7 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(names), options.binary,
       options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
       options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "",
-      options.row_filters.empty() ? ""
-                                  : fmt::format(", row_filters {}", quote_option(options.row_filters)));
+      options.row_filters.empty() ? "" : fmt::format(", row_filters {}", quote_option(options.row_filters)));
   bound_window_of_near_source(PQsocket(impl_->conn()));
   return start(sql);
 }

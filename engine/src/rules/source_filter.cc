@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <expected>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,9 +23,9 @@ namespace {
 // Types whose comparisons neither fail nor depend on a setting, by the beginning of the functions' names; and what
 // stands between it and the order's name. The plugin has the same list (engine/outputplugin/filter_expression.c).
 constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kCompared{{
-    {"bool", ""},    {"int2", ""},    {"int4", ""},     {"int8", ""},  {"int24", ""},   {"int28", ""},
-    {"int42", ""},   {"int48", ""},   {"int82", ""},    {"int84", ""}, {"float4", ""},  {"float8", ""},
-    {"float48", ""}, {"float84", ""}, {"numeric_", ""}, {"text", "_"}, {"bpchar", ""},  {"bytea", ""},
+    {"bool", ""},    {"int2", ""},    {"int4", ""},     {"int8", ""},       {"int24", ""},  {"int28", ""},
+    {"int42", ""},   {"int48", ""},   {"int82", ""},    {"int84", ""},      {"float4", ""}, {"float8", ""},
+    {"float48", ""}, {"float84", ""}, {"numeric_", ""}, {"text", "_"},      {"bpchar", ""}, {"bytea", ""},
     {"uuid_", ""},   {"date_", ""},   {"time_", ""},    {"timestamp_", ""},
 }};
 constexpr std::array<std::string_view, 3> kCasts{"int2_numeric", "int4_numeric", "int8_numeric"};
@@ -98,9 +100,9 @@ std::string in_quotes(std::string_view name) {
 
 using Written = std::expected<std::string, std::string>;  // or why the source is not asked
 
-#define WRITE(name, expression)                               \
-  auto name##_written = (expression);                         \
-  if (!name##_written) return name##_written;              \
+#define WRITE(name, expression)               \
+  auto name##_written = (expression);         \
+  if (!name##_written) return name##_written; \
   const std::string& name = *name##_written
 
 // Owner: one call of source_filter.
@@ -125,11 +127,14 @@ class Writer {
 
   std::string text(std::string_view expression) const {
     std::string columns;
+    const auto add = [&](std::string_view name, uint32_t type, uint32_t collation) {
+      columns += fmt::format("{}({} {} {})", columns.empty() ? "" : " ", in_quotes(name), type, collation);
+    };
     for (const uint16_t column : columns_) {
       const RuleColumn& read = table_.columns[column];
-      columns += fmt::format("{}({} {} {})", columns.empty() ? "" : " ", in_quotes(read.name), read.type.value,
-                             read.collation_id);
+      add(read.name, read.type.value, read.collation_id);
     }
+    for (const std::string& name : attributes_) add(name, 0, 0);
     return fmt::format("{} {} ({}) {}", in_quotes(table_.schema), in_quotes(table_.name), columns, expression);
   }
 
@@ -161,13 +166,20 @@ class Writer {
     Strings strings;
     auto typed = type_condition(*parsed, table_, strings);
     if (!typed) return left("is refused");
+    note_attributes(*parsed);
     fill_in(*typed, strings);
     Scratch scratch;
     if (!fold(*typed, scratch, strings)) return left("has a part that fails for every row");
     return write(*typed);
   }
 
-  // What does not depend on the row, as the engine's judgement of this kind of change sees it.
+  // A column that gets the attribute's name would make the rule one that the engine refuses.
+  void note_attributes(const Expression& node) {
+    if (node.kind == Syntax::attribute) attributes_.insert(node.text);
+    for (const Expression& argument : node.arguments) note_attributes(argument);
+  }
+
+  // Values that do not depend on the row, as the engine's judgement of this kind of change sees it.
   void fill_in(Typed& node, Strings& strings) const {
     for (Typed& argument : node.arguments) fill_in(argument, strings);
     if (node.meaning == Meaning::column && node.row == Row::before && kind_ == kInsert) {
@@ -296,7 +308,8 @@ class Writer {
   const RuleTable& table_;
   const Kinds kind_;
   const std::string_view source_;
-  std::vector<uint16_t> columns_;  // those that are read, in the order in which they are met
+  std::vector<uint16_t> columns_;     // those that are read, in the order in which they are met
+  std::set<std::string> attributes_;  // likewise
 };
 
 #undef WRITE

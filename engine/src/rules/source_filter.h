@@ -7,7 +7,7 @@
 
 namespace thalweg::rules {
 
-// What a table's rules say of one kind of its changes, for the source's output plugin (docs/formats/row-filters.md).
+// Rules of a table about one kind of its changes, for the source's output plugin (docs/formats/row-filters.md).
 struct SourceFilter {
   enum class Place : uint8_t {
     none,    // the rules let every change of the kind pass
@@ -20,8 +20,8 @@ struct SourceFilter {
 };
 
 // Of INSERTs or UPDATEs (`kind`). The source is asked only what neither fails nor lacks a value that the engine has,
-// and what the source and the engine answer alike: `text` passes exactly the changes that the sets do. A change of which
-// the source has not every value that `text` reads is to be sent. `source`: the value of the attribute.
+// and what the source and the engine answer alike: `text` passes exactly the changes that the sets do. A change of
+// which the source has not every value that `text` reads is to be sent. `source`: the value of the attribute.
 SourceFilter source_filter(const RuleSets& sets, const RuleTable& table, Kinds kind, std::string_view source);
 
 }  // namespace thalweg::rules

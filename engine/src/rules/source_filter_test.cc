@@ -20,11 +20,14 @@ std::string shown(const SourceFilter& filter) {
   return filter.text;
 }
 
-std::string filter(const Set& negative, const Set& positive, Kinds kind = kInsert, RuleTable table = sample_columns_table()) {
+std::string filter(const Set& negative, const Set& positive, Kinds kind = kInsert,
+                   RuleTable table = sample_columns_table()) {
   return shown(source_filter({.negative = negative, .positive = positive}, table, kind, "here"));
 }
 
-std::string condition(const std::string& text, Kinds kind = kInsert) { return filter({}, std::vector{rule(text)}, kind); }
+std::string condition(const std::string& text, Kinds kind = kInsert) {
+  return filter({}, std::vector{rule(text)}, kind);
+}
 
 bool is_asked(const std::string& text, Kinds kind = kInsert) { return !condition(text, kind).starts_with("engine: "); }
 
@@ -37,18 +40,42 @@ TEST(SourceFilterTest, WritesColumnsByNameAndConstantsInTheirBinaryForm) {
             "\"rules\" \"t\" ((\"i\" 23 0) (\"b\" 16 0)) (true (and (or (call int4eq (column 0) (value 23 "
             "\"00000001\")) (call int4eq (column 0) (value 23 \"00000002\"))) (not (column 1))))");
   EXPECT_EQ(condition("i IS NOT NULL"), "\"rules\" \"t\" ((\"i\" 23 0)) (true (not (null (column 0))))");
+  EXPECT_EQ(condition("source = 'here' AND i = 7"),
+            "\"rules\" \"t\" ((\"i\" 23 0) (\"source\" 0 0)) (true (call int4eq (column 0) (value 23 \"00000007\")))");
   EXPECT_EQ(condition("i IS DISTINCT FROM NULL::int"),
             "\"rules\" \"t\" ((\"i\" 23 0)) (true (distinct int4eq (column 0) (value 23)))");
 }
 
 TEST(SourceFilterTest, AsksWhatCannotFailAndIsTheSameThere) {
-  for (const char* text :
-       {"b", "s < 3", "i = l", "l BETWEEN -5 AND 5", "f >= 1.5", "g <> f", "m > i", "n NOT IN (1, 2.5, NULL)",
-        "x <> 'a'", "v = 'abc'", "c = 'abc'", "y = '\\x00'", "u > '00000000-0000-0000-0000-000000000000'",
-        "d >= '2024-02-29'", "h < '12:30'", "p = '2000-01-01'", "z <= '2000-01-01 00:00+00'", "x LIKE 'a\\%b_c%'",
-        "v NOT LIKE 'it'", "x COLLATE \"C\" < 'm'", "(i = 1) IS UNKNOWN", "i IS NOT DISTINCT FROM j", "e IS NULL",
-        "w IS NOT NULL", "i = 1 OR 2 > 1", "source = 'here'", "tag IS NULL", "table = 't' AND operation = 'INSERT'",
-        "new.i > 2 + 3 * 4"}) {
+  for (const char* text : {"b",
+                           "s < 3",
+                           "i = l",
+                           "l BETWEEN -5 AND 5",
+                           "f >= 1.5",
+                           "g <> f",
+                           "m > i",
+                           "n NOT IN (1, 2.5, NULL)",
+                           "x <> 'a'",
+                           "v = 'abc'",
+                           "c = 'abc'",
+                           "y = '\\x00'",
+                           "u > '00000000-0000-0000-0000-000000000000'",
+                           "d >= '2024-02-29'",
+                           "h < '12:30'",
+                           "p = '2000-01-01'",
+                           "z <= '2000-01-01 00:00+00'",
+                           "x LIKE 'a\\%b_c%'",
+                           "v NOT LIKE 'it'",
+                           "x COLLATE \"C\" < 'm'",
+                           "(i = 1) IS UNKNOWN",
+                           "i IS NOT DISTINCT FROM j",
+                           "e IS NULL",
+                           "w IS NOT NULL",
+                           "i = 1 OR 2 > 1",
+                           "source = 'here'",
+                           "tag IS NULL",
+                           "table = 't' AND operation = 'INSERT'",
+                           "new.i > 2 + 3 * 4"}) {
     EXPECT_TRUE(is_asked(text)) << text << ": " << condition(text);
   }
 }
@@ -91,8 +118,7 @@ TEST(SourceFilterTest, PutsBothSetsTogether) {
   EXPECT_EQ(filter(std::vector{rule("i + 1 = 2", kDelete)}, {}), "") << "only rules of the kind count";
   EXPECT_EQ(filter(std::vector{rule("i = 1")}, {}), i + "(not " + one + ")");
   EXPECT_EQ(filter({}, std::vector{rule("i = 1"), rule("i = 2")}), i + "(or " + one + " " + two + ")");
-  EXPECT_EQ(filter(std::vector{rule("i = 1")}, std::vector{rule("i = 2")}),
-            i + "(and (not " + one + ") " + two + ")");
+  EXPECT_EQ(filter(std::vector{rule("i = 1")}, std::vector{rule("i = 2")}), i + "(and (not " + one + ") " + two + ")");
   EXPECT_EQ(filter(std::vector{rule("i = 1")}, std::vector{rule("")}), i + "(not " + one + ")");
   EXPECT_TRUE(filter(std::vector{rule("i = 1")}, std::vector{rule("i + 1 = 2")}).starts_with("engine: "));
   EXPECT_TRUE(filter(std::vector{rule("i + 1 = 2")}, std::vector{rule("i = 1")}).starts_with("engine: "));

@@ -37,7 +37,8 @@ constexpr const char* kRelations =
     "CASE WHEN c.oid IS NULL OR NOT c.collisdeterministic THEN 'n' WHEN c.collprovider = 'd' THEN 'd' "
     "WHEN c.collprovider = 'c' AND c.collcollate IN ('C', 'POSIX') THEN 'c' ELSE 'o' END, coalesce(c.oid, 0) "
     "FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace "
-    "JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation "
+    "JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid LEFT JOIN pg_catalog.pg_collation c ON c.oid = "
+    "a.attcollation "
     "WHERE r.oid = ANY ($1::oid[]) AND r.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped "
     "AND a.attgenerated = '' ORDER BY r.oid, a.attnum";
 constexpr const char* kLabels =

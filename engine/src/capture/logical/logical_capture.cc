@@ -137,7 +137,7 @@ base::Result<void> LogicalCapture::connect() {
 // Transactions come before their commit only where the source says which of their subtransactions committed: aborts
 // alone, which is what pgoutput sends, are not all told (docs/decisions/subtransactions.md).
 //
-// What the plugin cannot evaluate of the rules, or does not know how to, is evaluated here alone.
+// Rules that the plugin refuses, or knows nothing of, are evaluated here alone.
 base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary, std::string row_filters) {
   pg::ReplicationStream::StartOptions how{.plugin = plugin_,
                                           .batch_version = kBatchVersion,
@@ -176,16 +176,21 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
 }
 
 base::Result<std::string> LogicalCapture::filters_for_source() {
-  if (plugin_ == pg::OutputPlugin::thalweg_output) return filters_->write_for_source();
-  filters_->at_source().left_to_engine("the stream's slot uses pgoutput");
-  return "";
+  if (plugin_ == pg::OutputPlugin::pgoutput) {
+    filters_->at_source().left_to_engine("the stream's slot uses pgoutput");
+    return "";
+  }
+  THALWEG_ASSIGN(std::string row_filters, filters_->write_for_source());
+  if (row_filters.empty()) filters_->at_source().accepted();  // it is not asked for any
+  return row_filters;
 }
 
 // Fails where the refusal is about something else.
 base::Result<void> LogicalCapture::leave_rules_to_engine(const base::Error& refusal) {
   const std::string_view sqlstate = refusal.sqlstate;
   const bool is_earlier = sqlstate == kFeatureNotSupported;
-  if (!is_earlier && !sqlstate.starts_with("22") && !sqlstate.starts_with("54")) return std::unexpected(refusal);
+  const bool is_about_filters = sqlstate.starts_with("22") || sqlstate.starts_with("54") || sqlstate == "08P01";
+  if (!is_earlier && !is_about_filters) return std::unexpected(refusal);
   filters_->at_source().left_to_engine(is_earlier ? "the source's thalweg_output is of an earlier version"
                                                   : "the source's thalweg_output refuses them");
   base::log_event(base::LogLevel::warning, "rules_left_to_engine",
