@@ -6,6 +6,7 @@
 
 #include "capture/logical/batch_reader.h"
 #include "capture/logical/capture_harness.h"
+#include "capture/logical/pgoutput_parser.h"
 #include "capture/source_filters.h"
 #include "rules/condition_maker.h"
 #include "rules/source_table.h"
