@@ -1,4 +1,4 @@
-"""What row rules have decided, and where they are evaluated."""
+"""Counts of what row rules have decided, and where the rules are evaluated."""
 
 from thalweg.cli.client import Json
 from thalweg.cli.output import ago_and_when, number, out, print_table

@@ -40,15 +40,22 @@ base::Result<std::string> SourceFilters::write(pg::Connection& source, const Str
   THALWEG_ASSIGN(const auto found, rules::read_relations(source, ruled));
   std::string option;
   for (const rules::RelationNow& now : found) {
-    // As the capture finds them: a name that the stream's definition has comes first.
+    // A name that the stream's definition has always means the rules of that name. Those of a table that was renamed
+    // depend on what its names have been by the time of a change.
     auto of = rules.tables.find(TableKey(now.table.schema, now.table.name));
-    if (of == rules.tables.end()) of = rules.tables.find(relations.at(now.relation));
+    const bool is_renamed = of == rules.tables.end();
+    if (is_renamed) of = rules.tables.find(relations.at(now.relation));
     if (of == rules.tables.end() || !of->second.has_any()) continue;
     Filters filters = make(of->second, now.table, rules.source);
-    if (now.is_partition) filters = {.inserts = at_engine("the table is a partition"), .updates = filters.inserts};
+    const auto leave_to_engine = [&](const std::string& reason) {
+      filters.inserts = at_engine(reason);
+      filters.updates = at_engine(reason);
+    };
+    if (is_renamed) leave_to_engine("the table was renamed");
+    if (now.is_partition) leave_to_engine("the table is a partition");
     std::string both = entry(now.relation, "insert", filters.inserts) + entry(now.relation, "update", filters.updates);
     if (option.size() + both.size() > kBytesMax) {
-      filters = {.inserts = at_engine("the rules of all tables are too long together"), .updates = filters.inserts};
+      leave_to_engine("the rules of all tables are too long together");
       both.clear();
     }
     option += both;
