@@ -74,11 +74,16 @@ async def test_a_subset_follows_its_rows(
     )
     await in_line(sides)
     path = f"{STREAMS}/{ruled['id']}"
-    judged = {"scopes": ["table"], "passed": 3, "dropped": 3, "became_inserts": 2, "became_deletes": 2}
+    judged = {"scopes": ["table"], "passed": 3, "became_inserts": 2, "became_deletes": 2}
 
     async def counted() -> bool:
         counts = (await admin.get(path)).json()["rule_counts"]
-        return bool(counts) and counts["tables"] == [{**ORDERS, **judged}]
+        if not counts:
+            return False
+        (table,) = counts["tables"]
+        # Two inserts are dropped. Where the source evaluates the rules for them, it does not send them.
+        dropped = 1 if table.pop("at_source") == ["INSERT"] else 3
+        return table.pop("at_engine_because") is not None and table == {**ORDERS, **judged, "dropped": dropped}
 
     await eventually(counted)
 

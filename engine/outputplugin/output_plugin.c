@@ -2,8 +2,8 @@
  * thalweg_output: pgoutput, whose messages go out in batches. PostgreSQL hands each message to the kernel by itself, one
  * system call and one wake-up of the receiver a row; here it is one a transaction, or one for each 64 KiB of it.
  *
- * pgoutput still decides what is sent, and to whom: publications, row filters, column lists, options, the protocol. One
- * message is ours: at the end of a streamed transaction, the list of its subtransactions that committed. PostgreSQL
+ * pgoutput still decides what is sent, and to whom: publications, row filters, column lists, options, the protocol. A
+ * reader may keep back rows, which pgoutput then does not see (row_filters.h). One message is ours: at the end of a streamed transaction, the list of its subtransactions that committed. PostgreSQL
  * does not report every one that was rolled back (docs/decisions/subtransactions.md).
  */
 #include "postgres.h"
@@ -17,6 +17,7 @@
 
 #include "message_batch.h"
 #include "read_ahead.h"
+#include "row_filters.h"
 
 #if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 180000
 #error "thalweg_output knows PostgreSQL 14 to 17"
@@ -33,51 +34,69 @@ static OutputPluginCallbacks pgoutput;
 #define FIRST_BATCH_VERSION 1
 /* From this one on the reader is told which subtransactions committed. */
 #define BATCH_VERSION_WITH_SUBTRANSACTIONS 2
+/* And from this one on it may give row filters. */
+#define BATCH_VERSION_WITH_ROW_FILTERS 3
+
+typedef struct OurOptions
+{
+	uint8		version;
+	const char *row_filters;	/* NULL: none */
+} OurOptions;
+
+static uint8
+read_version(const char *text)
+{
+	if (strcmp(text, CppAsString2(FIRST_BATCH_VERSION)) == 0)
+		return FIRST_BATCH_VERSION;
+	if (strcmp(text, CppAsString2(BATCH_VERSION_WITH_SUBTRANSACTIONS)) == 0)
+		return BATCH_VERSION_WITH_SUBTRANSACTIONS;
+	if (strcmp(text, CppAsString2(BATCH_VERSION_WITH_ROW_FILTERS)) == 0)
+		return BATCH_VERSION_WITH_ROW_FILTERS;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("batch_version \"%s\" is not supported, only " CppAsString2(FIRST_BATCH_VERSION) " to "
+					CppAsString2(BATCH_VERSION_WITH_ROW_FILTERS), text)));
+}
 
 /*
- * Takes the option that is ours from the list: pgoutput refuses what it does not know. A reader has to say that it
+ * Takes the options that are ours from the list: pgoutput refuses what it does not know. A reader has to say that it
  * knows the batches' format; one that expects bare messages is told at once.
  */
-static uint8
-take_batch_version(LogicalDecodingContext *context)
+static OurOptions
+take_our_options(LogicalDecodingContext *context)
 {
 	List	   *others = NIL;
 	ListCell   *cell;
-	uint8		version = 0;
+	OurOptions	ours = {0};
 
 	foreach(cell, context->output_plugin_options)
 	{
 		DefElem    *option = lfirst(cell);
 
-		if (strcmp(option->defname, "batch_version") != 0)
-		{
-			others = lappend(others, option);
-			continue;
-		}
-		if (strcmp(defGetString(option), CppAsString2(FIRST_BATCH_VERSION)) == 0)
-			version = FIRST_BATCH_VERSION;
-		else if (strcmp(defGetString(option), CppAsString2(BATCH_VERSION_WITH_SUBTRANSACTIONS)) == 0)
-			version = BATCH_VERSION_WITH_SUBTRANSACTIONS;
+		if (strcmp(option->defname, "batch_version") == 0)
+			ours.version = read_version(defGetString(option));
+		else if (strcmp(option->defname, "row_filters") == 0)
+			ours.row_filters = defGetString(option);
 		else
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("batch_version \"%s\" is not supported, only " CppAsString2(FIRST_BATCH_VERSION)
-							" and " CppAsString2(BATCH_VERSION_WITH_SUBTRANSACTIONS),
-							defGetString(option))));
+			others = lappend(others, option);
 	}
-	if (version == 0)
+	if (ours.version == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option batch_version is missing"),
 				 errhint("Readers that do not know batches of messages use the plugin pgoutput.")));
+	if (ours.row_filters != NULL && ours.version < BATCH_VERSION_WITH_ROW_FILTERS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option row_filters needs batch_version " CppAsString2(BATCH_VERSION_WITH_ROW_FILTERS))));
 	context->output_plugin_options = others;
-	return version;
+	return ours;
 }
 
 static void
 startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_init)
 {
-	uint8		version;
+	OurOptions	ours;
 
 	/* A slot that is being made has neither options nor changes yet. */
 	if (is_init)
@@ -85,13 +104,15 @@ startup(LogicalDecodingContext *context, OutputPluginOptions *options, bool is_i
 		pgoutput.startup_cb(context, options, is_init);
 		return;
 	}
-	version = take_batch_version(context);
+	ours = take_our_options(context);
 	pgoutput.startup_cb(context, options, is_init);
 	/* A reader that does not ask which subtransactions committed would apply some that did not. */
-	if (version < BATCH_VERSION_WITH_SUBTRANSACTIONS)
+	if (ours.version < BATCH_VERSION_WITH_SUBTRANSACTIONS)
 		context->streaming = false;
+	if (ours.row_filters != NULL)
+		row_filters_begin(context, ours.row_filters);
 	read_ahead_begin(context);
-	batch_begin(context, version);
+	batch_begin(context, ours.version);
 }
 
 /*
@@ -113,6 +134,45 @@ send_committed_subtransactions(LogicalDecodingContext *context, ReorderBufferTXN
 	dlist_foreach(subtransaction, &transaction->subtxns)
 		pq_sendint32(context->out, dlist_container(ReorderBufferTXN, node, subtransaction.cur)->xid);
 	OutputPluginWrite(context, false);
+}
+
+/* --- changes that the reader's row filters keep back */
+
+/* A transaction of nothing but such changes must not look like silence; later servers see to it themselves. */
+static void
+change_is_kept_back(LogicalDecodingContext *context)
+{
+#if PG_VERSION_NUM < 160000
+	static int	changes = 0;
+
+	if (++changes < 100)
+		return;
+	changes = 0;
+#if PG_VERSION_NUM >= 150000
+	OutputPluginUpdateProgress(context, false);
+#else
+	OutputPluginUpdateProgress(context);
+#endif
+#endif
+}
+
+static void
+change(LogicalDecodingContext *context, ReorderBufferTXN *transaction, Relation relation, ReorderBufferChange *changed)
+{
+	if (row_filters_pass(relation, changed))
+		pgoutput.change_cb(context, transaction, relation, changed);
+	else
+		change_is_kept_back(context);
+}
+
+static void
+stream_change(LogicalDecodingContext *context, ReorderBufferTXN *transaction, Relation relation,
+			  ReorderBufferChange *changed)
+{
+	if (row_filters_pass(relation, changed))
+		pgoutput.stream_change_cb(context, transaction, relation, changed);
+	else
+		change_is_kept_back(context);
 }
 
 /*
@@ -196,6 +256,8 @@ _PG_output_plugin_init(OutputPluginCallbacks *callbacks)
 	init(&pgoutput);
 	*callbacks = pgoutput;
 	callbacks->startup_cb = startup;
+	callbacks->change_cb = change;
+	callbacks->stream_change_cb = stream_change;
 	callbacks->commit_cb = commit;
 	callbacks->message_cb = message;
 	callbacks->prepare_cb = prepare;

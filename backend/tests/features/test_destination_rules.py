@@ -62,7 +62,16 @@ async def test_only_that_destination_has_them(
 
     counts = await eventually(counted)
     assert counts["tables"] == [
-        {**ORDERS, "scopes": ["table"], "passed": 7, "dropped": 3, "became_inserts": 0, "became_deletes": 2}
+        {
+            **ORDERS,
+            "scopes": ["table"],
+            "passed": 7,
+            "dropped": 3,
+            "became_inserts": 0,
+            "became_deletes": 2,
+            "at_source": [],
+            "at_engine_because": None,
+        }
     ]
 
 

@@ -76,7 +76,16 @@ async def test_the_stream_tells_what_its_rules_have_decided(
     counts = (await operator.get(path)).json()["rule_counts"]
     assert counts["counted_since"] == "2026-11-21T00:00:01.400000Z"
     assert counts["tables"] == [
-        {**ORDERS, "scopes": ["table"], "passed": 10, "dropped": 2, "became_inserts": 1, "became_deletes": 0}
+        {
+            **ORDERS,
+            "scopes": ["table"],
+            "passed": 10,
+            "dropped": 2,
+            "became_inserts": 1,
+            "became_deletes": 0,
+            "at_source": ["INSERT"],
+            "at_engine_because": "an update may bring a row into the subset, or take it out",
+        }
     ]
 
 

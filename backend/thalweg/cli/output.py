@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from threading import Timer
 from typing import Annotated, Any
@@ -221,6 +221,12 @@ def ago(value: float) -> str:
         if value >= 2 * length:
             return f"{value / length:.0f} {unit}"
     return f"{max(0.0, value):.0f} s"
+
+
+def ago_and_when(time: str) -> str:
+    at = datetime.fromisoformat(time)
+    old = ago((datetime.now(UTC) - at).total_seconds())
+    return f"{old} ago ({at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 def lag_in_words(lag: dict[str, Any]) -> str:

@@ -243,6 +243,8 @@ class RuleTable(Document):
     dropped: int
     became_inserts: int
     became_deletes: int
+    at_source: list[str] = []
+    at_engine_because: str | None = None
 
 
 class RuleCounts(Document):

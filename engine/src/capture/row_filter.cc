@@ -131,7 +131,9 @@ std::vector<telemetry::RuleSample> RowFilters::sample() const {
                       .passed = count(RowFilter::Fate::pass),
                       .dropped = count(RowFilter::Fate::drop),
                       .became_inserts = count(RowFilter::Fate::becomes_insert),
-                      .became_deletes = count(RowFilter::Fate::becomes_delete)});
+                      .became_deletes = count(RowFilter::Fate::becomes_delete),
+                      .place = {}});
+    source_filters_.complete(tables.back());
   }
   return tables;
 }
@@ -243,6 +245,11 @@ base::Result<void> RowFilters::note(base::RelationId relation, const TableKey& t
   return note_ruled_relations(rules_, source_, relations_);
 }
 
+base::Result<std::string> RowFilters::write_for_source() {
+  THALWEG_ASSIGN(pg::Connection * source, connection());
+  return source_filters_.write(*source, rules_, relations_);
+}
+
 base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescription& table) {
   THALWEG_ASSIGN(const Ruled* ruled, find(table));
   if (ruled == nullptr || !ruled->second.has_any()) return nullptr;
@@ -258,6 +265,7 @@ base::Result<std::unique_ptr<RowFilter>> RowFilters::make(const lcr::TableDescri
   }
   auto compiled = rules::TableRules::compile(is_left_out ? nothing_ : ruled->second, seen);
   if (!compiled) return std::unexpected(rules::error_of(compiled.error(), seen));
+  source_filters_.look_again(table.relation, ruled->first, ruled->second, seen, rules_.source);
   return std::make_unique<RowFilter>(std::move(*compiled), std::move(seen), rules_.source, scratch_,
                                      counters_.at(ruled->first));
 }

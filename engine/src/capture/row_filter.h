@@ -17,6 +17,7 @@
 #include "base/networks.h"
 #include "capture/catalogue_look.h"
 #include "capture/ruled_relations.h"
+#include "capture/source_filters.h"
 #include "capture/stream_rules.h"
 #include "capture/transformed_forms.h"
 #include "lcr/frame.h"
@@ -108,6 +109,9 @@ class RowFilters {
   base::Result<std::unique_ptr<RowFilter>> make(const lcr::TableDescription& table);
   // A transformation of the table as it is at that change. Fails with transformation_refused, or as make() does.
   base::Result<MadeTransformation> make_transformation(const lcr::TableDescription& table, const ChangePlace& change);
+  // Filters of rows that the source's output plugin can evaluate. After locate(), and once a session.
+  base::Result<std::string> write_for_source();
+  SourceFilters& at_source() { return source_filters_; }
   // Counts of every table with rules. Thread-safe.
   std::vector<telemetry::RuleSample> sample() const;
 
@@ -132,6 +136,7 @@ class RowFilters {
   std::string source_;  // the server's cluster and the database
   RuledRelations relations_;
   TransformedForms forms_;
+  SourceFilters source_filters_;
   std::optional<TableKey> missing_;  // one with rules of which no relation is known
   const rules::RuleSets nothing_{.negative = {}, .positive = std::vector<rules::Rule>{}};  // lets nothing pass
 };

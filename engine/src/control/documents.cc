@@ -76,6 +76,13 @@ json to_json(std::span<const TableStatus> tables) {
   return out;
 }
 
+json to_json(const telemetry::RulePlace& place) {
+  json operations = json::array();
+  if (place.inserts_at_source) operations.push_back("INSERT");
+  if (place.updates_at_source) operations.push_back("UPDATE");
+  return operations;
+}
+
 json to_json(const std::optional<RuleCounts>& counts) {
   if (!counts) return nullptr;
   json tables = json::array();
@@ -85,7 +92,9 @@ json to_json(const std::optional<RuleCounts>& counts) {
                       {"passed", table.passed},
                       {"dropped", table.dropped},
                       {"became_inserts", table.became_inserts},
-                      {"became_deletes", table.became_deletes}});
+                      {"became_deletes", table.became_deletes},
+                      {"at_source", to_json(table.place)},
+                      {"at_engine_because", table.place.reason.empty() ? json(nullptr) : json(table.place.reason)}});
   }
   return {{"counted_since", rfc3339(counts->counted_since)}, {"tables", std::move(tables)}};
 }

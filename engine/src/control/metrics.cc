@@ -176,7 +176,8 @@ constexpr auto kMetrics = std::to_array<SampleMetric>({
     {"",
      {"thalweg_rule_changes_total", "counter", "", "stream,destination,schema,table,outcome",
       "Changes of a table that its rules have judged, by outcome: passed, dropped, became_insert, became_delete. "
-      "Large transactions are judged before they commit: what the source rolls back of them counts, too. "
+      "Large transactions are judged before they commit: what the source rolls back of them counts, too. What the "
+      "source does not send is not counted. "
       "Without a destination: by the stream's rules."}},
     {"",
      {"thalweg_error_queue_transactions", "gauge", "", "stream,destination",

@@ -99,6 +99,16 @@ void name_slot_error(base::Error& error, bool wal_level_is_logical) {
   if (is_about_plugin(error)) error.code = ErrorCode::output_plugin_unavailable;
 }
 
+// The replication commands' literals know no escapes: a backslash is itself.
+std::string quote_option(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') quoted += c;
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::string_view name_of(OutputPlugin plugin) {
@@ -243,10 +253,11 @@ base::Result<void> ReplicationStream::start(const std::string& slot, base::Lsn f
   for (const std::string& publication : publications)
     names += (names.empty() ? "" : ",") + quote_identifier(publication);
   const std::string sql = fmt::format(
-      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{})",
+      "START_REPLICATION SLOT {} LOGICAL {} (proto_version '2', publication_names {}, binary '{}'{}{}{}{})",
       quote_identifier(slot), base::to_string(from), impl_->connection.quote_literal(names), options.binary,
       options.streaming ? ", streaming 'on'" : "", options.messages ? ", messages 'true'" : "",
-      options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "");
+      options.plugin == OutputPlugin::thalweg_output ? fmt::format(", batch_version '{}'", options.batch_version) : "",
+      options.row_filters.empty() ? "" : fmt::format(", row_filters {}", quote_option(options.row_filters)));
   bound_window_of_near_source(PQsocket(impl_->conn()));
   return start(sql);
 }

@@ -89,10 +89,12 @@ class ReplicationStream {
     bool binary = true;                            // false: all values come as text (value_forms.h)
     bool streaming = true;                         // transactions may come before their commit
     bool messages = false;                         // logical messages (pg_logical_emit_message) come, too
+    std::string row_filters = {};                  // of thalweg_output (docs/formats/row-filters.md); empty: none
   };
   // START_REPLICATION ... (proto_version '2', publication_names ..., binary ..., streaming ...). Text names objects
   // with their schemas: the session's search_path is pg_catalog. SQLSTATE 0A000: the server's thalweg_output is of
-  // a release that does not know the batches' version; the connection stays usable.
+  // a release that does not know the batches' version; the connection stays usable. So it does where the server refuses
+  // row filters: class 22, or 54 where they are too deep.
   base::Result<void> start(const std::string& slot, base::Lsn from, const std::vector<std::string>& publications,
                            StartOptions options);
   // Slot that keeps WAL from its own restart position on, and that position: a redo pointer (ReplicationSlotReserveWal

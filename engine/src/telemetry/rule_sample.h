@@ -5,7 +5,15 @@
 
 namespace thalweg::telemetry {
 
-// Changes of a table that its rules have judged since the capture started, by what became of them.
+// Where a table's rules are evaluated first: at the source, whose output plugin then does not send what they drop.
+struct RulePlace {
+  bool inserts_at_source = false;
+  bool updates_at_source = false;
+  std::string reason;  // why an engine evaluates them for inserts or updates; empty: nobody has asked the source
+};
+
+// Changes of a table that its rules have judged since the capture started, by what became of them. What
+// the source has not sent is not among them.
 struct RuleSample {
   std::string schema_name;  // as the stream's definition names the table
   std::string table_name;
@@ -13,6 +21,7 @@ struct RuleSample {
   uint64_t dropped = 0;
   uint64_t became_inserts = 0;  // updates that brought a row into the subset
   uint64_t became_deletes = 0;  // and those that took one out
+  RulePlace place = {};
 };
 
 }  // namespace thalweg::telemetry

@@ -121,12 +121,25 @@ std::optional<Outcome> SourceSession::table_statement(const std::string& sql,
     return rows(std::move(existing));
   }
   if (is("SELECT relkind = 'p'")) return rows({{"f"}});
+  if (is("SELECT r.oid, n.nspname, r.relname, ")) {
+    std::vector<Row> columns;
+    for (const TableShape& shape : shapes()) {
+      const std::string oid = std::to_string(shape.oid);
+      if (!parameters[0].bytes->contains(oid)) continue;
+      for (const ColumnShape& column : shape.columns) {
+        const bool is_text = column.type == 25;
+        columns.push_back({oid, "public", shape.name, "f", "f", column.name, std::to_string(column.type),
+                           is_text ? "c" : "n", is_text ? "950" : "0"});
+      }
+    }
+    return rows(std::move(columns));
+  }
   if (!is("SELECT a.attname, CASE WHEN NOT c.collisdeterministic")) return std::nullopt;
   std::vector<Row> collations;
   for (const TableShape& shape : shapes()) {
     if (std::to_string(shape.oid) != *parameters[0].bytes) continue;
     for (const ColumnShape& column : shape.columns) {
-      if (column.type == 25) collations.push_back({column.name, "c"});
+      if (column.type == 25) collations.push_back({column.name, "c", "950"});
     }
   }
   return rows(std::move(collations));

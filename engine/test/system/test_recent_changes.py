@@ -35,7 +35,8 @@ CREATE TRIGGER noted AFTER INSERT OR UPDATE OR DELETE ON orders FOR EACH ROW EXE
 """
 NORTH = {"positive": [{"name": "north", "condition": "region = 'north'", "subset": True}],
          "negative": [{"name": "no_deletes", "operations": ["DELETE"], "condition": "old.id % 2 = 0"}]}
-NOTHING = {"positive": [{"name": "nowhere", "condition": "region = 'nowhere'"}]}
+# The engine evaluates it: what the source drops, it does not send, and nobody is shown.
+NOTHING = {"positive": [{"name": "nowhere", "condition": "region LIKE '%nowhere'"}]}
 SHOWN_BYTES_MAX = 200
 
 

@@ -27,6 +27,7 @@ from thalweg.cli.output import (
     AsJson,
     Yes,
     ago,
+    ago_and_when,
     confirm,
     health_of,
     json_wanted,
@@ -45,6 +46,7 @@ from thalweg.cli.output import (
     told_if_long,
 )
 from thalweg.cli.placement import check_one_engine
+from thalweg.cli.rule_counts import print_rule_counts
 from thalweg.cli.stream_files import stream_in, with_ids
 from thalweg.cli.table_names import table_ref, table_rule
 from thalweg.kernel import conflict_detection, conflict_handlers, error_policies, statement_handlers
@@ -237,28 +239,6 @@ def show(name: Name, as_json: AsJson = False) -> None:
             print_rule_counts(destination["rule_counts"], destination["database"]["name"])
 
 
-def print_rule_counts(counts: Json, destination: str | None = None) -> None:
-    """`destination`: its own rules have decided so."""
-    title = f"RULES AT {destination} OF" if destination else "RULES OF"
-    out.print()
-    print_table(
-        [title, "FROM", ">PASSED", ">DROPPED", ">BECAME INSERTS", ">BECAME DELETES"],
-        [
-            [
-                f"{table['schema']}.{table['table']}", ", ".join(table["scopes"]), number(table["passed"]),
-                number(table["dropped"]), number(table["became_inserts"]), number(table["became_deletes"]),
-            ]
-            for table in counts["tables"]
-        ],
-    )  # fmt: skip
-    began = f"changes began to be read for {destination}" if destination else "the capture started"
-    out.print(
-        f"Counted since {began}, {ago_and_when(counts['counted_since'])}. Large transactions are judged before they "
-        "commit: what the source rolls back of them counts, too.",
-        style="dim",
-    )
-
-
 def named(table: Json) -> str:
     """With its name at the destinations, where it has another one there."""
     name, there = (f"{named['schema']}.{named['table']}" for named in (table, table.get("destination_name") or table))
@@ -304,12 +284,6 @@ def counted(destinations: list[Json]) -> str:
     if not known:
         return "Changes count from apply's next start."
     return f"Changes count since apply started, {ago_and_when(min(known))}."
-
-
-def ago_and_when(time: str) -> str:
-    at = datetime.fromisoformat(time)
-    old = ago((datetime.now(UTC) - at).total_seconds())
-    return f"{old} ago ({at:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 def names_of(stream: Json) -> str:

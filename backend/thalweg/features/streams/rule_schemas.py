@@ -174,9 +174,19 @@ class RuleCountsOfTable(Resource):
     table: str
     scopes: list[RuleScope] = Field(description="Where its rules come from.")
     passed: int = Field(description="Changes that passed as they were.")
-    dropped: int
+    dropped: int = Field(description="Without what the source has not sent.")
     became_inserts: int = Field(description="Updates that brought a row into the subset, and are an INSERT there.")
     became_deletes: int = Field(description="Updates that took a row out of the subset, and are a DELETE there.")
+    at_source: list[str] = Field(
+        default=[],
+        description="Operations (INSERT, UPDATE) for which the source evaluates the rules: what they drop is not sent, "
+        "and no count contains it.",
+    )
+    at_engine_because: str | None = Field(
+        default=None,
+        description="Why the engine alone evaluates the rules for inserts or updates. Null: it does not, or has not "
+        "told; a destination's own rules are always the engine's.",
+    )
 
 
 class RuleCounts(Resource):

@@ -9,10 +9,10 @@ base::Result<std::optional<BatchedMessage>> BatchReader::next() {
     begun_ = true;
     const auto version = reader_.integer<uint8_t>();
     if (reader_.failed()) return base::fail(base::ErrorCode::protocol_violation, "A batch of messages is empty.");
-    if (version < kBatchVersionMin || version > kBatchVersion) {
+    if (version < kBatchVersionMin || version > kBatchVersionMax) {
       return base::fail(base::ErrorCode::protocol_violation,
                         fmt::format("A batch of messages has version {}; this engine knows {} to {}.", version,
-                                    kBatchVersionMin, kBatchVersion));
+                                    kBatchVersionMin, kBatchVersionMax));
     }
   }
   if (reader_.remaining() == 0) return std::nullopt;

@@ -16,6 +16,8 @@ namespace thalweg::capture {
 // The versions differ in the messages that may come; the batch around them is the same.
 inline constexpr uint8_t kBatchVersionMin = 1;
 inline constexpr uint8_t kBatchVersion = 2;
+inline constexpr uint8_t kBatchVersionWithRowFilters = 3;  // from here the reader may give filters of rows
+inline constexpr uint8_t kBatchVersionMax = kBatchVersionWithRowFilters;
 
 struct BatchedMessage {
   base::Lsn lsn;  // the message's WAL position, zero where the source gave none

@@ -106,7 +106,11 @@ base::Result<void> LogicalCapture::connect() {
     }
     THALWEG_ASSIGN(forms, pg::value_forms(connection, kPublishedTables, pg::text_array(options_.publications)));
   }
-  if (filters_) THALWEG_TRY(filters_->locate());
+  std::string row_filters;
+  if (filters_) {
+    THALWEG_TRY(filters_->locate());
+    THALWEG_ASSIGN(row_filters, filters_for_source());
+  }
   begin_at(from);
   received_ = from;
   progress_enqueued_ = from;
@@ -115,7 +119,7 @@ base::Result<void> LogicalCapture::connect() {
         base::LogLevel::info, "capture_in_text",
         {{"stream", options_.stream_id}, {"reason", "a published column's type has no usable binary form"}});
   }
-  THALWEG_TRY(start_replication(from, !forms.needs_text));
+  THALWEG_TRY(start_replication(from, !forms.needs_text, std::move(row_filters)));
   if (identity.standby) THALWEG_TRY(guard(identity));
   feedback_.emplace(options_.clock->steady_now(), interval);
   feedback_->request();
@@ -132,12 +136,26 @@ base::Result<void> LogicalCapture::connect() {
 
 // Transactions come before their commit only where the source says which of their subtransactions committed: aborts
 // alone, which is what pgoutput sends, are not all told (docs/decisions/subtransactions.md).
-base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary) {
+//
+// Rules that the plugin refuses, or knows nothing of, are evaluated here alone.
+base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary, std::string row_filters) {
   pg::ReplicationStream::StartOptions how{.plugin = plugin_,
                                           .batch_version = kBatchVersion,
                                           .binary = binary,
                                           .streaming = plugin_ == pg::OutputPlugin::thalweg_output,
                                           .messages = options_.heartbeat_interval.count() > 0};
+  if (!row_filters.empty()) {
+    pg::ReplicationStream::StartOptions filtered = how;
+    filtered.batch_version = kBatchVersionWithRowFilters;
+    filtered.row_filters = std::move(row_filters);
+    const auto begun = stream_->start(options_.slot, from, options_.publications, filtered);
+    if (begun) {
+      filters_->at_source().accepted();
+      streaming_.store(1, std::memory_order_relaxed);
+      return {};
+    }
+    THALWEG_TRY(leave_rules_to_engine(begun.error()));
+  }
   auto started = stream_->start(options_.slot, from, options_.publications, how);
   if (!started && started.error().sqlstate == kFeatureNotSupported && how.streaming) {
     how.batch_version = kBatchVersionMin;
@@ -154,6 +172,29 @@ base::Result<void> LogicalCapture::start_replication(base::Lsn from, bool binary
                                     : "the source's thalweg_output is of an earlier version, which does not say which "
                                       "subtransactions committed"}});
   }
+  return {};
+}
+
+base::Result<std::string> LogicalCapture::filters_for_source() {
+  if (plugin_ == pg::OutputPlugin::pgoutput) {
+    filters_->at_source().left_to_engine("the stream's slot uses pgoutput");
+    return "";
+  }
+  THALWEG_ASSIGN(std::string row_filters, filters_->write_for_source());
+  if (row_filters.empty()) filters_->at_source().accepted();  // it is not asked for any
+  return row_filters;
+}
+
+// Fails where the refusal is about something else.
+base::Result<void> LogicalCapture::leave_rules_to_engine(const base::Error& refusal) {
+  const std::string_view sqlstate = refusal.sqlstate;
+  const bool is_earlier = sqlstate == kFeatureNotSupported;
+  const bool is_about_filters = sqlstate.starts_with("22") || sqlstate.starts_with("54") || sqlstate == "08P01";
+  if (!is_earlier && !is_about_filters) return std::unexpected(refusal);
+  filters_->at_source().left_to_engine(is_earlier ? "the source's thalweg_output is of an earlier version"
+                                                  : "the source's thalweg_output refuses them");
+  base::log_event(base::LogLevel::warning, "rules_left_to_engine",
+                  {{"stream", options_.stream_id}, {"reason", refusal.message}});
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "capture/capture_agent.h"
 #include "capture/logical/feedback_schedule.h"
@@ -32,7 +33,9 @@ class LogicalCapture final : public CaptureAgent {
   base::Result<void> while_held_back() override { return give_feedback_if_due(); }
 
   base::Result<void> connect();
-  base::Result<void> start_replication(base::Lsn from, bool binary);
+  base::Result<void> start_replication(base::Lsn from, bool binary, std::string row_filters);
+  base::Result<std::string> filters_for_source();
+  base::Result<void> leave_rules_to_engine(const base::Error& refusal);
   base::Result<void> guard(const pg::SystemIdentity& identity);
   base::Result<void> read_until_stopped();
   // Takes the messages that libpq and the socket hold; returns once there are no more.

@@ -318,10 +318,10 @@ TEST_F(OutputPluginTest, AReaderHasToKnowBatches) {
   const auto missing = source_->query(changes("thalweg_output", ""));
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("option batch_version is missing"), std::string::npos);
-  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '3'"));
+  const auto unknown = source_->query(changes("thalweg_output", ", 'batch_version', '4'"));
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().sqlstate, "0A000");
-  EXPECT_NE(unknown.error().message.find("batch_version \"3\" is not supported, only 1 and 2"), std::string::npos);
+  EXPECT_NE(unknown.error().message.find("batch_version \"4\" is not supported, only 1 to 3"), std::string::npos);
   const auto other = source_->query(changes("thalweg_output", ", 'batch_version', '1', 'nonsense', 'x'"));
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().message.find("nonsense"), std::string::npos);

@@ -129,7 +129,10 @@ base::Result<void> WalCapture::connect() {
   THALWEG_ASSIGN(MaskedColumns masked, MaskedColumns::load(folder_.masked_columns()));
   THALWEG_TRY(masked.note(source, options_.rules.transformations, state_on_disk_.first_restart()));
   THALWEG_TRY(masked.save(folder_.masked_columns()));
-  if (filters_) THALWEG_TRY(filters_->locate());
+  if (filters_) {
+    THALWEG_TRY(filters_->locate());
+    filters_->at_source().left_to_engine("the capture mines the source's WAL");
+  }
   probe_.emplace(options_.source_conninfo, application_name_,
                  SourceEndProbe::Heartbeats{.primary = {},
                                             .system_identifier = std::to_string(source_.system_identifier),

@@ -7117,7 +7117,10 @@ export interface components {
              * @description Changes that passed as they were.
              */
             passed: number;
-            /** Dropped */
+            /**
+             * Dropped
+             * @description Without what the source has not sent.
+             */
             dropped: number;
             /**
              * Became Inserts
@@ -7129,6 +7132,17 @@ export interface components {
              * @description Updates that took a row out of the subset, and are a DELETE there.
              */
             became_deletes: number;
+            /**
+             * At Source
+             * @description Operations (INSERT, UPDATE) for which the source evaluates the rules: what they drop is not sent, and no count contains it.
+             * @default []
+             */
+            at_source: string[];
+            /**
+             * At Engine Because
+             * @description Why the engine alone evaluates the rules for inserts or updates. Null: it does not, or has not told; a destination's own rules are always the engine's.
+             */
+            at_engine_because: string | null;
         };
         /**
          * RuleId

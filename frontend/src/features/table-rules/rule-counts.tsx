@@ -43,6 +43,31 @@ const columns: Column<RuleCountsOfTable>[] = [
   ),
 ];
 
+const inWords: Record<string, string> = { INSERT: "inserts", UPDATE: "updates" };
+
+/** Where the rules are evaluated first; an older engine does not tell. */
+function evaluated({ at_source, at_engine_because }: RuleCountsOfTable) {
+  const places = [];
+  if (at_source.length > 0) {
+    places.push(
+      `At the source: ${at_source.map((operation) => inWords[operation] ?? operation).join(" and ")}`,
+    );
+  }
+  if (at_engine_because) {
+    const engine = places.length > 0 ? "the rest at the engine" : "At the engine";
+    places.push(`${engine}, because ${at_engine_because}`);
+  }
+  return places.join("; ");
+}
+
+const evaluatedColumn: Column<RuleCountsOfTable> = {
+  key: "evaluated",
+  header: "Evaluated",
+  definition:
+    "Where the rules are evaluated for inserts and updates. What the source drops is not sent, and not counted. The engine evaluates the rules for deletes.",
+  cell: evaluated,
+};
+
 interface RuleCountsProps {
   /** Null: the engine does not tell now. */
   counts: RuleCounts | null;
@@ -66,7 +91,7 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
     <Stack gap={4}>
       <DataTable
         label={destination ? `Changes judged by the rules of ${destination}` : "Changes judged by rules"}
-        columns={columns}
+        columns={destination ? columns : [...columns, evaluatedColumn]}
         rows={tables}
         rowKey={name}
         initialSort={{ key: "table", descending: false }}
@@ -76,6 +101,8 @@ export function RuleCountsTable({ counts, destination }: RuleCountsProps) {
         Counted since {began}, {formatAgo(counted_since)} ({formatTime(counted_since)}). Changes that are read
         again count again. Large transactions are judged before they commit, so changes that the source rolls
         back count, too.
+        {tables.some(({ at_source }) => at_source.length > 0) &&
+          " What the source drops is not sent, and not counted."}
       </Text>
     </Stack>
   );

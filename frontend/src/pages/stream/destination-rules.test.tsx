@@ -17,6 +17,8 @@ const counts = {
       dropped: 34,
       became_inserts: 5,
       became_deletes: 6,
+      at_source: [],
+      at_engine_because: null,
     },
   ],
 };

@@ -110,13 +110,33 @@ it("says what the row rules have decided", async () => {
         dropped: 34,
         became_inserts: 5,
         became_deletes: 6,
+        at_source: ["INSERT"],
+        at_engine_because: "an update may bring a row into the subset, or take it out",
+      },
+      {
+        schema: "public",
+        table: "visits",
+        scopes: ["table" as const],
+        passed: 1,
+        dropped: 0,
+        became_inserts: 0,
+        became_deletes: 0,
+        at_source: [],
+        at_engine_because: "the stream's slot uses pgoutput",
       },
     ],
   };
   const { unmount } = renderUi(<StreamRules stream={stream({ rules: ruled, rule_counts: counts })} mayAct />);
   const cells = screen.getAllByRole("cell").map(({ textContent }) => textContent);
-  expect(cells).toEqual(["public.orders", "the table, all tables", "120", "34", "5", "6"]);
-  expect(screen.getByText(/^Counted since the capture started.*the source rolls back/)).toBeVisible();
+  expect(cells).toEqual([
+    ...["public.orders", "the table, all tables", "120", "34", "5", "6"],
+    "At the source: inserts; the rest at the engine, because an update may bring a row into the subset, or take it out",
+    ...["public.visits", "the table", "1", "0", "0", "0"],
+    "At the engine, because the stream's slot uses pgoutput",
+  ]);
+  expect(
+    screen.getByText(/^Counted since the capture started.*the source rolls back.*not sent/),
+  ).toBeVisible();
   await expectNoAxeViolations();
   unmount();
   renderUi(<StreamRules stream={stream({ rules: ruled })} mayAct />);
