@@ -20,7 +20,7 @@ struct RuleColumn {
   base::TypeId type;
   bool is_key = false;  // part of the replica identity
   Collation collation = Collation::other;
-  uint32_t collation_id = 0;  // its oid; 0: none, or not asked for. A TABLE frame does not say it
+  uint32_t collation_id = 0;             // its oid; 0: none, or not asked for. A TABLE frame does not say it
   std::vector<std::string> enum_labels;  // of an enum type; empty: another type
   // A value may be stored apart (TOAST): then an update that leaves it as it was does not bring it. A TABLE frame does
   // not say it.
