@@ -29,7 +29,7 @@ base::Result<capture::SlotState> look_at_slot(const control::StreamDefinition& d
 }  // namespace
 
 base::Result<SourceSlot> start_source(const control::StreamDefinition& definition, const DatabaseWork& work,
-                                      const std::filesystem::path&) {
+                                      const std::filesystem::path&, base::Lsn) {
   pg::SystemIdentity identity;
   THALWEG_ASSIGN(const capture::SlotState state, look_at_slot(definition, work, identity, {}));
   return SourceSlot{.identity = {.system_identifier = identity.system_identifier, .timeline = identity.timeline},
