@@ -165,7 +165,9 @@ bind_column(TupleDesc descriptor, const FilterColumn *column, AttrNumber *number
 		if (attribute->attisdropped || strcmp(NameStr(attribute->attname), column->name) != 0)
 			continue;
 		*number = attribute->attnum;
-		return attribute->atttypid == column->type && attribute->attcollation == column->collation;
+		/* A generated column is not sent: the engine has no value to judge by. */
+		return attribute->atttypid == column->type && attribute->attcollation == column->collation &&
+			attribute->attgenerated == '\0';
 	}
 	return !OidIsValid(column->type);
 }

@@ -21,6 +21,7 @@ class Shape:
     texts: int
     text_bytes: int = 10
     large_bytes: int = 0  # of a column that is large; 0: there is none
+    fillfactor: int = 100
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -33,7 +34,7 @@ class Shape:
         columns = ", ".join(f"{name} {kind}" for name, kind in self.columns)
         # A large value stays in its row: what is measured is the row, not the table beside it.
         plain = f"; ALTER TABLE {self.name} ALTER large SET STORAGE PLAIN" if self.large_bytes else ""
-        return f"CREATE TABLE {self.name} ({columns}, PRIMARY KEY (id)){plain}"
+        return f"CREATE TABLE {self.name} ({columns}, PRIMARY KEY (id)) WITH (fillfactor = {self.fillfactor}){plain}"
 
     def row(self, key: int, version: int) -> list[int | str]:
         text = f"{key}.{version}".ljust(self.text_bytes, "x")

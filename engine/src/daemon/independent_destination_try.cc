@@ -60,6 +60,7 @@ base::Result<bool> IndependentDestination::joins_backlog(Lsn reached) const {
 base::Result<void> IndependentDestination::go_on_from(Lsn reached) {
   THALWEG_ASSIGN(const bool joins, joins_backlog(reached));
   if (!joins) {
+    note_reached(reached);  // what it had before it was restored counts no more, in the next session either
     std::lock_guard lock(mutex_);
     lacks_from_ = reached;
     return base::fail(base::ErrorCode::position_gap, "What it lacks is mined again");

@@ -120,6 +120,10 @@ class Writer {
       if (dropped != kFalse) both = fmt::format("(not {})", dropped);
     }
     if (!sets.positive) return both.empty() ? std::string(kTrue) : both;
+    // Both rows of an update are judged then, by the negative set, too.
+    if (kind_ == kUpdate && std::ranges::any_of(*sets.positive, &Rule::subset)) {
+      return left("an update may bring a row into the subset, or take it out");
+    }
     WRITE(passed, any_true(*sets.positive));
     if (both.empty() || passed == kFalse) return passed;
     return passed == kTrue ? both : fmt::format("(and {} {})", both, passed);
@@ -150,7 +154,6 @@ class Writer {
     for (const Rule& rule : rules) {
       if ((rule.kinds & kind_) == 0 || !concerns(rule, table_)) continue;
       if (rule.condition.empty()) return kTrue;
-      if (rule.subset && kind_ == kUpdate) return left("an update may bring a row into the subset, or take it out");
       auto written = condition(rule);
       if (!written) return left(fmt::format("the rule {} {}", rule.name, written.error()));
       any += fmt::format("{}(true {})", any.empty() ? "" : " ", *written);

@@ -130,6 +130,10 @@ TEST(SourceFilterTest, AsksForTheInsertsOfASubsetOnly) {
   EXPECT_FALSE(filter({}, subset).starts_with("engine: "));
   EXPECT_EQ(filter({}, subset, kUpdate), "engine: an update may bring a row into the subset, or take it out");
   EXPECT_FALSE(filter({}, std::vector<Rule>{}, kUpdate).starts_with("engine: "));
+  // The negative set takes rows out, too.
+  const Set everything = std::vector{rule("", kEveryKind, true)};
+  EXPECT_EQ(filter(std::vector{rule("i = 1")}, everything, kUpdate).substr(0, 6), "engine");
+  EXPECT_EQ(filter({}, std::vector{rule("j = 1"), rule("i = 1", kInsert, true)}, kUpdate).substr(0, 6), "engine");
 }
 
 TEST(SourceFilterTest, AsksNoPartitionedTableAndNoTextInOtherEncodings) {

@@ -376,8 +376,8 @@ void DurableLog::rewind() {
 // earlier state of it. What is buffered stays so, because a full disk must be able to get room by this.
 Result<void> DurableLog::begin_later(base::Lsn from) {
   if (from <= from_) return {};
+  if (sync_failure_) return std::unexpected(*sync_failure_);
   const base::Lsn before = std::exchange(from_, from);
-  if (sync_failure_) return {};
   const auto marked = [&]() -> Result<void> {
     if (file_.is_open()) THALWEG_TRY(keep(file_.sync()));
     if (folder_dirty_) THALWEG_TRY(keep(sync_folder(folder_)));

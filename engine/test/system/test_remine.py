@@ -289,16 +289,20 @@ def test_one_is_restored_whose_backlog_had_gone(fan_out: TwoServers, random_: ra
     fan_out.assert_both_same()
 
 
-def test_the_others_have_followed_a_change_of_columns(fan_out: TwoServers, random_: random.Random) -> None:
+@pytest.mark.parametrize("spills", [False, True])
+def test_the_others_have_followed_a_change_of_columns(fan_out: TwoServers, random_: random.Random,
+                                                      spills: bool) -> None:
     """Changes with a column that they have no more are nothing to them: they have them."""
     scene = fan_out.scene
     scene.run_at_source("ALTER TABLE accounts ADD COLUMN passing int DEFAULT 9")
     drop = "ALTER TABLE accounts DROP COLUMN passing"
     with RandomWork(scene, random_) as work:
         start_mining_fan_out(fan_out, "one", "two")
+        if spills:
+            fan_out.set_destinations([made.definition(txn_lcr_spill_threshold=100) for made in fan_out.made.values()])
         work.wait_for_more(20)
         backup = Backup(scene.destination)
-        scene.run_at_source("UPDATE accounts SET passing = 8 WHERE id < 50")
+        scene.run_at_source("UPDATE accounts SET passing = 8 WHERE id <= 250")
         work.wait_for_more(40)
         scene.run_at_source("SET lock_timeout = '20s'; " + drop)
         fan_out.wait_applied("one", "two")

@@ -8,7 +8,7 @@ from bench.report import Report
 from bench.row_writers import WRITERS, Change, Shape, Writer
 
 DATABASE = "counted"
-HOT = Shape("hot", integers=2, texts=2)
+HOT = Shape("hot", integers=2, texts=2, fillfactor=50)
 LARGE = Shape("large", integers=2, texts=1, large_bytes=1500)
 SHAPES = (HOT, Shape("medium", integers=10, texts=9), Shape("many", integers=50, texts=49), LARGE)
 TRANSACTION_ROWS = 50
@@ -17,12 +17,12 @@ MOVED = 1_000_000  # added to a key that is changed
 FILLED = 4  # times the rows of the shorter session are there, where rows are changed
 METHOD = """callgrind counts the instructions of one backend (inside PostgresMain; what the kernel does is not counted).
 Figure: instructions for a row, from two sessions of which one writes twice as many rows, so connecting and preparing
-are left out. Both write in transactions of 50 rows, whose commits count. Tables: hot with 5 small columns, of which 50
-rows are updated again and again; medium with 20 small columns, many with 100; large with 4 small columns and one of
-1 500 bytes. Primary key on the first, no other index. An update gives all columns new values. Ways: a statement a row
-with its values as literals; prepared statements with binary values in a pipeline; one statement over arrays for a
-transaction; the data layer, row frames of up to 96 KiB a call. The ratio: the smallest of the first over the last, but
-for the large table, where the bytes of the value cost all ways alike."""
+are left out. Both write in transactions of 50 rows, whose commits count. Tables: hot with 5 small columns and a
+fillfactor of 50, of which 50 rows are updated again and again; medium with 20 small columns, many with 100; large
+with 4 small columns and one of 1 500 bytes. Primary key on the first, no other index. An update gives all columns new
+values. Ways: a statement a row with its values as literals; prepared statements with binary values in a pipeline; one
+statement over arrays for a transaction; the data layer, row frames of up to 96 KiB a call. The ratio: the smallest of
+the first over the last, but for the large table, where the bytes of the value cost all ways alike."""
 
 
 def insert(shape: Shape, key: int) -> Change:

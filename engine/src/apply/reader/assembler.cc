@@ -62,6 +62,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::add(const lcr::FrameView& 
       whole_.frames = 0;
       whole_.last_relation = {};
       whole_.relations.clear();
+      whole_.trouble.reset();
       return nullptr;
     case FrameKind::insert:
     case FrameKind::update:
@@ -147,8 +148,18 @@ base::Result<void> Assembler::append(Open& open, const lcr::FrameView& frame, si
     transaction.frames.append(pool_, open.streamed ? open.fill : fill_, frame.bytes());
     return {};
   }
-  THALWEG_TRY(write_sets_.note_table(transaction, frame));
+  THALWEG_TRY(note_table(open, frame));
   return append_spilled(open, frame);
+}
+
+base::Result<void> Assembler::note_table(Open& open, const lcr::FrameView& frame) {
+  if (open.trouble) return {};
+  auto noted = write_sets_.note_table(*open.transaction, frame);
+  const bool waits = !noted && (noted.error().code == ErrorCode::destination_table_differs ||
+                                noted.error().code == ErrorCode::missing_table);
+  if (!waits) return noted;
+  open.trouble = std::move(noted.error());
+  return {};
 }
 
 void Assembler::note(Open& open, const lcr::FrameView& frame) {
@@ -193,7 +204,7 @@ base::Result<void> Assembler::spill(Open& open) {
   for (const auto& segment : transaction.frames.segments()) {
     for (const std::byte* at = segment.begin; at < segment.end;) {
       const auto frame = lcr::FrameView::trusted(at);
-      THALWEG_TRY(write_sets_.note_table(transaction, frame));
+      THALWEG_TRY(note_table(open, frame));
       THALWEG_TRY(append_spilled(open, frame));
       at += frame.header().length;
     }
@@ -266,6 +277,7 @@ void Assembler::abort(const lcr::FrameView& frame) {
 
 base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameView& frame, bool is_applied) {
   std::unique_ptr<Transaction> transaction;
+  std::optional<base::Error> trouble;
   uint64_t frames = 0;
   if (frame.has(lcr::kStreamed)) {
     const auto found = streamed_.find(frame.xid());
@@ -273,6 +285,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
       THALWEG_TRY(finish_spill(found->second));
       drop_fill(found->second);
       frames = found->second.frames;
+      trouble = std::move(found->second.trouble);
       transaction = std::move(found->second.transaction);
       streamed_.erase(found);
       counters_.open_transactions.set(streamed_.size());
@@ -286,6 +299,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     if (!whole_.transaction) return base::fail(ErrorCode::corrupt_frame, "COMMIT without BEGIN");
     THALWEG_TRY(finish_spill(whole_));
     transaction = std::exchange(whole_.transaction, nullptr);
+    trouble = std::exchange(whole_.trouble, std::nullopt);
     frames = whole_.frames;
   }
   const lcr::TransactionMark mark = frame.transaction_mark();
@@ -297,6 +311,7 @@ base::Result<std::unique_ptr<Transaction>> Assembler::finish(const lcr::FrameVie
     transaction->bytes = transaction->spilled->bytes();
   }
   if (is_applied) return transaction;
+  if (trouble) return std::unexpected(std::move(*trouble));
   const auto serialization = shared_.parameters.commit_serialization.load(std::memory_order_relaxed);
   THALWEG_TRY(write_sets_.build(*transaction, serialization != CommitSerialization::none));
   return transaction;

@@ -65,12 +65,15 @@ class Assembler {
     bool streamed = false;
     base::RelationId last_relation;           // whose row came last
     std::vector<base::RelationId> relations;  // the first kTablesShownMax that had rows
+    // Of a spilled one: a table that cannot be written. Its COMMIT says whether the destination has it all the same.
+    std::optional<base::Error> trouble;
   };
   static void note(Open& open, const lcr::FrameView& frame);
   void show(const Open& open, std::vector<telemetry::TransactionSample>& out) const;
   base::Result<void> append(Open& open, const lcr::FrameView& frame, size_t spill_above);
   base::Result<void> spill(Open& open);
   base::Result<void> append_spilled(Open& open, const lcr::FrameView& frame);
+  base::Result<void> note_table(Open& open, const lcr::FrameView& frame);
   base::Result<void> with_space(const std::function<base::Result<void>()>& write);
   base::Result<void> finish_spill(Open& open);
   base::Result<std::unique_ptr<Transaction>> finish(const lcr::FrameView& frame, bool is_applied);
