@@ -458,7 +458,8 @@ async def test_rules_of_tables_come_from_a_file(
     assert (unknown.code, "nobody" in unknown.err) == (1, True)
     assert "all changes, by rules" in (await run("streams", "tables", "list", "s")).out
     shown = (await run("streams", "show", "s")).out
-    assert [line.split() for line in shown.splitlines()][-2] == ["public.orders", "table", "10", "2", "1", "0"]
+    assert ["public.orders", "table", "10", "2", "1", "0"] in [line.split() for line in shown.splitlines()]
+    assert "public.orders" in shown.splitlines()[-1], "what the source evaluates of its rules"
     assert "Counted since the capture started, " in shown and "what the source rolls back" in " ".join(shown.split())
     forgotten = await run("streams", "rules", "s", "--include", "public.*")
     assert (forgotten.code, "row_rules_changed" in forgotten.err) == (1, True)

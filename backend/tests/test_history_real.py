@@ -92,7 +92,8 @@ async def test_a_chart_has_no_hole_where_the_collector_was_away(
             arrived = of(sides, sides.destination["dbname"], "SELECT count(*) FROM orders WHERE id >= 1000")
             assert arrived == [(load.rows,)]
             known = [value for value in values["lcrs_per_second"] if value is not None]
-            assert 0 < sum(known) <= load.rows + 1
+            # Not twice. A sample's second is not quite one where the machine is busy.
+            assert 0 < sum(known) <= 1.2 * load.rows
             await admin.delete(path)
             await eventually(lambda: gone(admin, path), 30)
     finally:
