@@ -109,3 +109,25 @@ test("what was found goes into a file, and as one script", async ({ page }) => {
   await expect(script).toContainText(/BEGIN;[\s\S]*UPDATE "public"."price"[\s\S]*COMMIT;/);
   await expectAccessible(page, "Undo of all that was found");
 });
+
+// Other journeys look for the demo's stream first among all.
+test("its stream and databases go, and leave nothing at the source", async ({ page }) => {
+  const screen = new StreamScreen(page);
+  await screen.open(stream);
+  await screen.action("Delete").click();
+  const dialog = page.getByRole("dialog", { name: "Delete stream" });
+  await dialog.getByLabel(`Type ${stream} to confirm`).fill(stream);
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page.getByRole("link", { name: stream, exact: true })).toHaveCount(0, { timeout: 60_000 });
+  const slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical'";
+  await expect.poll(() => atSource(slots), { timeout: 60_000 }).toBe("0");
+
+  await page.goto("/databases");
+  for (const { name } of [source, destination]) {
+    await page.getByRole("button", { name: `Delete ${name}` }).click();
+    const asked = page.getByRole("dialog", { name: "Delete database" });
+    await asked.getByLabel(`Type ${name} to confirm`).fill(name);
+    await asked.getByRole("button", { name: "Delete", exact: true }).click();
+    await expect(page.getByRole("link", { name, exact: true })).toHaveCount(0);
+  }
+});
