@@ -85,7 +85,7 @@ class Twins:
             self.scene.engine.wait_applied(stream, self.scene.source, self.scene.database)
 
     def wait_confirmed(self) -> None:
-        """What was written before is not read again, which would be in the tables' form of then."""
+        """Changes from before are not read again, which would be in the tables' form of then."""
         here = self.scene.source.value("postgres", "SELECT pg_current_wal_flush_lsn()")
         behind = ("SELECT count(*) FROM pg_replication_slots WHERE slot_name IN "
                   f"('thalweg_{self.scene.stream}', 'thalweg_{self.other}') AND confirmed_flush_lsn < '{here}'")
