@@ -1,23 +1,19 @@
 """A source of PostgreSQL 18 and a destination of the system's older release: virtual columns, keys over time, and what
 else came with 18, is told before anything is made."""
 
-import shutil
-import tempfile
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from packaged_servers import packaged_server
 
 from tests.conftest import Sides
 from tests.features.test_streams import STREAMS, body_of
 from tests.support.real_engine import RealEngine
-from tests.support.servers import Cluster, start_cluster
+from tests.support.servers import Cluster
 from tests.support.serving import eventually
 from tests.test_collector import collector, wait_for  # noqa: F401
-from tests.test_older_destination import as_reader, checks_of, ids, left_at, rows_of, source  # noqa: F401
+from tests.test_older_destination import as_reader, checks_of, ids, left_at, packaged_cluster, rows_of, source  # noqa: F401
 from tests.test_real_engine import thalwegd  # noqa: F401
 
 STAYS = """
@@ -35,12 +31,8 @@ DOUBLED = "CREATE TABLE doubled (id integer PRIMARY KEY, twice integer GENERATED
 
 @pytest.fixture(scope="module")
 def newer() -> Generator[Cluster, None, None]:
-    workspace = Path(tempfile.mkdtemp(prefix="thalweg-test-newest-"))
-    workspace.chmod(0o755)
-    cluster = start_cluster(packaged_server(18, workspace))
-    yield cluster
-    cluster.stop()
-    shutil.rmtree(workspace)
+    with packaged_cluster(18) as cluster:
+        yield cluster
 
 
 def with_gist(cluster: Cluster, dbname: str) -> None:

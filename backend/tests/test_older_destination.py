@@ -4,6 +4,7 @@ before anything is made, and the stream runs without it once that is accepted.""
 import shutil
 import tempfile
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,20 @@ COMPUTED = "CREATE TABLE computed (id integer PRIMARY KEY, bits text GENERATED A
 KEPT = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
 
 
-@pytest.fixture(scope="module")
-def newer() -> Generator[Cluster, None, None]:
-    workspace = Path(tempfile.mkdtemp(prefix="thalweg-test-newer-"))
+@contextmanager
+def packaged_cluster(release: int) -> Generator[Cluster, None, None]:
+    workspace = Path(tempfile.mkdtemp(prefix=f"thalweg-test-{release}-"))
     workspace.chmod(0o755)
-    cluster = start_cluster(packaged_server(17, workspace))
+    cluster = start_cluster(packaged_server(release, workspace))
     yield cluster
     cluster.stop()
     shutil.rmtree(workspace)
+
+
+@pytest.fixture(scope="module")
+def newer() -> Generator[Cluster, None, None]:
+    with packaged_cluster(NEW_RELEASE) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from bench.drains import LIMIT_SECONDS, POLL_SECONDS, NativeDrain, StreamDrain, has_sentinel
+from bench.drains import LIMIT_SECONDS, POLL_SECONDS, Drain, NativeDrain, StreamDrain, has_sentinel
 from bench.report import Report
 from bench.rig import SOURCE_DATABASE, Rig, used
 from harness.compare import Table, assert_same
@@ -56,12 +56,14 @@ class Fan(Protocol):
     def stop(self) -> None: ...
 
 
-class NativeFan:
-    def __init__(self, rig: Rig, name: str, count: int) -> None:
-        self.method = "native"
-        self.count = count
-        self.drains = [NativeDrain(rig, f"{name}_{count}_{number}", binary=True) for number in range(count)]
-        self.databases = [drain.database for drain in self.drains]
+class Drains:
+    """A drain for each destination."""
+
+    def __init__(self, method: str, drains: Sequence[Drain]) -> None:
+        self.method = method
+        self.count = len(drains)
+        self.drains = drains
+        self.databases = [drain.database for drain in drains]
 
     def prepare(self) -> None:
         for drain in self.drains:
@@ -77,6 +79,12 @@ class NativeFan:
     def stop(self) -> None:
         for drain in self.drains:
             drain.stop()
+
+
+class NativeFan(Drains):
+    def __init__(self, rig: Rig, name: str, count: int) -> None:
+        super().__init__("native", [NativeDrain(rig, f"{name}_{count}_{number}", binary=True)
+                                    for number in range(count)])
 
 
 class ThalwegFan(StreamDrain):

@@ -6,7 +6,7 @@ from bench.drains import ThalwegDrain
 from bench.report import Report
 from bench.rig import Rig
 from bench.scenarios import fanout
-from bench.scenarios.fanout import COUNTS, ROWS, TABLES, NativeFan
+from bench.scenarios.fanout import COUNTS, ROWS, TABLES, Drains, NativeFan
 from harness.engine import parse_lsn
 
 METHOD = f"""The workload is staged in the source's WAL; then all destinations of a method drain it at once, with slots
@@ -17,31 +17,17 @@ methods. The figure is the source's CPU time for a million LCRs of the workload.
 {COUNTS[-1]} subscriptions over what {COUNTS[-1]} streams that mine take."""
 
 
-class Streams:
-    """Implements fanout.Fan: `count` streams of one destination each."""
+class Streams(Drains):
+    """`count` streams of one destination each."""
 
     def __init__(self, rig: Rig, name: str, count: int, method: str) -> None:
-        self.method = method
-        self.count = count
         self.rig = rig
-        self.drains = [ThalwegDrain(rig, f"{name}_{count}_{number}", method, TABLES, {}) for number in range(count)]
-        self.databases = [drain.database for drain in self.drains]
-
-    def prepare(self) -> None:
-        for drain in self.drains:
-            drain.prepare()
-
-    def start(self) -> None:
-        for drain in self.drains:
-            drain.start()
+        self.streams = [ThalwegDrain(rig, f"{name}_{count}_{number}", method, TABLES, {}) for number in range(count)]
+        super().__init__(method, self.streams)
 
     def applied(self) -> bool:
         return all(parse_lsn(self.rig.engine.status(drain.stream)["positions"]["applied"]) >= drain.end
-                   for drain in self.drains)
-
-    def stop(self) -> None:
-        for drain in self.drains:
-            drain.stop()
+                   for drain in self.streams)
 
 
 def logical(rig: Rig, name: str, count: int) -> Streams:
