@@ -1,4 +1,5 @@
 import { expect, type Locator, type Page } from "@playwright/test";
+import { stack } from "../environment/stack.ts";
 
 export interface DatabaseEntry {
   name: string;
@@ -43,5 +44,22 @@ export class DatabaseForm {
     await this.expectConnected();
     await this.save.click();
     await expect(this.drawer).toBeHidden();
+  }
+}
+
+type Named = Pick<DatabaseEntry, "name" | "dbname">;
+
+/** Registers a database of the stack's source and one of its destination. */
+export async function registerPair(page: Page, source: Named, destination: Named): Promise<void> {
+  const form = new DatabaseForm(page);
+  await page.goto("/databases");
+  for (const { name, dbname, cluster } of [
+    { ...source, cluster: stack.source },
+    { ...destination, cluster: stack.destination },
+  ]) {
+    await page.getByRole("button", { name: "Add database" }).first().click();
+    const { host, port, thalweg: password } = cluster;
+    await form.add({ name, dbname, host, port, user: "thalweg", password });
+    await expect(page.getByRole("link", { name, exact: true })).toBeVisible();
   }
 }

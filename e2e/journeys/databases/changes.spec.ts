@@ -3,7 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { expectAccessible } from "../../a11y/accessible.ts";
 import { sql } from "../../environment/postgres.ts";
 import { RUN, stack } from "../../environment/stack.ts";
-import { DatabaseForm } from "../../screens/database-form.ts";
+import { registerPair } from "../../screens/database-form.ts";
 import { StreamScreen } from "../../screens/stream-screen.ts";
 import { Wizard } from "../../screens/wizard.ts";
 
@@ -35,17 +35,7 @@ async function askForRow(page: Page, id: string): Promise<void> {
 }
 
 test("a stream with log mining comes from the wizard", async ({ page }) => {
-  const form = new DatabaseForm(page);
-  await page.goto("/databases");
-  for (const { name, dbname, cluster } of [
-    { ...source, cluster: stack.source },
-    { ...destination, cluster: stack.destination },
-  ]) {
-    await page.getByRole("button", { name: "Add database" }).first().click();
-    const { host, port, thalweg: password } = cluster;
-    await form.add({ name, dbname, host, port, user: "thalweg", password });
-    await expect(page.getByRole("link", { name, exact: true })).toBeVisible();
-  }
+  await registerPair(page, source, destination);
 
   const wizard = new Wizard(page);
   await page.goto("/streams/new");
