@@ -25,6 +25,9 @@ CREATE TABLE stays (
   CONSTRAINT one_guest UNIQUE (room, during WITHOUT OVERLAPS)
 );
 INSERT INTO stays (room, during, price) VALUES (1, '[2026-01-01,2026-01-03)', -3);
+ALTER TABLE stays ADD COLUMN guest text;
+INSERT INTO stays (room, during) VALUES (2, '[2026-01-01,2026-01-03)');
+ALTER TABLE stays ADD CONSTRAINT guest_known NOT NULL guest NOT VALID;
 """
 DOUBLED = "CREATE TABLE doubled (id integer PRIMARY KEY, twice integer GENERATED ALWAYS AS (id * 2) VIRTUAL)"
 
@@ -49,7 +52,12 @@ async def test_what_came_with_18_is_left_out_with_consent(
     (lacks, *_) = (await checks_of(operator, ids, ["stays"]))["left_out_there"]["items"]
     assert "lacks the extension btree_gist" in lacks
     with_gist(sides.cluster, sides.destination["dbname"])
-    asked = (await checks_of(operator, ids, ["stays"]))["left_out_there"]
+    checks = await checks_of(operator, ids, ["stays"])
+    asked, names = checks["left_out_there"], checks["left_out"]
+    assert names["items"] == [
+        "NOT NULL that is not validated: public.stays (guest_known)",
+        "names and NO INHERIT of NOT NULL: public.stays (guest_known, some_time)",
+    ]
     found = "\n".join(asked["items"])
     assert len(asked["items"]) == 3, found
     for part in ("default of id of", "uuidv7()", "constraint positive of", "constraint one_guest of"):
@@ -58,15 +66,15 @@ async def test_what_came_with_18_is_left_out_with_consent(
     assert left_at(source, sides) == before
 
     body = body_of(ids, rules={"include": [{"schema": "public", "table": "stays"}]})
-    made = await operator.post(STREAMS, json={**body, "accept": [asked["consent"]]})
+    made = await operator.post(STREAMS, json={**body, "accept": [asked["consent"], names["consent"]]})
     assert made.status_code == 202, made.text
     await wait_for(operator, f"{STREAMS}/{made.json()['stream_id']}", phase="REPLICATING")
-    as_reader(source, "INSERT INTO stays (room, during, price) VALUES (1, '[2026-01-03,2026-01-04)', 8)")
+    as_reader(source, "INSERT INTO stays (room, during, price, guest) VALUES (1, '[2026-01-03,2026-01-04)', 8, 'Ada')")
 
     async def same() -> bool:
         query = "SELECT * FROM stays ORDER BY id"
         there = rows_of(sides.cluster, sides.destination, query)
-        return len(there) == 2 and there == rows_of(source.cluster, source.source, query)
+        return len(there) == 3 and there == rows_of(source.cluster, source.source, query)
 
     await eventually(same)
     thalwegd.stop()

@@ -118,23 +118,33 @@ async def test_what_is_not_replicated_is_said(
         "CREATE POLICY mine ON odds USING (true)",
         "CREATE STATISTICS odds_both ON id, v FROM odds",
         "ALTER TABLE odds ALTER v SET STORAGE EXTERNAL",
+        "GRANT USAGE ON SEQUENCE odds_id_seq TO PUBLIC",
+        "CREATE TABLE ends (id int PRIMARY KEY, v text)",
+        "ALTER TABLE ends SET (toast.autovacuum_enabled = off)",
+        "CREATE INDEX ends_length ON ends (length(v))",
+        "ALTER INDEX ends_length ALTER COLUMN 1 SET STATISTICS 500",
+        "CREATE SEQUENCE ends_numbers OWNED BY ends.id",
+        "COMMENT ON SEQUENCE ends_numbers IS 'counts'",
+        f"ALTER TABLE ends OWNER TO {sides.source['user']}",
     )
     checks = await checks_of(operator, registered)
     assert checks["source:large_objects"]["status"] == "warning"
     check = checks["destination:left_out"]
     assert (check["status"], check["accepted"]) == ("consent", False)
     assert check["items"] == [
-        "comments: public.odds", "extended statistics: public.odds (odds_both)", "grants: public.odds (PUBLIC)",
-        "row-level security: public.odds (mine)", "storage and compression of columns: public.odds (v)",
-        "storage parameters: public.odds", "triggers: public.odds (audit)",
-        "values of sequences: public.odds (odds_id_seq)",
+        "comments: public.odds, public.ends", "extended statistics: public.odds (odds_both)",
+        "grants: public.odds (PUBLIC)", "grants on sequences: public.odds (odds_id_seq)",
+        "row-level security: public.odds (mine)", "statistics targets: public.ends (ends_length)",
+        "storage and compression of columns: public.odds (v)", "storage parameters: public.odds, public.ends",
+        "triggers: public.odds (audit)",
+        "values of sequences: public.odds (odds_id_seq), public.ends (ends_numbers)",
     ]  # fmt: skip
     accepted = await checks_of(operator, registered, accept=[check["consent"]])
     assert accepted["destination:left_out"]["accepted"]
     sides.on_source("COMMENT ON TABLE orders IS 'one more'")
     again = await checks_of(operator, registered, accept=[check["consent"]])
     assert not again["destination:left_out"]["accepted"], "only what was shown is accepted"
-    sides.on_destination("CREATE TABLE odds (id int PRIMARY KEY, v text)", "CREATE TABLE orders (LIKE odds)")
+    sides.on_destination(*(f"CREATE TABLE {name} (id int PRIMARY KEY, v text)" for name in ("odds", "ends", "orders")))
     assert (await checks_of(operator, registered))["destination:left_out"]["status"] == "ok"
 
 

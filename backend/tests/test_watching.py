@@ -1,5 +1,6 @@
 """`thalweg watch`: a line for each destination, in the console's words; and what the API refuses, whole."""
 
+import time
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -12,7 +13,7 @@ from tests.test_stalls import HELD, seen
 from thalweg.cli import output
 from thalweg.cli.client import Api, CommandError, Json, _problem
 from thalweg.cli.commands.streams import print_destinations, table_state
-from thalweg.cli.commands.watching import _amiss, _path_width, _sample_lines, _ticker
+from thalweg.cli.commands.watching import SAMPLE_FRESH, Heard, _amiss, _path_width, _sample_lines, _ticker
 from thalweg.cli.following import follow
 from thalweg.cli.output import (
     Terminal,
@@ -50,11 +51,29 @@ def test_a_line_for_each_destination() -> None:
     for told in ("orders → Warehouse", "Stalled", "1,234 LCR/s", "behind 90 s", "lag 3.0 MiB"):
         assert told in shown
     terminal = Terminal(width=200, record=True, file=StringIO())
-    terminal.print(_ticker({"s": stream()}, {"s": sample()}))
+    terminal.print(_ticker({"s": stream()}, {"s": Heard(sample())}))
     first, second = terminal.export_text().splitlines()[1:]
     assert "orders → Warehouse  Stalled" in first
     assert "orders → Reports    Paused" in second
     assert "10 min" in second
+
+
+def test_an_engine_that_does_not_answer_is_never_replicating() -> None:
+    """Whoever looks on sees it at the same place, though no event comes."""
+
+    def row_of(phase: str, age: float) -> str:
+        shown = stream()
+        for destination in shown["destinations"]:
+            destination["phase"] = phase
+        terminal = Terminal(width=200, record=True, file=StringIO())
+        terminal.print(_ticker({"s": shown}, {"s": Heard(sample(), at=time.monotonic() - age)}))
+        return terminal.export_text().splitlines()[1]
+
+    assert "Stalled" in row_of("REPLICATING", SAMPLE_FRESH - 5)
+    silent = row_of("REPLICATING", SAMPLE_FRESH + 25)
+    assert "Unknown" in silent and "no report for 40 s" in silent
+    assert "1,234" not in silent and "MiB" not in silent
+    assert "Paused" in row_of("STOPPED", SAMPLE_FRESH + 25), "nothing comes from a stream that was stopped"
 
 
 def test_the_longest_path_sets_the_width_of_all() -> None:
@@ -76,7 +95,7 @@ def test_a_collector_of_an_earlier_version_leaves_members_out() -> None:
     for word in ("orders → Warehouse", "Paused", "1,234 LCR/s", "p99 3.0 ms", "behind –", "lag 3.0 MiB"):
         assert word in shown, "the state is the stream's own, which the API tells"
     terminal = Terminal(width=200, record=True, file=StringIO())
-    terminal.print(_ticker({"s": stream()}, {"s": told}))
+    terminal.print(_ticker({"s": stream()}, {"s": Heard(told)}))
     assert "capture 80 %" in terminal.export_text()
     del told["destinations"]
     assert list(_sample_lines(stream(), told)) == []
@@ -131,7 +150,7 @@ def test_a_dead_destination_is_at_least_as_late_as_what_waits_for_it(monkeypatch
     (shown,) = _sample_lines(stream(), told)
     assert "p99 ≥ 4 min" in shown
     terminal = Terminal(width=200, record=True, file=StringIO())
-    terminal.print(_ticker({"s": stream()}, {"s": told}))
+    terminal.print(_ticker({"s": stream()}, {"s": Heard(told)}))
     monkeypatch.setattr(output, "out", terminal)
     destination = {
         **told["destinations"][0], "database": {"name": "Warehouse"}, "engine": {"name": "alpha"}, "error": None,

@@ -16,19 +16,30 @@ WITH chosen AS (
   UNION SELECT root, root FROM unnest(%(oids)s::oid[]) root
 ), relations AS (
   SELECT chosen.oid, c.oid AS relation, c.relname, c.relkind, c.reltablespace, c.reloptions, c.relacl, c.relowner,
-         c.relrowsecurity, c.relforcerowsecurity, c.relam, c.reloftype, c.relispartition
+         c.relrowsecurity, c.relforcerowsecurity, c.relam, c.reloftype, c.relispartition, c.reltoastrelid
     FROM chosen JOIN pg_class c ON c.oid = chosen.relation
 ), indexes AS (
   SELECT r.oid, i.indexrelid AS relation, c.relname, c.reltablespace, i.indisvalid, i.indisclustered
     FROM relations r JOIN pg_index i ON i.indrelid = r.relation JOIN pg_class c ON c.oid = i.indexrelid
 ), parts AS (
   SELECT oid, relation, relname FROM relations UNION ALL SELECT oid, relation, relname FROM indexes
+), sequences AS (
+  SELECT r.oid, s.oid AS relation, s.relname, s.relacl, s.relowner FROM relations r
+    JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = r.relation AND d.deptype IN ('a', 'i')
+     AND d.classid = 'pg_class'::regclass
+    JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+  UNION SELECT r.oid, s.oid, s.relname, s.relacl, s.relowner FROM relations r
+    JOIN pg_attrdef a ON a.adrelid = r.relation
+    JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
+     AND d.refclassid = 'pg_class'::regclass
+    JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
 ), columns AS (
   SELECT r.oid, r.relispartition, a.* FROM relations r
     JOIN pg_attribute a ON a.attrelid = r.relation AND a.attnum > 0 AND NOT a.attisdropped
 )
 SELECT DISTINCT found.oid::bigint AS oid, found.kind, found.name FROM (
-  SELECT p.oid, 'comments' AS kind, NULL::text AS name FROM parts p
+  SELECT p.oid, 'comments' AS kind, NULL::text AS name FROM (
+      SELECT oid, relation FROM parts UNION ALL SELECT oid, relation FROM sequences) p
     JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = p.relation
   UNION ALL SELECT r.oid, 'comments', NULL FROM relations r JOIN pg_constraint k ON k.conrelid = r.relation
     JOIN pg_description d ON d.classoid = 'pg_constraint'::regclass AND d.objoid = k.oid
@@ -42,21 +53,19 @@ SELECT DISTINCT found.oid::bigint AS oid, found.kind, found.name FROM (
   UNION ALL SELECT r.oid, 'triggers', t.tgname FROM relations r
     JOIN pg_trigger t ON t.tgrelid = r.relation AND NOT t.tgisinternal
   UNION ALL SELECT r.oid, 'rules', w.rulename FROM relations r JOIN pg_rewrite w ON w.ev_class = r.relation
-  UNION ALL SELECT r.oid, 'values of sequences', s.relname FROM relations r
-    JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = r.relation AND d.deptype IN ('a', 'i')
-     AND d.classid = 'pg_class'::regclass
-    JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
-  UNION ALL SELECT r.oid, 'values of sequences', s.relname FROM relations r
-    JOIN pg_attrdef a ON a.adrelid = r.relation
-    JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
-     AND d.refclassid = 'pg_class'::regclass
-    JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
+  UNION ALL SELECT oid, 'values of sequences', relname FROM sequences
+  UNION ALL SELECT s.oid, 'grants on sequences', s.relname FROM sequences s
+   WHERE EXISTS (SELECT FROM aclexplode(s.relacl) g WHERE g.grantee <> s.relowner)
   UNION ALL SELECT r.oid, 'extended statistics', e.stxname FROM relations r
     JOIN pg_statistic_ext e ON e.stxrelid = r.relation
   UNION ALL SELECT c.oid, 'statistics targets', c.attname FROM columns c
    WHERE coalesce(c.attstattarget, -1) >= 0
       OR EXISTS (SELECT FROM unnest(c.attoptions) option WHERE option LIKE 'n\\_distinct%%')
-  UNION ALL SELECT r.oid, 'storage parameters', NULL FROM relations r WHERE r.reloptions IS NOT NULL
+  UNION ALL SELECT i.oid, 'statistics targets', i.relname FROM indexes i
+    JOIN pg_attribute a ON a.attrelid = i.relation AND coalesce(a.attstattarget, -1) >= 0
+  UNION ALL SELECT r.oid, 'storage parameters', NULL FROM relations r
+   WHERE r.reloptions IS NOT NULL
+      OR EXISTS (SELECT FROM pg_class t WHERE t.oid = r.reltoastrelid AND t.reloptions IS NOT NULL)
   UNION ALL SELECT c.oid, 'storage and compression of columns', c.attname FROM columns c
     JOIN pg_type t ON t.oid = c.atttypid WHERE c.attstorage <> t.typstorage OR c.attcompression <> ''
   UNION ALL SELECT r.oid, 'tablespaces', s.spcname FROM (
@@ -66,6 +75,11 @@ SELECT DISTINCT found.oid::bigint AS oid, found.kind, found.name FROM (
     JOIN pg_am m ON m.oid = r.relam AND m.amname <> 'heap' WHERE r.relkind = 'r'
   UNION ALL SELECT i.oid, 'invalid indexes', i.relname FROM indexes i WHERE NOT i.indisvalid
   UNION ALL SELECT i.oid, 'clustering', i.relname FROM indexes i WHERE i.indisclustered
+  UNION ALL SELECT r.oid, 'names and NO INHERIT of NOT NULL', k.conname FROM relations r
+    JOIN pg_constraint k ON k.conrelid = r.relation AND k.contype = 'n' AND k.conislocal
+   WHERE k.connoinherit OR k.conname !~ '_not_null[0-9]*$'
+  UNION ALL SELECT r.oid, 'NOT NULL that is not validated', k.conname FROM relations r
+    JOIN pg_constraint k ON k.conrelid = r.relation AND k.contype = 'n' AND NOT k.convalidated
   UNION ALL SELECT r.oid, 'the type that the table is of', NULL FROM relations r WHERE r.reloftype <> 0
   UNION ALL SELECT r.oid, 'security labels', NULL FROM relations r
     JOIN pg_seclabel l ON l.classoid = 'pg_class'::regclass AND l.objoid = r.relation

@@ -190,7 +190,10 @@ base::Result<void> Catalogue::read_columns(const Targets& targets) {
           "SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, NULL), a.atttypid, "
           "CASE WHEN a.attcollation <> t.typcollation AND a.attcollation <> 0 "
           "     THEN quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END, "
-          "a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated, "
+          // One that is not validated (PostgreSQL 18) may have rows without a value.
+          "a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid "
+          "     AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum] AND NOT k.convalidated), pg_get_expr(d.adbin, "
+          "d.adrelid), a.attidentity, a.attgenerated, "
           "format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin, s.seqmax, s.seqcache, s.seqcycle, "
           "a.attrelid, a.atttypmod "
           "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "

@@ -10,9 +10,24 @@ bool is_open(const TableRecord& record) {
   return !record.copy_again && (!record.trouble || record.trouble->loses_nothing());
 }
 
-bool is_rewritten(const std::vector<Leaf>& recorded, const Leaf& now) {
-  const auto was = std::ranges::find(recorded, now.relation, &Leaf::relation);
-  return was != recorded.end() && was->file != now.file;
+// The file that had what came through the root: of a leaf that nobody has seen before, its first one.
+uint32_t known_file(const TableIdentity& recorded, const SourceTable& table, const Leaf& leaf) {
+  const auto was = std::ranges::find(recorded.leaves, leaf.relation, &Leaf::relation);
+  if (was != recorded.leaves.end()) return was->file;
+  return table.was_rewritten_unseen(leaf) ? leaf.first_file() : leaf.file;
+}
+
+bool is_rewritten(const TableIdentity& recorded, const SourceTable& table, const Leaf& leaf) {
+  return known_file(recorded, table, leaf) != leaf.file;
+}
+
+void take_over(TableIdentity& recorded, const Leaf& leaf) {
+  const auto was = std::ranges::find(recorded.leaves, leaf.relation, &Leaf::relation);
+  if (was == recorded.leaves.end()) {
+    recorded.leaves.push_back(leaf);
+  } else {
+    was->file = leaf.file;
+  }
 }
 
 }  // namespace
@@ -23,7 +38,7 @@ bool Rewrites::any(const TableRecords& records, const SourceTables& now) {
     const SourceTable* const table = now.find(record.identity.relation);
     if (table == nullptr || !is_open(record)) return false;
     return std::ranges::any_of(table->now.leaves,
-                               [&](const Leaf& leaf) { return is_rewritten(record.identity.leaves, leaf); });
+                               [&](const Leaf& leaf) { return is_rewritten(record.identity, *table, leaf); });
   });
 }
 
@@ -36,11 +51,10 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
     if (table == nullptr || !is_open(record)) continue;
     bool changed = false;
     for (Leaf& leaf : table->now.leaves) {
-      if (!is_rewritten(record.identity.leaves, leaf)) continue;
-      const auto was = std::ranges::find(record.identity.leaves, leaf.relation, &Leaf::relation);
+      if (!is_rewritten(record.identity, *table, leaf)) continue;
       const auto& applied = record.truncations;
       if (std::ranges::find(applied, table->changed_by[leaf.relation]) != applied.end()) {
-        was->file = leaf.file;
+        take_over(record.identity, leaf);
         changed = true;
         continue;
       }
@@ -52,7 +66,7 @@ std::vector<TableName> Rewrites::settle(TableRecords& records, SourceTables& now
       const TableName leaf_there{record.there.schema, leaf.name.name};
       const auto is_named = [&](const TableName& called) { return called.quoted() == suspect; };
       const bool is_suspect = is_named(name) || is_named(leaf.name) || is_named(record.there) || is_named(leaf_there);
-      if (low_watermark < seen && !is_suspect) leaf.file = was->file;
+      if (low_watermark < seen && !is_suspect) leaf.file = known_file(record.identity, *table, leaf);
     }
     if (changed) taken_over.push_back(name);
   }

@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "instantiation/captured_tables.h"
 
-// Partitions that have another file at the source than when they were recorded: their table was truncated as a whole,
+// Partitions that have another file at the source than when they were recorded, or became partitions: their table was truncated as a whole,
 // which is published and comes through the stream; or they were truncated alone, or rewritten, which is not.
 
 namespace thalweg::instantiation {

@@ -85,6 +85,33 @@ TEST_F(RewritesTest, OneOfAPartitionAfterThatOfTheTableIsTold) {
   EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 1), leaf(2, 12)})) << "the other one is known";
 }
 
+TEST_F(RewritesTest, OneBeforeThePartitionWasSeenFirstIsNoOther) {
+  const auto grown = [](base::Lsn wal_end = kFirst) {
+    SourceTables now = source({1, 7}, {2, 8}, wal_end);
+    now.tables.front().now.leaves.push_back(leaf(3, 33));
+    now.tables.front().changed_by[3] = 79;
+    now.tables.front().rewritten_unseen = {3};
+    return now;
+  };
+  EXPECT_TRUE(Rewrites::any(records_, grown()));
+  EXPECT_FALSE(look(grown(), {}).troubles.size());
+  EXPECT_EQ(record().identity.leaves.back(), leaf(3, 3)) << "as it was before, until the stream has come that far";
+  SourceTables later = grown(kLater);
+  later.tables.front().rewritten_unseen.clear();  // it is known now
+  EXPECT_EQ(look(later, kFirst).troubles, std::vector{kEvent});
+  EXPECT_NE(record().trouble->reason.find("\"public\".\"event_3\" was truncated"), std::string::npos);
+}
+
+TEST_F(RewritesTest, ATruncateOfTheTableEmptiesWhatNobodyHasSeen) {
+  SourceTables now = source({11, 77}, {12, 77});
+  now.tables.front().now.leaves.push_back(leaf(3, 33));
+  now.tables.front().changed_by[3] = 77;
+  now.tables.front().rewritten_unseen = {3};
+  record().truncations = {77};
+  EXPECT_TRUE(look(now, kFirst).troubles.empty());
+  EXPECT_EQ(record().identity.leaves, (std::vector{leaf(1, 11), leaf(2, 12), leaf(3, 33)}));
+}
+
 TEST_F(RewritesTest, AnotherFileIsWaitedForAnew) {
   EXPECT_FALSE(look(source({11, 77}, {2, 8}, kFirst), {}).any());
   EXPECT_FALSE(look(source({13, 79}, {2, 8}, kLater), kFirst).any());

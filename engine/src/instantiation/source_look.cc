@@ -32,13 +32,15 @@ const std::string kTables =
 
 // Not pg_partition_tree, which waits for whoever changes the tree.
 const std::string kLeaves =
-    "WITH RECURSIVE tree (root, relation, attached) AS (SELECT o, o, 0::bigint FROM unnest($1::oid[]) o UNION ALL "
-    "SELECT t.root, i.inhrelid, (t.attached * 31 + i.xmin::text::bigint) % 4294967291 + 1 FROM tree t "
+    "WITH RECURSIVE tree (root, relation, attached, by) AS (SELECT o, o, 0::bigint, ''::text "
+    "FROM unnest($1::oid[]) o UNION ALL SELECT t.root, i.inhrelid, "
+    "(t.attached * 31 + i.xmin::text::bigint) % 4294967291 + 1, i.xmin::text FROM tree t "
     "JOIN pg_catalog.pg_inherits i ON i.inhparent = t.relation AND NOT i.inhdetachpending) "
     "SELECT t.root, c.oid, c.relfilenode, n.nspname, c.relname, c.relkind <> 'r' OR c.relpersistence <> 'p', "
     "c.xmin::text, " +
     pg::has_replica_identity("c") +
-    ", t.attached FROM tree t JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relkind <> 'p' "
+    ", t.attached, c.relfilenode <> c.oid AND c.xmin::text <> t.by FROM tree t JOIN pg_catalog.pg_class c ON c.oid = "
+    "t.relation AND c.relkind <> 'p' "
     "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY c.oid";
 
 // The index that their replica identity names, and the best that could be it instead, of each of these relations.
@@ -133,6 +135,7 @@ base::Result<void> look_at_leaves(pg::Connection& source, const Known& known, co
     } else if (known.relations.contains(table->now.relation) && !known.leaves.contains(leaf.relation)) {
       THALWEG_ASSIGN(const bool with_rows, came_with_rows(source, leaf));
       if (with_rows) table->with_rows.push_back(leaf.relation);
+      if (leaves.boolean(i, 9)) table->rewritten_unseen.push_back(leaf.relation);
     }
     const bool is_published = table->published == Published::changes && !leaves.boolean(i, 5);
     if (is_published && !leaves.boolean(i, 7)) table->unidentified.push_back({.relation = leaf.relation});

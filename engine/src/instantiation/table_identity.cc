@@ -54,7 +54,11 @@ std::string changed_partitions(const TableIdentity& was, const SourceTable& now)
     };
     if (std::ranges::any_of(was.leaves, is_known)) continue;
     const auto is_it = [&](uint32_t relation) { return relation == leaf.relation; };
-    if (std::ranges::any_of(now.with_rows, is_it)) attached.add(leaf.name);
+    if (std::ranges::any_of(now.with_rows, is_it)) {
+      attached.add(leaf.name);
+    } else if (now.was_rewritten_unseen(leaf) && leaf.file != leaf.first_file()) {
+      emptied.add(leaf.name);
+    }
     if (std::ranges::any_of(now.outside_wal, is_it)) outside.add(leaf.name);
   }
   std::string reason;

@@ -94,7 +94,10 @@ TEST(TableIdentityTest, SaysWhatHappenedToWhichPartition) {
 
   SourceTable grown = event({kFirst, kSecond, {.relation = 13, .file = 113, .name = {"public", "event_3"}}});
   EXPECT_EQ(reason_of(grown), "");
+  grown.rewritten_unseen = {13};
+  EXPECT_NE(reason_of(grown).find("\"event_3\" was truncated"), std::string::npos);
   grown.with_rows = {13};
+  EXPECT_EQ(reason_of(grown).find("\"event_3\" was truncated"), std::string::npos);
   EXPECT_NE(reason_of(grown).find("\"event_3\" was attached with rows"), std::string::npos);
   grown.with_rows.clear();
   grown.outside_wal = {13};

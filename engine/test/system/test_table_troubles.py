@@ -304,6 +304,39 @@ def test_changes_of_partitions_that_nothing_publishes(scene: Scene, change: str)
     assert not found, found
 
 
+def test_a_partition_that_was_truncated_before_anybody_looked(scene: Scene) -> None:
+    """Also one that has come and was truncated while the engine was away."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    for number, restarts in ((3, False), (4, True)):
+        ahead = f"CREATE TABLE event_{number} PARTITION OF event FOR VALUES FROM ({number}) TO ({number + 1})"
+        scene.at_destination(ahead)
+        if restarts:
+            scene.engine.kill()
+        scene.run_at_source(f"{ahead}; INSERT INTO event SELECT n, {number}, 'gone' FROM generate_series(1, 9) n; "
+                            f"TRUNCATE event_{number}; INSERT INTO event VALUES (100, {number}, 'stays')")
+        if restarts:
+            scene.engine.start()
+        assert scene.engine.wait_aborted(scene.stream)["code"] == "table_trouble"
+        assert f"event_{number}" in wait_trouble(scene, "event", "PARTITIONS CHANGED")["reason"]
+        copy_again(scene, "event")
+        assert_events_same(scene)
+
+
+def test_an_empty_table_that_is_attached_is_no_trouble(scene: Scene) -> None:
+    """Though it was truncated once."""
+    scene.run_at_source(EVENTS)
+    scene.start_stream([("public", "event")])
+    scene.at_destination("CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM (3) TO (4)")
+    scene.run_at_source("CREATE TABLE event_3 (LIKE event INCLUDING ALL); INSERT INTO event_3 VALUES (1, 3, 'x'); "
+                        "TRUNCATE event_3; "
+                        "ALTER TABLE event ATTACH PARTITION event_3 FOR VALUES FROM (3) TO (4); "
+                        "INSERT INTO event VALUES (2, 3, 'through the root')")
+    time.sleep(5)  # two looks
+    assert table_of(scene, "event")["trouble"] is None
+    assert_events_same(scene)
+
+
 def test_a_partition_of_a_partition_that_was_away(scene: Scene) -> None:
     """Made with the one above it, in one transaction."""
     scene.run_at_source("CREATE TABLE event (id integer, day integer, body text, PRIMARY KEY (day, id)) "

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -41,6 +42,12 @@ UNSAMPLED: Json = {
     "latency": {"p50_ms": None, "p99_ms": None, "last": None, "at_least": False},
 }  # fmt: skip
 """Figures of a destination of which no sample tells."""
+SAMPLE_FRESH = 15.0
+"""Seconds for which the last sample of a stream that runs tells how it is, as for the API's own readers."""
+AT_REST = ("STOPPED", "UNKNOWN")
+"""Phases in which no samples come."""
+CHANGES = ("stream.status", "stream.deleted", "engine", "reset")
+"""Events after which the streams' own resources tell something else."""
 UNKNOWN_LAG = {"bytes": None, "seconds": None, "age_seconds": None, "seconds_to_full": None}
 
 
@@ -151,19 +158,19 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
     plain = plain or as_json or not out.is_terminal
     only = None if name is None else api.find("/streams", "stream", name)["id"]
     streams = _streams(api, only)
-    samples: dict[str, Json] = {}
+    samples: dict[str, Heard] = {}
     seen = 0
-    live = Live(_ticker(streams, samples), console=out, auto_refresh=False)
+    live = Live(console=out, refresh_per_second=1, get_renderable=lambda: _ticker(streams, samples))
     with nullcontext() if plain else live:
         while True:
             try:
                 for event, data in api.events():
-                    if event in ("stream.status", "stream.deleted", "reset"):
+                    if event in CHANGES:
                         streams = _streams(api, only)
                         samples = {key: value for key, value in samples.items() if key in streams}
                     if event != "stream.sample" or data["stream_id"] not in streams:
                         continue
-                    samples[data["stream_id"]] = data
+                    samples[data["stream_id"]] = Heard(data)
                     seen += 1
                     if as_json:
                         print_json_line({"stream_name": streams[data["stream_id"]]["name"], **data})
@@ -171,7 +178,7 @@ def follow_samples(name: str | None, *, plain: bool = False, count: int | None =
                         for text in _sample_lines(streams[data["stream_id"]], data):
                             out.print(line(text))
                     else:
-                        live.update(_ticker(streams, samples), refresh=True)
+                        live.refresh()
                     if count is not None and seen >= count:
                         return
             except httpx.TransportError as error:
@@ -214,20 +221,37 @@ def _sample_lines(stream: Json, sample: Json) -> Iterator[str]:
             )
 
 
-def _ticker(streams: dict[str, Json], samples: dict[str, Json]) -> Table:
+@dataclass(frozen=True)
+class Heard:
+    """A sample, and when it came by this program's clock: the server's may differ."""
+
+    sample: Json
+    at: float = field(default_factory=time.monotonic)
+
+    def seconds_ago(self) -> float:
+        return time.monotonic() - self.at
+
+
+def _ticker(streams: dict[str, Json], samples: dict[str, Heard]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("STREAM", "STATE", "LCR/s", "TX/s", "P50", "P99", "BEHIND", "LAG", "BUSIEST"):
         table.add_column(column, justify="left" if column in ("STREAM", "STATE", "BUSIEST") else "right")
     at = datetime.now(UTC)
     for stream_id, stream in streams.items():
-        sample = samples.get(stream_id)
+        heard = samples.get(stream_id)
+        silent = heard is not None and heard.seconds_ago() > SAMPLE_FRESH
+        sample = None if heard is None or silent else heard.sample
         for destination, sampled in _destinations_sampled(stream, sample):
             shown = sampled or {**destination, **UNSAMPLED}
+            ends_with = _busiest(sample, destination["id"]) if sample is not None else "–"
+            if heard is not None and silent and destination["phase"] not in AT_REST:
+                shown = {**shown, "state": "UNKNOWN", "lag": UNKNOWN_LAG}
+                ends_with = f"no report for {ago(heard.seconds_ago())}"
             table.add_row(
                 cell(path_of(stream, destination)), state_of(shown), number(shown["lcrs_per_second"]),
                 number(shown["transactions_per_second"]), latency_of(shown["latency"], "p50_ms", at),
                 latency_of(shown["latency"], "p99_ms", at), behind_in_words(shown["lag"]), size(shown["lag"]["bytes"]),
-                cell(_busiest(sample, destination["id"]) if sample is not None else "–"),
+                cell(ends_with),
             )  # fmt: skip
     return table
 
